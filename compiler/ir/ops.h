@@ -1,0 +1,185 @@
+// The op table: one row an opcode. Passes, parser, verifier and emitters read the row instead of
+// switching over opcodes; what cannot be said in a row (shape rule, meaning, emitter) lives in one
+// place each: verify/, eval/, codegen/.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hlojit {
+
+/// What an op does to its operands' elements; decides which kernel kinds admit it.
+enum class OpClass : uint8_t {
+  kElementwise,  ///< result[i] depends on operand[i] only (scalars may broadcast where listed)
+  kMoves,        ///< result elements are operand elements at mapped indices
+  kReduces,      ///< combines elements along dimensions or windows
+  kContracts,    ///< dot, convolution
+  kControl,      ///< call, while, conditional, fusion, tuples
+  kSource,       ///< parameter, constant, iota: no operands read
+  kEffect,       ///< tokens, channels, host queues, side effects
+  kLibrary,      ///< sort, factorisations, fft, custom calls
+};
+
+/// Rough price of one result element in cycles a lane; plan/cost reads it.
+enum class OpPrice : uint8_t { kFree, kCheap, kDivide, kTranscendental };
+
+// enum, text, arity (-1 = variadic), class, price, needs shape in text, called computations' attribute names
+// The attribute list of each op lives in text/attributes; order here is the order of the enum.
+#define HLOJIT_OPS(X)                                                                     \
+  X(Abs, "abs", 1, Elementwise, Cheap)                                                    \
+  X(Acos, "acos", 1, Elementwise, Transcendental)                                         \
+  X(Acosh, "acosh", 1, Elementwise, Transcendental)                                       \
+  X(Add, "add", 2, Elementwise, Cheap)                                                    \
+  X(AddDependency, "add-dependency", 2, Effect, Free)                                     \
+  X(AfterAll, "after-all", -1, Effect, Free)                                              \
+  X(AllGather, "all-gather", -1, Effect, Cheap)                                           \
+  X(AllGatherDone, "all-gather-done", 1, Effect, Cheap)                                   \
+  X(AllGatherStart, "all-gather-start", -1, Effect, Cheap)                                \
+  X(AllReduce, "all-reduce", -1, Effect, Cheap)                                           \
+  X(AllReduceDone, "all-reduce-done", 1, Effect, Cheap)                                   \
+  X(AllReduceStart, "all-reduce-start", -1, Effect, Cheap)                                \
+  X(AllToAll, "all-to-all", -1, Effect, Cheap)                                            \
+  X(And, "and", 2, Elementwise, Cheap)                                                    \
+  X(Asin, "asin", 1, Elementwise, Transcendental)                                         \
+  X(Asinh, "asinh", 1, Elementwise, Transcendental)                                       \
+  X(AsyncDone, "async-done", 1, Effect, Free)                                             \
+  X(AsyncStart, "async-start", -1, Effect, Free)                                          \
+  X(AsyncUpdate, "async-update", 1, Effect, Free)                                         \
+  X(Atan2, "atan2", 2, Elementwise, Transcendental)                                       \
+  X(Atanh, "atanh", 1, Elementwise, Transcendental)                                       \
+  X(BatchNormGrad, "batch-norm-grad", 5, Library, Cheap)                                  \
+  X(BatchNormInference, "batch-norm-inference", 5, Library, Cheap)                        \
+  X(BatchNormTraining, "batch-norm-training", 3, Library, Cheap)                          \
+  X(Bitcast, "bitcast", 1, Moves, Free)                                                   \
+  X(BitcastConvert, "bitcast-convert", 1, Elementwise, Free)                              \
+  X(Broadcast, "broadcast", 1, Moves, Free)                                               \
+  X(Call, "call", -1, Control, Free)                                                      \
+  X(Cbrt, "cbrt", 1, Elementwise, Transcendental)                                         \
+  X(Ceil, "ceil", 1, Elementwise, Cheap)                                                  \
+  X(Cholesky, "cholesky", 1, Library, Cheap)                                              \
+  X(Clamp, "clamp", 3, Elementwise, Cheap)                                                \
+  X(CollectiveBroadcast, "collective-broadcast", -1, Effect, Cheap)                       \
+  X(CollectivePermute, "collective-permute", -1, Effect, Cheap)                           \
+  X(CollectivePermuteDone, "collective-permute-done", 1, Effect, Cheap)                   \
+  X(CollectivePermuteStart, "collective-permute-start", -1, Effect, Cheap)                \
+  X(Clz, "count-leading-zeros", 1, Elementwise, Cheap)                                    \
+  X(Compare, "compare", 2, Elementwise, Cheap)                                            \
+  X(Complex, "complex", 2, Elementwise, Free)                                             \
+  X(Concatenate, "concatenate", -1, Moves, Free)                                          \
+  X(Conditional, "conditional", -1, Control, Free)                                        \
+  X(Constant, "constant", 0, Source, Free)                                                \
+  X(Convert, "convert", 1, Elementwise, Cheap)                                            \
+  X(Convolution, "convolution", 2, Contracts, Cheap)                                      \
+  X(Copy, "copy", 1, Moves, Free)                                                         \
+  X(CopyDone, "copy-done", 1, Effect, Free)                                               \
+  X(CopyStart, "copy-start", 1, Effect, Free)                                             \
+  X(Cosh, "cosh", 1, Elementwise, Transcendental)                                         \
+  X(Cosine, "cosine", 1, Elementwise, Transcendental)                                     \
+  X(CustomCall, "custom-call", -1, Library, Cheap)                                        \
+  X(Divide, "divide", 2, Elementwise, Divide)                                             \
+  X(Domain, "domain", 1, Effect, Free)                                                    \
+  X(Dot, "dot", 2, Contracts, Cheap)                                                      \
+  X(DynamicReshape, "dynamic-reshape", -1, Moves, Free)                                   \
+  X(DynamicSlice, "dynamic-slice", -1, Moves, Free)                                       \
+  X(DynamicUpdateSlice, "dynamic-update-slice", -1, Moves, Free)                          \
+  X(Erf, "erf", 1, Elementwise, Transcendental)                                           \
+  X(Exponential, "exponential", 1, Elementwise, Transcendental)                           \
+  X(ExponentialMinusOne, "exponential-minus-one", 1, Elementwise, Transcendental)         \
+  X(Fft, "fft", 1, Library, Cheap)                                                        \
+  X(Floor, "floor", 1, Elementwise, Cheap)                                                \
+  X(Fusion, "fusion", -1, Control, Cheap)                                                 \
+  X(Gather, "gather", 2, Moves, Cheap)                                                    \
+  X(GetDimensionSize, "get-dimension-size", 1, Moves, Free)                               \
+  X(GetTupleElement, "get-tuple-element", 1, Control, Free)                               \
+  X(Imag, "imag", 1, Elementwise, Free)                                                   \
+  X(Infeed, "infeed", 1, Effect, Cheap)                                                   \
+  X(Iota, "iota", 0, Source, Free)                                                        \
+  X(IsFinite, "is-finite", 1, Elementwise, Cheap)                                         \
+  X(Log, "log", 1, Elementwise, Transcendental)                                           \
+  X(LogPlusOne, "log-plus-one", 1, Elementwise, Transcendental)                           \
+  X(Logistic, "logistic", 1, Elementwise, Transcendental)                                 \
+  X(Map, "map", -1, Elementwise, Cheap)                                                   \
+  X(Maximum, "maximum", 2, Elementwise, Cheap)                                            \
+  X(Minimum, "minimum", 2, Elementwise, Cheap)                                            \
+  X(Multiply, "multiply", 2, Elementwise, Cheap)                                          \
+  X(Negate, "negate", 1, Elementwise, Cheap)                                              \
+  X(Not, "not", 1, Elementwise, Cheap)                                                    \
+  X(OptBarrier, "opt-barrier", 1, Control, Free)                                          \
+  X(Or, "or", 2, Elementwise, Cheap)                                                      \
+  X(Outfeed, "outfeed", 2, Effect, Cheap)                                                 \
+  X(Pad, "pad", 2, Moves, Free)                                                           \
+  X(Parameter, "parameter", 0, Source, Free)                                              \
+  X(PartitionId, "partition-id", 0, Effect, Free)                                         \
+  X(Popcnt, "popcnt", 1, Elementwise, Cheap)                                              \
+  X(Power, "power", 2, Elementwise, Transcendental)                                       \
+  X(RaggedAllToAll, "ragged-all-to-all", 6, Effect, Cheap)                                \
+  X(RaggedDot, "ragged-dot", 3, Contracts, Cheap)                                         \
+  X(Real, "real", 1, Elementwise, Free)                                                   \
+  X(Recv, "recv", 1, Effect, Cheap)                                                       \
+  X(RecvDone, "recv-done", 1, Effect, Cheap)                                              \
+  X(Reduce, "reduce", -1, Reduces, Cheap)                                                 \
+  X(ReducePrecision, "reduce-precision", 1, Elementwise, Cheap)                           \
+  X(ReduceScatter, "reduce-scatter", -1, Effect, Cheap)                                   \
+  X(ReduceWindow, "reduce-window", -1, Reduces, Cheap)                                    \
+  X(Remainder, "remainder", 2, Elementwise, Divide)                                       \
+  X(ReplicaId, "replica-id", 0, Effect, Free)                                             \
+  X(Reshape, "reshape", 1, Moves, Free)                                                   \
+  X(Reverse, "reverse", 1, Moves, Free)                                                   \
+  X(Rng, "rng", 2, Effect, Transcendental)                                                \
+  X(RngBitGenerator, "rng-bit-generator", 1, Library, Cheap)                              \
+  X(RngGetAndUpdateState, "rng-get-and-update-state", 0, Effect, Cheap)                   \
+  X(RoundAfz, "round-nearest-afz", 1, Elementwise, Cheap)                                 \
+  X(RoundEven, "round-nearest-even", 1, Elementwise, Cheap)                               \
+  X(Rsqrt, "rsqrt", 1, Elementwise, Divide)                                               \
+  X(Scan, "scan", -1, Reduces, Cheap)                                                     \
+  X(ScaledDot, "scaled-dot", 4, Contracts, Cheap)                                         \
+  X(Scatter, "scatter", -1, Moves, Cheap)                                                 \
+  X(Select, "select", 3, Elementwise, Cheap)                                              \
+  X(SelectAndScatter, "select-and-scatter", 3, Reduces, Cheap)                            \
+  X(Send, "send", 2, Effect, Cheap)                                                       \
+  X(SendDone, "send-done", 1, Effect, Cheap)                                              \
+  X(SetDimensionSize, "set-dimension-size", 2, Moves, Free)                               \
+  X(ShiftLeft, "shift-left", 2, Elementwise, Cheap)                                       \
+  X(ShiftRightArithmetic, "shift-right-arithmetic", 2, Elementwise, Cheap)                \
+  X(ShiftRightLogical, "shift-right-logical", 2, Elementwise, Cheap)                      \
+  X(Sign, "sign", 1, Elementwise, Cheap)                                                  \
+  X(Sine, "sine", 1, Elementwise, Transcendental)                                         \
+  X(Sinh, "sinh", 1, Elementwise, Transcendental)                                         \
+  X(Slice, "slice", 1, Moves, Free)                                                       \
+  X(Sort, "sort", -1, Library, Cheap)                                                     \
+  X(Sqrt, "sqrt", 1, Elementwise, Divide)                                                 \
+  X(StochasticConvert, "stochastic-convert", 2, Elementwise, Cheap)                       \
+  X(Subtract, "subtract", 2, Elementwise, Cheap)                                          \
+  X(Tan, "tan", 1, Elementwise, Transcendental)                                           \
+  X(Tanh, "tanh", 1, Elementwise, Transcendental)                                         \
+  X(TopK, "topk", 1, Library, Cheap)                                                      \
+  X(Transpose, "transpose", 1, Moves, Free)                                               \
+  X(TriangularSolve, "triangular-solve", 2, Library, Cheap)                               \
+  X(Tuple, "tuple", -1, Control, Free)                                                    \
+  X(While, "while", 1, Control, Free)                                                     \
+  X(Xor, "xor", 2, Elementwise, Cheap)
+
+enum class Opcode : uint8_t {
+#define X(name, ...) k##name,
+  HLOJIT_OPS(X)
+#undef X
+};
+
+/// The row of an opcode.
+struct OpInfo {
+  Opcode opcode;
+  std::string_view name;  ///< text name, e.g. "round-nearest-afz"
+  int arity;              ///< operand count, -1 = variadic
+  OpClass op_class;
+  OpPrice price;
+};
+
+const OpInfo& op_info(Opcode opcode);
+inline std::string_view op_name(Opcode opcode) { return op_info(opcode).name; }
+std::optional<Opcode> op_from_name(std::string_view name);
+int op_count();
+
+inline bool is_elementwise(Opcode o) { return op_info(o).op_class == OpClass::kElementwise; }
+
+}  // namespace hlojit

@@ -1,0 +1,120 @@
+// Shapes and layouts: what an array is, and where its elements lie in memory.
+//
+// A shape is an element type and sizes (dimensions 0..N-1, size 0 legal, N = 0 a scalar), or a
+// tuple of shapes, a token, an opaque. An array shape carries a layout: the order of its
+// dimensions in memory (minor to major) and a list of tiles applied left to right. Semantics and
+// text grammar: the layout page of the specification; index mathematics is in layout/index.h.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layout/dtype.h"
+#include "layout/error.h"
+
+namespace hlojit {
+
+/// One tile: sizes, most major first. kCombine ('*') folds that dimension into the next minor one.
+struct Tile {
+  static constexpr int64_t kCombine = std::numeric_limits<int64_t>::min();
+  std::vector<int64_t> dims;
+  bool operator==(const Tile&) const = default;
+};
+
+/// Split of one physical dimension (0 = most major) between memories, at the given indices.
+struct SplitConfig {
+  int64_t dim = 0;
+  std::vector<int64_t> indices;
+  bool operator==(const SplitConfig&) const = default;
+};
+
+/// Where the elements of an array lie. Default-constructed: rank 0, untiled.
+struct Layout {
+  std::vector<int64_t> minor_to_major;
+  std::vector<Tile> tiles;
+  int64_t tail_padding_alignment = 1;  ///< L(n), in elements
+  DType index_type = DType::kInvalid;    ///< #(u32): sparse only; parsed, refused by validation
+  DType pointer_type = DType::kInvalid;  ///< *(u32): sparse only; parsed, refused by validation
+  int64_t element_size_in_bits = 0;      ///< E(n); 0 = 8 * dtype_bytes
+  int64_t memory_space = 0;              ///< S(n); preserved, without effect on values
+  std::vector<SplitConfig> split_configs;
+  int64_t metadata_prefix_bytes = 0;     ///< M(n)
+
+  bool operator==(const Layout&) const = default;
+  bool tiled() const { return !tiles.empty(); }
+  /// {N-1, ..., 0}, untiled.
+  static Layout descending(int64_t rank);
+  /// True for the default layout of its rank (no field differs from the default).
+  bool is_default() const;
+};
+
+/// An array, tuple, token or opaque shape. A value type; cheap enough to copy.
+struct Shape {
+  DType type = DType::kInvalid;
+  std::vector<int64_t> dims;          ///< sizes; the bound for a dynamic dimension
+  std::vector<bool> dynamic;          ///< empty, or one flag a dimension (`<=n`)
+  Layout layout;                      ///< arrays only
+  std::vector<Shape> elements;        ///< tuples only
+
+  static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::min();  ///< `?`
+
+  /// Array with the default layout.
+  static Shape array(DType type, std::vector<int64_t> dims);
+  static Shape scalar(DType type) { return array(type, {}); }
+  static Shape tuple(std::vector<Shape> elements);
+  static Shape token();
+  static Shape opaque();
+  /// Parses HLO shape text such as `f32[3,5]{1,0:T(2,2)}`; whole string; validates the layout.
+  /// Throws Error(kInvalid) with location 1:COLUMN.
+  static Shape parse(std::string_view text);
+
+  bool is_array() const { return is_array_type(type); }
+  bool is_tuple() const { return type == DType::kTuple; }
+  bool is_token() const { return type == DType::kToken; }
+  bool is_scalar() const { return is_array() && dims.empty(); }
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  bool has_dynamic_dims() const;
+  /// Product of the sizes (scalar 1). Array shapes only.
+  int64_t element_count() const;
+  /// Bytes of the unpacked, untiled elements: element_count * dtype_bytes. Array shapes only.
+  int64_t dense_bytes() const;
+
+  /// Everything equal, layout and dynamic flags included.
+  bool operator==(const Shape&) const = default;
+  /// HLO text; with or without the layout (the default layout is printed too, as XLA does).
+  std::string to_string(bool with_layout = true) const;
+};
+
+/// Type and sizes equal (layouts ignored), recursively.
+bool compatible(const Shape& a, const Shape& b);
+bool compatible_ignoring_element_type(const Shape& a, const Shape& b);
+/// Like compatible, but any two float types are equal.
+bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b);
+bool same_dimensions(const Shape& a, const Shape& b);
+
+/// Number of leaves that have storage (arrays), depth first; tokens and () have none.
+int64_t leaf_count(const Shape& shape);
+/// Those leaves, depth first; pointers into `shape`.
+std::vector<const Shape*> leaves(const Shape& shape);
+
+/// All broken rules of an array's layout (size, range, duplicates, tiles, L, E ...), empty if valid.
+std::vector<std::string> layout_errors(const Shape& shape);
+/// Also: negative sizes, overflow of element or byte count, unbounded dims, tuple with dims.
+std::vector<std::string> shape_errors(const Shape& shape);
+/// Throws Error(kInvalid) with the first of shape_errors.
+void check_shape(const Shape& shape, Location where = {});
+
+std::string to_string(const Layout& layout);
+
+/// Cursor over text for the shape grammar, shared with the HLO parser.
+/// parse_shape_at reads a shape (tuple shapes included, comments allowed) from text[pos...],
+/// advances pos past it; throws Error(kInvalid) whose location is computed from the whole text.
+/// Implements the lookahead rule for '{' (a layout only if an int or ':' follows).
+/// validate = false leaves layout and size rules to the verifier.
+Shape parse_shape_at(std::string_view text, size_t& pos, bool validate = false);
+
+}  // namespace hlojit
