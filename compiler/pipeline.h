@@ -1,0 +1,48 @@
+// The compiler's front door: HLO in, planned HLO out. The passes and their order are in pipeline.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/plan/buffers.h"
+
+namespace hlojit {
+
+/// Facts of the target that passes may use (cost, register tiles), filled in by codegen/target.
+struct TargetInfo {
+  int vector_bytes = 32;          ///< widest good vector: 16, 32 or 64
+  int vector_registers = 16;
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 512 << 10;
+  int64_t llc_bytes = 32 << 20;
+};
+
+struct PipelineOptions {
+  TargetInfo target;
+  bool strict = false;                  ///< no contraction, no reassociation
+  bool scatter_oob_window = false;      ///< XLA's whole-window rule
+  int effort = 1;
+  std::vector<std::string> disabled;    ///< pass names
+  std::vector<std::string> only;        ///< non-empty: run just these passes, in this order
+  std::string until;                    ///< stop after this pass
+  std::function<void(const std::string&)> explain;  ///< each decision with its costs, a line each
+  /// Called after every pass that changed something (dumps, `opt`).
+  std::function<void(const std::string& pass, const Module&)> after_pass;
+};
+
+struct PassTime {
+  std::string name;
+  double ms = 0;
+  bool changed = false;
+};
+
+/// Runs the passes on `module` in place. Throws Error. Returns the time each pass took.
+std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& options);
+/// Names of all passes, in order.
+std::vector<std::string> pass_names();
+
+}  // namespace hlojit
