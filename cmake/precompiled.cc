@@ -1,0 +1,1 @@
+// Carries the precompiled headers that all rooms share (see cmake/rooms.cmake); holds no code.
