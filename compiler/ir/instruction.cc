@@ -1,0 +1,108 @@
+// Instruction: edges between values, kept in both directions, and facts that follow from the opcode.
+#include <algorithm>
+#include <cassert>
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+namespace {
+
+bool contains(const std::vector<Instruction*>& list, const Instruction* wanted) {
+  return std::ranges::find(list, wanted) != list.end();
+}
+
+}  // namespace
+
+bool Instruction::is_root() const { return parent_ && parent_->root_ == this; }
+
+void Instruction::drop_user(Instruction* user) {
+  // Edits come in clusters of recent instructions: search from the back.
+  auto at = std::find(users_.rbegin(), users_.rend(), user);
+  assert(at != users_.rend());
+  *at = users_.back();
+  users_.pop_back();
+}
+
+void Instruction::set_operand(size_t i, Instruction* value) {
+  Instruction* old = operands_[i];
+  if (old == value) return;
+  bool known = contains(operands_, value);
+  operands_[i] = value;
+  if (!known) value->users_.push_back(this);
+  if (!contains(operands_, old)) old->drop_user(this);
+}
+
+void Instruction::append_operand(Instruction* value) {
+  // Either list tells whether the edge exists; the shorter one keeps wide tuples and much-used
+  // constants linear.
+  bool known = operands_.size() < value->users_.size()
+                   ? contains(operands_, value)
+                   : contains(value->users_, this);
+  operands_.push_back(value);
+  if (!known) value->users_.push_back(this);
+}
+
+void Instruction::set_operands(std::vector<Instruction*> values) {
+  std::vector<Instruction*> old = std::move(operands_);
+  operands_.clear();
+  std::ranges::sort(old);
+  auto [first, last] = std::ranges::unique(old);
+  old.erase(first, last);
+  for (Instruction* o : old) o->drop_user(this);
+  operands_.reserve(values.size());
+  for (Instruction* v : values) append_operand(v);
+}
+
+void Instruction::replace_all_uses_with(Instruction* value) {
+  if (value == this) return;
+  std::vector<Instruction*> users = users_;
+  for (Instruction* user : users) {
+    if (user == value) continue;  // x -> f(x): f keeps reading x
+    for (size_t i = 0; i < user->operands_.size(); ++i) {
+      if (user->operands_[i] == this) user->set_operand(i, value);
+    }
+  }
+  if (is_root()) parent_->root_ = value;
+}
+
+CompareType effective_compare_type(const Instruction& compare) {
+  if (compare.attrs.compare_type != CompareType::kDefault) return compare.attrs.compare_type;
+  DType type = compare.operand(0)->shape.type;
+  if (is_signed(type)) return CompareType::kSigned;
+  if (is_unsigned(type) || is_pred(type)) return CompareType::kUnsigned;
+  return CompareType::kFloat;
+}
+
+bool has_side_effect(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    // Effects by class, but removable: no value of theirs is seen anywhere else.
+    case Opcode::kAddDependency:
+    case Opcode::kAfterAll:
+    case Opcode::kCopyDone:
+    case Opcode::kCopyStart:
+    case Opcode::kDomain:
+    case Opcode::kPartitionId:
+    case Opcode::kReplicaId:
+      return false;
+    case Opcode::kCustomCall:
+      if (instruction.attrs.custom_call_has_side_effect) return true;
+      break;
+    case Opcode::kAsyncStart:
+      // The sugar form of a wrapped op has no computation to look into: assume the worst.
+      if (instruction.called.empty()) return true;
+      break;
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAsyncDone:
+      return has_side_effect(*instruction.operand(0));
+    default:
+      if (instruction.info().op_class == OpClass::kEffect) return true;
+  }
+  for (const Computation* c : instruction.called) {
+    for (const auto& i : c->instructions()) {
+      if (has_side_effect(*i)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace hlojit
