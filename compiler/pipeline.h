@@ -29,6 +29,7 @@ struct PipelineOptions {
   std::vector<std::string> disabled;    ///< pass names
   std::vector<std::string> only;        ///< non-empty: run just these passes, in this order
   std::string until;                    ///< stop after this pass
+  bool verify = false;                  ///< check the module after every pass that changed it (tests)
   std::function<void(const std::string&)> explain;  ///< each decision with its costs, a line each
   /// Called after every pass that changed something (dumps, `opt`).
   std::function<void(const std::string& pass, const Module&)> after_pass;

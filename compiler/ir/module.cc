@@ -286,6 +286,14 @@ bool Computation::sort_topologically() {
   return true;
 }
 
+void Computation::set_order(std::span<Instruction* const> order) {
+  assert(order.size() == instructions_.size());
+  std::unordered_map<const Instruction*, size_t> rank;
+  rank.reserve(order.size());
+  for (const Instruction* i : order) rank.emplace(i, rank.size());
+  std::ranges::sort(instructions_, {}, [&](const auto& i) { return rank.at(i.get()); });
+}
+
 Instruction* Computation::find(std::string_view instruction_name) const {
   for (const auto& i : instructions_) {
     if (i->name == instruction_name) return i.get();

@@ -109,6 +109,9 @@ class Computation {
   /// Reorders instructions_ so that operands and control predecessors come first; stable w.r.t. the
   /// present order. Needed after edits that break the order. Returns false on a cycle.
   bool sort_topologically();
+  /// Puts the instructions into `order`: all of them, each once, operands and control predecessors
+  /// first.
+  void set_order(std::span<Instruction* const> order);
   Instruction* find(std::string_view instruction_name) const;
   std::string unique_name(std::string_view base);
 
