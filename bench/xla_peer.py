@@ -1,0 +1,158 @@
+"""XLA:CPU as a peer: compiles and runs HLO text in-process, timed as fairly as it can be.
+
+What makes the comparison fair (bench/README.md has the figures):
+- the synchronous client: the default one hands each call to another thread, 5-50 us on small work;
+- freed memory is kept. XLA allocates its outputs afresh at each call, and glibc returns big blocks to
+  the kernel at once, so that every call would pay for fresh pages. `kept_memory_environment()` sets
+  what makes the allocator keep them; it must be in the environment before the process starts;
+- parameters that the program donates are fed back from the results, as a training or decoding loop
+  does, so that neither side copies them.
+
+jaxlib compiles StableHLO, so the text is parsed by XLA, converted, and compiled. `compile_ms` counts
+from StableHLO bytes to executable: the conversion is not XLA's usual path, and is left out in its
+favour.
+
+    build/venv/bin/python bench/xla_peer.py FILE.hlo [--input F.npy]... [--threads N] [--min-ms MS]
+"""
+
+import argparse
+import glob
+import importlib.metadata
+import json
+import os
+import statistics
+import sys
+import time
+
+import hlo_signature
+
+
+def kept_memory_environment():
+    """Environment variables that make malloc keep freed memory: jemalloc where installed, else glibc."""
+    for pattern in ("/usr/lib/*/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2"):
+        for path in glob.glob(pattern):
+            return {"LD_PRELOAD": path, "MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
+    most = str(1 << 40)
+    return {"MALLOC_MMAP_THRESHOLD_": most, "MALLOC_TRIM_THRESHOLD_": most, "MALLOC_TOP_PAD_": str(1 << 28),
+            "MALLOC_ARENA_MAX": "1"}
+
+
+def restart_with_kept_memory(threads):
+    """Replaces this process by itself with that environment and only `threads` cores, once."""
+    if os.environ.get("HLOJIT_PEER_READY"):
+        return
+    environment = {**os.environ, **kept_memory_environment(), "HLOJIT_PEER_READY": "1"}
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+
+
+def version():
+    """The version of jaxlib, which is the version of XLA:CPU that is compared."""
+    return importlib.metadata.version("jaxlib")
+
+
+class Peer:
+    """One synchronous XLA:CPU client. Threads: the cores this process may use when it is made."""
+
+    def __init__(self):
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        import jax
+        import numpy
+        from jaxlib import _hlo, _jax, xla_client
+        self.jax, self.np, self.hlo, self.mlir, self.xla = jax, numpy, _hlo, _jax.mlir, xla_client
+        self.client = xla_client.make_cpu_client(asynchronous=False)
+        self.device = self.client.local_devices()[0]
+
+    def compile(self, text):
+        """Compiles HLO text, whose layouts must be untiled, into a Program."""
+        module = self.hlo.hlo_module_from_text(text)
+        stable = self.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
+        devices, options = self.xla.DeviceList((self.device,)), self.xla.CompileOptions()
+        start = time.perf_counter()
+        executable = self.client.compile_and_load(stable, devices, options)
+        elapsed = time.perf_counter() - start
+        return Program(self, executable, hlo_signature.donations(text), elapsed * 1e3)
+
+    def put(self, array):
+        """A device buffer with a copy of `array`."""
+        with self.jax.enable_x64(True):
+            aval = self.jax.core.ShapedArray(array.shape, array.dtype)
+        sharding = self.jax.sharding.SingleDeviceSharding(self.device)
+        return self.xla.batched_device_put(
+            aval, sharding, [array], [self.device],
+            host_buffer_semantics=self.xla.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+            enable_x64=True)
+
+
+class Program:
+    """An executable and how long it took to compile."""
+
+    def __init__(self, peer, executable, donations, compile_ms):
+        self.peer, self.executable = peer, executable
+        self.donations, self.compile_ms = donations, compile_ms
+
+    def run(self, arrays):
+        """NumPy arrays in, NumPy arrays out."""
+        results = self.executable.execute([self.peer.put(a) for a in arrays])
+        return [self.peer.np.asarray(r) for r in results]
+
+    def time(self, arrays, min_ms, least=5):
+        """Times in us of single calls for `min_ms`, at least `least`, after one unmeasured call."""
+        buffers = [self.peer.put(a) for a in arrays]
+        buffers = self._call(buffers)
+        times, spent = [], 0.0
+        while spent < min_ms * 1e3 or len(times) < least:
+            start = time.perf_counter()
+            results = self.executable.execute(buffers)
+            for result in results:
+                result.block_until_ready()
+            times.append((time.perf_counter() - start) * 1e6)
+            spent += times[-1]
+            buffers = self._fed_back(buffers, results)
+            del results
+        return times
+
+    def _call(self, buffers):
+        results = self.executable.execute(buffers)
+        for result in results:
+            result.block_until_ready()
+        return self._fed_back(buffers, results)
+
+    def _fed_back(self, buffers, results):
+        for leaf, parameter in self.donations.items():
+            buffers[parameter] = results[leaf]
+        return buffers
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs HLO text on XLA:CPU.")
+    parser.add_argument("module")
+    parser.add_argument("--input", action="append", default=[], metavar="F.npy",
+                        help="one file a parameter, in order; random where not given")
+    parser.add_argument("--output-dir", metavar="DIR", help="write out_K.npy there instead of timing")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--min-ms", type=float, default=200)
+    options = parser.parse_args()
+    restart_with_kept_memory(options.threads)
+
+    import npyio
+    with open(options.module) as file:
+        text = file.read()
+    parameters, _ = hlo_signature.signature(text)
+    arrays = [npyio.load(path, dtype) for path, (dtype, _) in zip(options.input, parameters)]
+    arrays += [npyio.random(dtype, dims, seed)
+               for seed, (dtype, dims) in list(enumerate(parameters))[len(arrays):]]
+    program = Peer().compile(text)
+    if options.output_dir:
+        os.makedirs(options.output_dir, exist_ok=True)
+        for leaf, result in enumerate(program.run(arrays)):
+            npyio.save(os.path.join(options.output_dir, f"out_{leaf}.npy"), result)
+        return
+    times = program.time(arrays, options.min_ms)
+    print(json.dumps({"compile_ms": round(program.compile_ms, 2),
+                      "us": [round(min(times), 2), round(statistics.median(times), 2), len(times)],
+                      "threads": options.threads}))
+
+
+if __name__ == "__main__":
+    main()
