@@ -65,12 +65,15 @@ void Instruction::replace_all_uses_with(Instruction* value) {
   if (is_root()) parent_->root_ = value;
 }
 
+CompareType default_compare_type(DType element) {
+  if (is_signed(element)) return CompareType::kSigned;
+  if (is_unsigned(element) || is_pred(element)) return CompareType::kUnsigned;
+  return CompareType::kFloat;
+}
+
 CompareType effective_compare_type(const Instruction& compare) {
   if (compare.attrs.compare_type != CompareType::kDefault) return compare.attrs.compare_type;
-  DType type = compare.operand(0)->shape.type;
-  if (is_signed(type)) return CompareType::kSigned;
-  if (is_unsigned(type) || is_pred(type)) return CompareType::kUnsigned;
-  return CompareType::kFloat;
+  return default_compare_type(compare.operand(0)->shape.type);
 }
 
 bool has_side_effect(const Instruction& instruction) {

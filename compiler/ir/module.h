@@ -172,7 +172,10 @@ class Module {
   std::unordered_map<std::string, int> names_;
 };
 
-/// Type of comparison after the default rule: FLOAT for floats and complex, SIGNED / UNSIGNED else.
+/// Type of comparison where none is written: FLOAT for floats and complex, SIGNED for signed integers,
+/// UNSIGNED for unsigned ones and pred.
+CompareType default_compare_type(DType element);
+/// Type of comparison after that rule.
 CompareType effective_compare_type(const Instruction& compare);
 /// Instructions that must not be removed, duplicated or merged (tokens, rng, side-effecting calls).
 bool has_side_effect(const Instruction& instruction);

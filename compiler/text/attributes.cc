@@ -1,0 +1,1128 @@
+#include "compiler/text/attributes.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "compiler/text/literal_text.h"
+
+namespace hlojit {
+namespace {
+
+// Everything a rule reads from and into.
+struct Target {
+  Cursor& in;
+  Scope& scope;
+  Instruction& instruction;
+  Attributes& a;
+  std::string_view name;  // of the attribute being read
+};
+
+struct Rule {
+  // The attribute's name; a suffix `:form` tells apart two attributes of one name.
+  std::string_view key;
+  void (*read)(Target&);
+  // Appends the value; false if there is none to print. Null: the value is text in `other`.
+  bool (*print)(const Instruction&, std::string&) = nullptr;
+
+  std::string_view name() const { return key.substr(0, key.find(':')); }
+};
+
+// ---- pieces of values ------------------------------------------------------------------------------
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+bool equal_words(std::string_view a, std::string_view b, bool any_case) {
+  if (!any_case) return a == b;
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+using Words = std::span<const std::string_view>;
+
+// Index of the word that is next; a list of those allowed if it is none of them.
+size_t read_word(Cursor& in, Words words, std::string_view attribute, bool any_case = false) {
+  std::string_view found = in.peek_identifier();
+  size_t start = in.pos();
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (equal_words(found, words[i], any_case)) {
+      in.seek(start + found.size());
+      return i;
+    }
+  }
+  std::string allowed;
+  for (std::string_view w : words) allowed += (allowed.empty() ? "" : ", ") + std::string(w);
+  if (found.empty()) in.fail_expected("one of " + allowed);
+  in.fail(start, "attribute-value",
+          "'" + std::string(found) + "' is no value of " + std::string(attribute),
+          "allowed: " + allowed);
+}
+
+void append_int(int64_t value, std::string& out) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+// `3x4x5`
+Ints read_sizes(Cursor& in, std::string_view what) {
+  Ints sizes;
+  in.skip();
+  do {
+    sizes.push_back(in.integer_here(what));
+  } while (in.pos() < in.text().size() && in.text()[in.pos()] == 'x' && (in.seek(in.pos() + 1), true));
+  return sizes;
+}
+
+bool next_char_is(Cursor& in, char c) {
+  if (in.pos() >= in.text().size() || in.text()[in.pos()] != c) return false;
+  in.seek(in.pos() + 1);
+  return true;
+}
+
+// `0_1x2_-3`, with a third number an entry if `interior`.
+std::vector<PadDim> read_padding(Cursor& in, bool interior) {
+  std::vector<PadDim> dims;
+  in.skip();
+  if (in.peek() != '-' && (in.peek() < '0' || in.peek() > '9')) return dims;  // of a scalar
+  do {
+    PadDim d;
+    d.low = in.integer_here("a low padding");
+    if (!next_char_is(in, '_')) in.fail_expected("'_' and the high padding");
+    d.high = in.integer_here("a high padding");
+    if (interior && next_char_is(in, '_')) d.interior = in.integer_here("an interior padding");
+    dims.push_back(d);
+  } while (next_char_is(in, 'x'));
+  return dims;
+}
+
+template <class Get>
+void append_sizes(const std::vector<WindowDim>& window, Get get, std::string& out) {
+  for (size_t i = 0; i < window.size(); ++i) {
+    if (i > 0) out += 'x';
+    append_int(get(window[i]), out);
+  }
+}
+
+void read_window(Target& t) {
+  static constexpr std::string_view kKeys[] = {"size",       "stride",     "pad",
+                                               "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+  Cursor& in = t.in;
+  size_t start = (in.skip(), in.pos());
+  in.expect('{', "before a window");
+  std::array<bool, std::size(kKeys)> seen{};
+  std::array<Ints, std::size(kKeys)> lists;
+  std::vector<PadDim> pads;
+  while (!in.accept('}')) {
+    size_t key_pos = in.pos();
+    size_t key = read_word(in, kKeys, "window");
+    if (seen[key]) {
+      in.fail(key_pos, "duplicate-attribute", "window gives " + std::string(kKeys[key]) + " twice");
+    }
+    seen[key] = true;
+    in.expect('=', "after a window key");
+    if (key == 2) {
+      pads = read_padding(in, false);
+    } else {
+      lists[key] = read_sizes(in, "a window size");
+    }
+  }
+  if (!seen[0]) in.fail(start, "missing-attribute", "a window needs size=");
+  size_t rank = lists[0].size();
+  for (size_t key = 1; key < std::size(kKeys); ++key) {
+    size_t count = key == 2 ? pads.size() : lists[key].size();
+    if (seen[key] && count != rank) {
+      in.fail(start, "window-rank",
+              "window " + std::string(kKeys[key]) + " has " + std::to_string(count) +
+                  " entries, size has " + std::to_string(rank));
+    }
+  }
+  t.a.window.resize(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    WindowDim& d = t.a.window[i];
+    d.size = lists[0][i];
+    if (seen[1]) d.stride = lists[1][i];
+    if (seen[2]) d.pad_low = pads[i].low, d.pad_high = pads[i].high;
+    if (seen[3]) d.lhs_dilate = lists[3][i];
+    if (seen[4]) d.rhs_dilate = lists[4][i];
+    if (seen[5]) d.reversal = lists[5][i] != 0;
+  }
+}
+
+bool print_window(const Instruction& i, std::string& out) {
+  const std::vector<WindowDim>& w = i.attrs.window;
+  if (w.empty()) return false;
+  auto any = [&](auto get, int64_t usual) {
+    return std::ranges::any_of(w, [&](const WindowDim& d) { return get(d) != usual; });
+  };
+  auto list = [&](std::string_view key, int64_t usual, auto get) {
+    if (!any(get, usual)) return;
+    out += key;
+    append_sizes(w, get, out);
+  };
+  out += "{size=";
+  append_sizes(w, [](const WindowDim& d) { return d.size; }, out);
+  list(" stride=", 1, [](const WindowDim& d) { return d.stride; });
+  if (any([](const WindowDim& d) { return d.pad_low; }, 0) ||
+      any([](const WindowDim& d) { return d.pad_high; }, 0)) {
+    out += " pad=";
+    for (size_t k = 0; k < w.size(); ++k) {
+      if (k > 0) out += 'x';
+      append_int(w[k].pad_low, out);
+      out += '_';
+      append_int(w[k].pad_high, out);
+    }
+  }
+  list(" lhs_dilate=", 1, [](const WindowDim& d) { return d.lhs_dilate; });
+  list(" rhs_dilate=", 1, [](const WindowDim& d) { return d.rhs_dilate; });
+  list(" rhs_reversal=", 0, [](const WindowDim& d) { return int64_t{d.reversal}; });
+  out += '}';
+  return true;
+}
+
+// One of the three parts of `b01f_01io->b01f`: positions of two letters and of the digits 0..n-1.
+void read_labels(Target& t, size_t rank, std::string_view part, size_t pos, char first, char second,
+                 int64_t& first_dim, int64_t& second_dim, Ints& spatial) {
+  auto bad = [&](std::string why) {
+    t.in.fail(pos, "dim-labels", "dim_labels part '" + std::string(part) + "' " + std::move(why));
+  };
+  if (part.size() != rank) bad("has another rank than the first part");
+  if (part.find('?') != std::string_view::npos) bad("has unknown dimensions, which are not supported");
+  spatial.assign(rank - 2, -1);
+  first_dim = second_dim = -1;
+  for (size_t i = 0; i < part.size(); ++i) {
+    char c = part[i];
+    int64_t* place = c == first ? &first_dim : c == second ? &second_dim : nullptr;
+    if (c >= '0' && c <= '9' && static_cast<size_t>(c - '0') < rank - 2) place = &spatial[c - '0'];
+    if (!place || *place != -1) {
+      bad("is not made of " + std::string(1, first) + ", " + second + " and the digits 0 to " +
+          std::to_string(static_cast<int>(rank) - 3) + ", each once");
+    }
+    *place = static_cast<int64_t>(i);
+  }
+}
+
+void read_dim_labels(Target& t) {
+  Cursor& in = t.in;
+  size_t start = (in.skip(), in.pos());
+  auto label = [&] {
+    size_t from = in.pos();
+    size_t to = from;
+    while (to < in.text().size() && (is_identifier_start(in.text()[to]) || in.text()[to] == '?' ||
+                                     (in.text()[to] >= '0' && in.text()[to] <= '9')) &&
+           in.text()[to] != '_') {
+      ++to;
+    }
+    in.seek(to);
+    return in.text().substr(from, to - from);
+  };
+  std::string_view lhs = label();
+  if (!next_char_is(in, '_')) in.fail_expected("'_' and the kernel's labels, as in b01f_01io->b01f");
+  std::string_view rhs = label();
+  if (in.text().substr(in.pos(), 2) != "->") {
+    in.fail_expected("'->' and the result's labels, as in b01f_01io->b01f");
+  }
+  in.seek(in.pos() + 2);
+  std::string_view out = label();
+  if (lhs.size() < 2) in.fail(start, "dim-labels", "dim_labels need at least two dimensions");
+  ConvDims& c = t.a.conv;
+  size_t rank = lhs.size();
+  read_labels(t, rank, lhs, start, 'b', 'f', c.lhs_batch, c.lhs_feature, c.lhs_spatial);
+  read_labels(t, rank, rhs, start, 'i', 'o', c.rhs_input_feature, c.rhs_output_feature,
+              c.rhs_spatial);
+  read_labels(t, rank, out, start, 'b', 'f', c.out_batch, c.out_feature, c.out_spatial);
+}
+
+std::string labels(char first, int64_t first_dim, char second, int64_t second_dim,
+                   const Ints& spatial) {
+  std::string part(spatial.size() + 2, '?');
+  auto put = [&](int64_t dim, char c) {
+    if (dim >= 0 && dim < std::ssize(part)) part[dim] = c;
+  };
+  put(first_dim, first);
+  put(second_dim, second);
+  for (size_t i = 0; i < spatial.size(); ++i) put(spatial[i], static_cast<char>('0' + i));
+  return part;
+}
+
+bool print_dim_labels(const Instruction& i, std::string& out) {
+  const ConvDims& c = i.attrs.conv;
+  if (i.opcode != Opcode::kConvolution && c == ConvDims{}) return false;
+  out += labels('b', c.lhs_batch, 'f', c.lhs_feature, c.lhs_spatial) + '_' +
+         labels('i', c.rhs_input_feature, 'o', c.rhs_output_feature, c.rhs_spatial) + "->" +
+         labels('b', c.out_batch, 'f', c.out_feature, c.out_spatial);
+  return true;
+}
+
+void read_slice(Target& t) {
+  Cursor& in = t.in;
+  in.expect('{', "before slice ranges");
+  while (!in.accept('}')) {
+    if (!t.a.slice.empty()) in.expect(',', "between slice ranges");
+    SliceRange r;
+    in.expect('[', "before a slice range");
+    r.start = in.integer("a slice start");
+    in.expect(':', "between start and limit");
+    r.limit = in.integer("a slice limit");
+    if (in.accept(':')) r.stride = in.integer("a slice stride");
+    in.expect(']', "after a slice range");
+    t.a.slice.push_back(r);
+  }
+}
+
+bool print_slice(const Instruction& i, std::string& out) {
+  const std::vector<SliceRange>& ranges = i.attrs.slice;
+  bool strides = std::ranges::any_of(ranges, [](const SliceRange& r) { return r.stride != 1; });
+  out += '{';
+  for (size_t k = 0; k < ranges.size(); ++k) {
+    out += k > 0 ? ", [" : "[";
+    append_int(ranges[k].start, out);
+    out += ':';
+    append_int(ranges[k].limit, out);
+    if (strides) {
+      out += ':';
+      append_int(ranges[k].stride, out);
+    }
+    out += ']';
+  }
+  out += '}';
+  return true;
+}
+
+bool print_padding(const Instruction& i, std::string& out) {
+  const std::vector<PadDim>& dims = i.attrs.padding;
+  bool interior = std::ranges::any_of(dims, [](const PadDim& d) { return d.interior != 0; });
+  for (size_t k = 0; k < dims.size(); ++k) {
+    if (k > 0) out += 'x';
+    append_int(dims[k].low, out);
+    out += '_';
+    append_int(dims[k].high, out);
+    if (interior) {
+      out += '_';
+      append_int(dims[k].interior, out);
+    }
+  }
+  return true;
+}
+
+// `{{0,1},{2,3}}` or `{}`, as text without spaces.
+std::string read_int_lists(Cursor& in) {
+  std::string text = "{";
+  in.expect('{', "before lists of integers");
+  while (!in.accept('}')) {
+    if (text.size() > 1) {
+      in.expect(',', "between lists of integers");
+      text += ',';
+    }
+    append_ints(read_ints(in), text);
+  }
+  return text + '}';
+}
+
+// `[2,2]<=[4]T(1,0)`: device groups as a reshaped and transposed count.
+std::string read_iota_groups(Cursor& in) {
+  std::string text;
+  auto list = [&](char open, char close) {
+    in.expect(open, "in device groups");
+    text += open;
+    do {
+      append_int(in.integer("an integer in device groups"), text);
+      text += ',';
+    } while (in.accept(','));
+    in.expect(close, "in device groups");
+    text.back() = close;
+  };
+  list('[', ']');
+  in.expect("<=", "in device groups");
+  text += "<=";
+  list('[', ']');
+  if (in.accept_word("T")) {
+    text += 'T';
+    list('(', ')');
+  }
+  return text;
+}
+
+// ---- rules made by kind ----------------------------------------------------------------------------
+
+void keep(Target& t, std::string text) {
+  t.a.other.emplace_back(t.name, std::move(text));
+}
+
+void keep_int(Target& t) { keep(t, std::to_string(t.in.integer("an integer"))); }
+void keep_bool(Target& t) { keep(t, t.in.boolean() ? "true" : "false"); }
+void keep_string(Target& t) { keep(t, std::string(t.in.quoted())); }
+void keep_shape(Target& t) { keep(t, t.in.shape().to_string()); }
+void keep_braces(Target& t) { keep(t, std::string(t.in.balanced())); }
+void keep_word(Target& t) { keep(t, std::string(t.in.identifier("a word"))); }
+void keep_int_lists(Target& t) { keep(t, read_int_lists(t.in)); }
+void keep_ints(Target& t) {
+  std::string text;
+  append_ints(read_ints(t.in), text);
+  keep(t, std::move(text));
+}
+void keep_groups(Target& t) {
+  if (t.in.peek() == '[') return keep(t, read_iota_groups(t.in));
+  if (t.in.peek() == '@' || t.in.at_identifier()) {
+    t.in.fail(t.in.pos(), "replica-groups", "replica groups over mesh axes are not supported");
+  }
+  keep(t, read_int_lists(t.in));
+}
+template <const auto& words>
+void keep_one_of(Target& t) {
+  keep(t, std::string(words[read_word(t.in, words, t.name, true)]));
+}
+
+template <auto member>
+void read_ints_into(Target& t) {
+  t.a.*member = read_ints(t.in);
+}
+// A list inside one of the groups of Attributes; empty lists print where `always` says so.
+template <auto group, auto member>
+void read_list(Target& t) {
+  t.a.*group.*member = read_ints(t.in);
+}
+template <auto group, auto member, bool always>
+bool print_list(const Instruction& i, std::string& out) {
+  const Ints& list = i.attrs.*group.*member;
+  if (list.empty() && !always) return false;
+  append_ints(list, out);
+  return true;
+}
+template <auto member>
+bool print_ints(const Instruction& i, std::string& out) {
+  append_ints(i.attrs.*member, out);
+  return true;
+}
+template <auto member>
+void read_int(Target& t) {
+  t.a.*member = t.in.integer("an integer");
+}
+template <auto member>
+bool print_int(const Instruction& i, std::string& out) {
+  append_int(i.attrs.*member, out);
+  return true;
+}
+template <auto member>
+bool print_count(const Instruction& i, std::string& out) {
+  if (i.attrs.*member == 1) return false;
+  return print_int<member>(i, out);
+}
+template <auto group, auto member>
+void read_group_int(Target& t) {
+  t.a.*group.*member = t.in.integer("an integer");
+}
+template <auto group, auto member>
+bool print_group_int(const Instruction& i, std::string& out) {
+  append_int(i.attrs.*group.*member, out);
+  return true;
+}
+template <auto member>
+void read_bool(Target& t) {
+  t.a.*member = t.in.boolean();
+}
+template <auto member>
+bool print_if_true(const Instruction& i, std::string& out) {
+  if (!(i.attrs.*member)) return false;
+  out += "true";
+  return true;
+}
+template <auto member, const auto& words, bool any_case = false>
+void read_enum(Target& t) {
+  size_t index = read_word(t.in, words, t.name, any_case);
+  t.a.*member = static_cast<std::remove_reference_t<decltype(t.a.*member)>>(index);
+}
+template <auto member, const auto& words>
+bool print_enum(const Instruction& i, std::string& out) {
+  out += words[static_cast<size_t>(i.attrs.*member)];
+  return true;
+}
+template <auto member>
+void read_braces(Target& t) {
+  t.a.*member = t.in.balanced();
+}
+template <auto member>
+bool print_text(const Instruction& i, std::string& out) {
+  out += i.attrs.*member;
+  return !(i.attrs.*member).empty();
+}
+template <size_t index>
+void read_called(Target& t) {
+  std::vector<Computation*>& called = t.instruction.called;
+  if (called.size() <= index) called.resize(index + 1);
+  called[index] = t.scope.read_computation();
+}
+template <size_t index>
+bool print_called(const Instruction& i, std::string& out) {
+  if (i.called.size() <= index || !i.called[index]) return false;
+  append_name(i.called[index]->name, out);
+  return true;
+}
+
+void read_called_list(Target& t) {
+  if (!t.instruction.called.empty()) {
+    t.in.fail(t.in.pos(), "duplicate-attribute", "called computations are given twice");
+  }
+  t.in.expect('{', "before a list of computations");
+  while (!t.in.accept('}')) {
+    if (!t.instruction.called.empty()) t.in.expect(',', "between computations");
+    t.instruction.called.push_back(t.scope.read_computation());
+  }
+}
+bool print_called_list(const Instruction& i, std::string& out) {
+  if (i.called.empty()) return false;
+  char separator = '{';
+  for (const Computation* c : i.called) {
+    out += separator;
+    if (separator == ',') out += ' ';
+    append_name(c->name, out);
+    separator = ',';
+  }
+  out += '}';
+  return true;
+}
+
+// ---- values that follow no pattern -----------------------------------------------------------------
+
+constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+constexpr std::string_view kCompareTypes[] = {"", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
+constexpr std::string_view kFusionKinds[] = {"kLoop", "kInput", "kOutput", "kCustom"};
+constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+constexpr std::string_view kTransposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+constexpr std::string_view kDistributions[] = {"rng_uniform", "rng_normal"};
+constexpr std::string_view kAlgorithms[] = {"rng_default", "rng_three_fry", "rng_philox"};
+constexpr std::string_view kPrecisions[] = {"default", "high", "highest"};
+constexpr std::string_view kConvKinds[] = {"fprop", "dgrad", "wgrad", "unset"};
+constexpr std::string_view kPaddingTypes[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"};
+constexpr std::string_view kSchedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
+constexpr std::string_view kApiVersions[] = {
+    "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
+    "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+
+void read_dimensions(Target& t) {
+  t.a.dimensions = read_ints(t.in);
+  t.a.has_dimensions = true;
+}
+bool print_dimensions(const Instruction& i, std::string& out) {
+  bool always = false;
+  switch (i.opcode) {
+    case Opcode::kBroadcast:
+    case Opcode::kConcatenate:
+    case Opcode::kReduce:
+    case Opcode::kReverse:
+    case Opcode::kTranspose:
+      always = true;
+      break;
+    default: break;
+  }
+  if (!always && !i.attrs.has_dimensions && i.attrs.dimensions.empty()) return false;
+  append_ints(i.attrs.dimensions, out);
+  return true;
+}
+
+void read_iota_dimension(Target& t) { t.a.dimensions = {t.in.integer("a dimension")}; }
+bool print_iota_dimension(const Instruction& i, std::string& out) {
+  if (i.attrs.dimensions.empty()) return false;
+  append_int(i.attrs.dimensions[0], out);
+  return true;
+}
+
+void read_compare_type(Target& t) {
+  t.a.compare_type = static_cast<CompareType>(
+      1 + read_word(t.in, Words(kCompareTypes).subspan(1), t.name));
+}
+bool print_compare_type(const Instruction& i, std::string& out) {
+  CompareType written = i.attrs.compare_type;
+  if (written == CompareType::kDefault) return false;
+  // The default of the element type goes without saying.
+  if (i.operand_count() > 0 && written == default_compare_type(i.operand(0)->shape.type)) {
+    return false;
+  }
+  out += kCompareTypes[static_cast<size_t>(written)];
+  return true;
+}
+
+void read_precision(Target& t) {
+  t.in.expect('{', "before precisions");
+  while (!t.in.accept('}')) {
+    if (!t.a.operand_precision.empty()) t.in.expect(',', "between precisions");
+    t.a.operand_precision.emplace_back(kPrecisions[read_word(t.in, kPrecisions, t.name, true)]);
+  }
+}
+bool print_precision(const Instruction& i, std::string& out) {
+  const auto& precisions = i.attrs.operand_precision;
+  if (precisions.empty()) return false;
+  for (size_t k = 0; k < precisions.size(); ++k) out += (k == 0 ? "{" : ",") + precisions[k];
+  out += '}';
+  return true;
+}
+
+void read_dot_algorithm(Target& t) {
+  t.a.dot_algorithm = t.in.identifier("the name of an algorithm");
+}
+
+void read_aliasing(Target& t) { t.a.output_to_operand_aliasing = read_aliases(t.in); }
+bool print_aliasing(const Instruction& i, std::string& out) {
+  if (i.attrs.output_to_operand_aliasing.empty()) return false;
+  out += aliases_to_string(i.attrs.output_to_operand_aliasing);
+  return true;
+}
+
+void read_epsilon(Target& t) { t.a.epsilon = t.in.decimal("a number"); }
+bool print_epsilon(const Instruction& i, std::string& out) {
+  char digits[40];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, i.attrs.epsilon).ptr);
+  return true;
+}
+
+bool print_largest(const Instruction& i, std::string& out) {
+  out += i.attrs.largest ? "true" : "false";
+  return true;
+}
+
+void read_target(Target& t) { t.a.custom_call_target = t.in.string(); }
+bool print_target(const Instruction& i, std::string& out) {
+  out += quote(i.attrs.custom_call_target);
+  return true;
+}
+
+void read_layout_constraints(Target& t) {
+  t.in.expect('{', "before operand layouts");
+  while (!t.in.accept('}')) {
+    if (!t.a.operand_layout_constraints.empty()) t.in.expect(',', "between operand layouts");
+    t.a.operand_layout_constraints.push_back(t.in.shape());
+  }
+}
+bool print_layout_constraints(const Instruction& i, std::string& out) {
+  const auto& shapes = i.attrs.operand_layout_constraints;
+  if (shapes.empty()) return false;
+  for (size_t k = 0; k < shapes.size(); ++k) out += (k == 0 ? "{" : ", ") + shapes[k].to_string();
+  out += '}';
+  return true;
+}
+
+void read_literal_attribute(Target& t) {
+  Shape shape = t.in.shape();
+  t.instruction.literal = std::make_shared<const Literal>(read_literal(t.in, shape));
+}
+bool print_literal_attribute(const Instruction& i, std::string& out) {
+  if (!i.literal) return false;
+  out += i.literal->shape().to_string() + ' ';
+  append_literal(*i.literal, out);
+  return true;
+}
+
+void read_pad_attribute(Target& t) { t.a.padding = read_padding(t.in, true); }
+
+// Sparse branches of conditional: which of the two forms is printed follows the index type.
+bool has_pred_index(const Instruction& i) {
+  return i.operand_count() > 0 && is_pred(i.operand(0)->shape.type);
+}
+void read_branches(Target& t) {
+  if (has_pred_index(t.instruction)) {
+    t.in.fail(t.in.pos(), "conditional-branches",
+              "a conditional on a pred takes true_computation= and false_computation=");
+  }
+  read_called_list(t);
+}
+template <size_t index>
+void read_branch(Target& t) {
+  if (!has_pred_index(t.instruction)) {
+    t.in.fail(t.in.pos(), "conditional-branches",
+              "a conditional on an index takes branch_computations=");
+  }
+  read_called<index>(t);
+}
+template <size_t index>
+bool print_branch(const Instruction& i, std::string& out) {
+  return has_pred_index(i) && print_called<index>(i, out);
+}
+bool print_branches(const Instruction& i, std::string& out) {
+  return !has_pred_index(i) && print_called_list(i, out);
+}
+
+void read_custom_to_apply(Target& t) {
+  if (!t.instruction.called.empty()) {
+    t.in.fail(t.in.pos(), "duplicate-attribute", "called computations are given twice");
+  }
+  t.instruction.called.push_back(t.scope.read_computation());
+}
+
+void read_predecessors(Target& t) {
+  auto& list = t.instruction.control_predecessors;
+  t.in.expect('{', "before control predecessors");
+  while (!t.in.accept('}')) {
+    if (!list.empty()) t.in.expect(',', "between control predecessors");
+    list.push_back(t.scope.read_instruction_name());
+  }
+}
+bool print_predecessors(const Instruction& i, std::string& out) {
+  if (i.control_predecessors.empty()) return false;
+  char separator = '{';
+  for (const Instruction* p : i.control_predecessors) {
+    out += separator;
+    if (separator == ',') out += ' ';
+    append_name(p->name, out);
+    separator = ',';
+  }
+  out += '}';
+  return true;
+}
+
+void read_replication(Target& t) {
+  std::string text = "{";
+  t.in.expect('{', "before replication flags");
+  while (!t.in.accept('}')) {
+    if (text.size() > 1) {
+      t.in.expect(',', "between replication flags");
+      text += ',';
+    }
+    text += t.in.boolean() ? "true" : "false";
+  }
+  t.a.parameter_replication = text + '}';
+}
+
+void read_backend_config(Target& t) {
+  t.a.backend_config = t.in.peek() == '"' ? t.in.quoted() : t.in.balanced();
+}
+
+// ---- the rules -------------------------------------------------------------------------------------
+
+using A = Attributes;
+
+constexpr Rule kRules[] = {
+    {"dimensions", read_dimensions, print_dimensions},
+    {"iota_dimension", read_iota_dimension, print_iota_dimension},
+    {"index", read_int<&A::tuple_index>, print_int<&A::tuple_index>},
+    {"slice", read_slice, print_slice},
+    {"dynamic_slice_sizes", read_ints_into<&A::dynamic_slice_sizes>,
+     print_ints<&A::dynamic_slice_sizes>},
+    {"padding", read_pad_attribute, print_padding},
+    {"window", read_window, print_window},
+    {"dim_labels", read_dim_labels, print_dim_labels},
+    {"feature_group_count", read_int<&A::feature_group_count>, print_count<&A::feature_group_count>},
+    {"batch_group_count", read_int<&A::batch_group_count>, print_count<&A::batch_group_count>},
+    {"operand_precision", read_precision, print_precision},
+    {"conv_kind", keep_one_of<kConvKinds>},
+    {"lhs_batch_dims", read_list<&A::dot, &DotDims::lhs_batch>,
+     print_list<&A::dot, &DotDims::lhs_batch, false>},
+    {"lhs_contracting_dims", read_list<&A::dot, &DotDims::lhs_contracting>,
+     print_list<&A::dot, &DotDims::lhs_contracting, false>},
+    {"rhs_batch_dims", read_list<&A::dot, &DotDims::rhs_batch>,
+     print_list<&A::dot, &DotDims::rhs_batch, false>},
+    {"rhs_contracting_dims", read_list<&A::dot, &DotDims::rhs_contracting>,
+     print_list<&A::dot, &DotDims::rhs_contracting, false>},
+    {"algorithm:dot", read_dot_algorithm, print_text<&A::dot_algorithm>},
+    {"lhs_ragged_dims", keep_ints},
+    {"rhs_group_dims", keep_ints},
+    {"direction", read_enum<&A::direction, kDirections>, print_enum<&A::direction, kDirections>},
+    {"type", read_compare_type, print_compare_type},
+    {"offset_dims", read_list<&A::gather, &GatherDims::offset_dims>,
+     print_list<&A::gather, &GatherDims::offset_dims, true>},
+    {"collapsed_slice_dims", read_list<&A::gather, &GatherDims::collapsed_slice_dims>,
+     print_list<&A::gather, &GatherDims::collapsed_slice_dims, true>},
+    {"start_index_map", read_list<&A::gather, &GatherDims::start_index_map>,
+     print_list<&A::gather, &GatherDims::start_index_map, true>},
+    {"operand_batching_dims", read_list<&A::gather, &GatherDims::operand_batching_dims>,
+     print_list<&A::gather, &GatherDims::operand_batching_dims, false>},
+    {"start_indices_batching_dims", read_list<&A::gather, &GatherDims::start_indices_batching_dims>,
+     print_list<&A::gather, &GatherDims::start_indices_batching_dims, false>},
+    {"index_vector_dim:gather", read_group_int<&A::gather, &GatherDims::index_vector_dim>,
+     print_group_int<&A::gather, &GatherDims::index_vector_dim>},
+    {"slice_sizes", read_list<&A::gather, &GatherDims::slice_sizes>,
+     print_list<&A::gather, &GatherDims::slice_sizes, true>},
+    {"update_window_dims", read_list<&A::scatter, &ScatterDims::update_window_dims>,
+     print_list<&A::scatter, &ScatterDims::update_window_dims, true>},
+    {"inserted_window_dims", read_list<&A::scatter, &ScatterDims::inserted_window_dims>,
+     print_list<&A::scatter, &ScatterDims::inserted_window_dims, true>},
+    {"scatter_dims_to_operand_dims",
+     read_list<&A::scatter, &ScatterDims::scatter_dims_to_operand_dims>,
+     print_list<&A::scatter, &ScatterDims::scatter_dims_to_operand_dims, true>},
+    {"input_batching_dims", read_list<&A::scatter, &ScatterDims::input_batching_dims>,
+     print_list<&A::scatter, &ScatterDims::input_batching_dims, false>},
+    {"scatter_indices_batching_dims",
+     read_list<&A::scatter, &ScatterDims::scatter_indices_batching_dims>,
+     print_list<&A::scatter, &ScatterDims::scatter_indices_batching_dims, false>},
+    {"index_vector_dim:scatter", read_group_int<&A::scatter, &ScatterDims::index_vector_dim>,
+     print_group_int<&A::scatter, &ScatterDims::index_vector_dim>},
+    {"indices_are_sorted", read_bool<&A::indices_are_sorted>, print_if_true<&A::indices_are_sorted>},
+    {"unique_indices", read_bool<&A::unique_indices>, print_if_true<&A::unique_indices>},
+    {"kind", read_enum<&A::fusion_kind, kFusionKinds>, print_enum<&A::fusion_kind, kFusionKinds>},
+    {"output_to_operand_aliasing", read_aliasing, print_aliasing},
+    {"is_stable", read_bool<&A::is_stable>, print_if_true<&A::is_stable>},
+    {"is_composite", read_bool<&A::is_composite>, print_if_true<&A::is_composite>},
+    {"fft_type", read_enum<&A::fft_type, kFftTypes>, print_enum<&A::fft_type, kFftTypes>},
+    {"fft_length", read_ints_into<&A::fft_length>, print_ints<&A::fft_length>},
+    {"left_side", read_bool<&A::left_side>, print_if_true<&A::left_side>},
+    {"lower", read_bool<&A::lower>, print_if_true<&A::lower>},
+    {"unit_diagonal", read_bool<&A::unit_diagonal>, print_if_true<&A::unit_diagonal>},
+    {"transpose_a", read_enum<&A::transpose_a, kTransposes>, print_enum<&A::transpose_a, kTransposes>},
+    {"epsilon", read_epsilon, print_epsilon},
+    {"feature_index", read_int<&A::feature_index>, print_int<&A::feature_index>},
+    {"exponent_bits", read_int<&A::exponent_bits>, print_int<&A::exponent_bits>},
+    {"mantissa_bits", read_int<&A::mantissa_bits>, print_int<&A::mantissa_bits>},
+    {"distribution", read_enum<&A::distribution, kDistributions, true>,
+     print_enum<&A::distribution, kDistributions>},
+    {"algorithm:rng", read_enum<&A::algorithm, kAlgorithms, true>,
+     print_enum<&A::algorithm, kAlgorithms>},
+    {"delta", read_int<&A::delta>, print_int<&A::delta>},
+    {"k", read_int<&A::k>, print_int<&A::k>},
+    {"largest", read_bool<&A::largest>, print_largest},
+    {"custom_call_target", read_target, print_target},
+    {"operand_layout_constraints", read_layout_constraints, print_layout_constraints},
+    {"custom_call_has_side_effect", read_bool<&A::custom_call_has_side_effect>,
+     print_if_true<&A::custom_call_has_side_effect>},
+    {"literal", read_literal_attribute, print_literal_attribute},
+    {"padding_type", keep_one_of<kPaddingTypes>},
+    {"schedule", keep_one_of<kSchedules>},
+    {"api_version", keep_one_of<kApiVersions>},
+    {"inferred_dimension", keep_int},
+    {"num_carries", keep_int},
+    {"is_reverse", keep_bool},
+    {"is_associative", keep_bool},
+    {"infeed_config", keep_string},
+    {"outfeed_config", keep_string},
+    {"outfeed_shape", keep_shape},
+    {"channel_id", keep_int},
+    {"is_host_transfer", keep_bool},
+    {"cross_program_prefetch_index", keep_int},
+    {"domain", keep_braces},
+    {"async_execution_thread", keep_string},
+    {"replica_groups", keep_groups},
+    {"use_global_device_ids", keep_bool},
+    {"constrain_layout", keep_bool},
+    {"source_target_pairs", keep_int_lists},
+    {"slice_sizes:permute", keep_int_lists},
+    {"mode", keep_word},
+    // Called computations.
+    {"to_apply", read_called<0>, print_called<0>},
+    {"to_apply:custom", read_custom_to_apply, [](const Instruction&, std::string&) { return false; }},
+    {"calls", read_called<0>, print_called<0>},
+    {"condition", read_called<0>, print_called<0>},
+    {"body", read_called<1>, print_called<1>},
+    {"select", read_called<0>, print_called<0>},
+    {"scatter", read_called<1>, print_called<1>},
+    {"true_computation", read_branch<0>, print_branch<0>},
+    {"false_computation", read_branch<1>, print_branch<1>},
+    {"branch_computations", read_branches, print_branches},
+    {"called_computations", read_called_list, print_called_list},
+    // Common to all ops.
+    {"parameter_replication", read_replication, print_text<&A::parameter_replication>},
+    {"sharding", read_braces<&A::sharding>, print_text<&A::sharding>},
+    {"frontend_attributes", read_braces<&A::frontend_attributes>,
+     print_text<&A::frontend_attributes>},
+    {"control-predecessors", read_predecessors, print_predecessors},
+    {"statistics", read_braces<&A::statistics>, print_text<&A::statistics>},
+    {"result_accuracy", read_braces<&A::result_accuracy>, print_text<&A::result_accuracy>},
+    {"metadata", read_braces<&A::metadata>, print_text<&A::metadata>},
+    {"origin", read_braces<&A::origin>, print_text<&A::origin>},
+    {"backend_config", read_backend_config, print_text<&A::backend_config>},
+};
+
+// ---- which op takes what ---------------------------------------------------------------------------
+
+struct OpAttributes {
+  Opcode opcode;
+  std::string_view keys;  // in printing order; `!` marks those that must be given
+};
+
+#define HLOJIT_DOT_ATTRIBUTES                                          \
+  "lhs_batch_dims lhs_contracting_dims rhs_batch_dims rhs_contracting_dims " \
+  "operand_precision algorithm:dot"
+#define HLOJIT_GROUP_ATTRIBUTES "channel_id replica_groups"
+#define HLOJIT_COLLECTIVE_ATTRIBUTES "constrain_layout use_global_device_ids mode"
+#define HLOJIT_REDUCER_ATTRIBUTES \
+  HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES " to_apply!"
+#define HLOJIT_GATHERER_ATTRIBUTES \
+  HLOJIT_GROUP_ATTRIBUTES " dimensions! " HLOJIT_COLLECTIVE_ATTRIBUTES
+#define HLOJIT_PERMUTE_ATTRIBUTES \
+  "channel_id source_target_pairs! slice_sizes:permute " HLOJIT_COLLECTIVE_ATTRIBUTES
+
+constexpr OpAttributes kOpAttributes[] = {
+    {Opcode::kAllGather, HLOJIT_GATHERER_ATTRIBUTES},
+    {Opcode::kAllGatherStart, HLOJIT_GATHERER_ATTRIBUTES},
+    {Opcode::kAllReduce, HLOJIT_REDUCER_ATTRIBUTES},
+    {Opcode::kAllReduceStart, HLOJIT_REDUCER_ATTRIBUTES},
+    {Opcode::kAllToAll, HLOJIT_GROUP_ATTRIBUTES " dimensions " HLOJIT_COLLECTIVE_ATTRIBUTES},
+    {Opcode::kAsyncStart, "async_execution_thread output_to_operand_aliasing calls!"},
+    {Opcode::kAsyncUpdate, "async_execution_thread calls"},
+    {Opcode::kAsyncDone, "async_execution_thread calls"},
+    {Opcode::kBatchNormGrad, "epsilon! feature_index!"},
+    {Opcode::kBatchNormInference, "epsilon! feature_index!"},
+    {Opcode::kBatchNormTraining, "epsilon! feature_index!"},
+    {Opcode::kBroadcast, "dimensions"},
+    {Opcode::kCall, "to_apply! is_composite"},
+    {Opcode::kCholesky, "lower"},
+    {Opcode::kCollectiveBroadcast, HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES},
+    {Opcode::kCollectivePermute, HLOJIT_PERMUTE_ATTRIBUTES},
+    {Opcode::kCollectivePermuteStart, HLOJIT_PERMUTE_ATTRIBUTES},
+    {Opcode::kCompare, "direction! type"},
+    {Opcode::kConcatenate, "dimensions!"},
+    {Opcode::kConditional, "true_computation false_computation branch_computations"},
+    {Opcode::kConvolution,
+     "window dim_labels! feature_group_count batch_group_count operand_precision conv_kind"},
+    {Opcode::kCopyStart, "cross_program_prefetch_index"},
+    {Opcode::kCustomCall,
+     "custom_call_target! window dim_labels feature_group_count batch_group_count "
+     "operand_precision padding_type operand_layout_constraints custom_call_has_side_effect "
+     "literal output_to_operand_aliasing schedule api_version to_apply:custom called_computations"},
+    {Opcode::kDomain, "domain!"},
+    {Opcode::kDot, HLOJIT_DOT_ATTRIBUTES},
+    {Opcode::kDynamicSlice, "dynamic_slice_sizes!"},
+    {Opcode::kFft, "fft_type! fft_length!"},
+    {Opcode::kFusion, "kind! calls! output_to_operand_aliasing"},
+    {Opcode::kGather,
+     "offset_dims! collapsed_slice_dims! start_index_map! operand_batching_dims "
+     "start_indices_batching_dims index_vector_dim:gather! slice_sizes! indices_are_sorted"},
+    {Opcode::kGetDimensionSize, "dimensions!"},
+    {Opcode::kGetTupleElement, "index!"},
+    {Opcode::kInfeed, "infeed_config"},
+    {Opcode::kIota, "iota_dimension!"},
+    {Opcode::kMap, "dimensions to_apply!"},
+    {Opcode::kOutfeed, "outfeed_shape outfeed_config"},
+    {Opcode::kPad, "padding!"},
+    {Opcode::kRaggedAllToAll, HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES},
+    {Opcode::kRaggedDot, HLOJIT_DOT_ATTRIBUTES " lhs_ragged_dims rhs_group_dims"},
+    {Opcode::kRecv, "channel_id is_host_transfer"},
+    {Opcode::kRecvDone, "channel_id is_host_transfer"},
+    {Opcode::kReduce, "dimensions! to_apply!"},
+    {Opcode::kReducePrecision, "exponent_bits! mantissa_bits!"},
+    {Opcode::kReduceScatter, HLOJIT_GATHERER_ATTRIBUTES " to_apply!"},
+    {Opcode::kReduceWindow, "window to_apply!"},
+    {Opcode::kReshape, "inferred_dimension"},
+    {Opcode::kReverse, "dimensions!"},
+    {Opcode::kRng, "distribution!"},
+    {Opcode::kRngBitGenerator, "algorithm:rng!"},
+    {Opcode::kRngGetAndUpdateState, "delta!"},
+    {Opcode::kScaledDot, HLOJIT_DOT_ATTRIBUTES},
+    {Opcode::kScan, "dimensions! num_carries is_reverse is_associative to_apply!"},
+    {Opcode::kScatter,
+     "update_window_dims! inserted_window_dims! scatter_dims_to_operand_dims! "
+     "input_batching_dims scatter_indices_batching_dims index_vector_dim:scatter! "
+     "indices_are_sorted unique_indices to_apply!"},
+    {Opcode::kSelectAndScatter, "window select! scatter!"},
+    {Opcode::kSend, "channel_id is_host_transfer"},
+    {Opcode::kSendDone, "channel_id is_host_transfer"},
+    {Opcode::kSetDimensionSize, "dimensions!"},
+    {Opcode::kSlice, "slice!"},
+    {Opcode::kSort, "dimensions! is_stable to_apply!"},
+    {Opcode::kTopK, "k! largest"},
+    {Opcode::kTranspose, "dimensions!"},
+    {Opcode::kTriangularSolve, "left_side lower unit_diagonal transpose_a!"},
+    {Opcode::kWhile, "condition! body!"},
+};
+
+constexpr std::string_view kCommon =
+    "parameter_replication sharding frontend_attributes control-predecessors statistics metadata "
+    "origin backend_config";
+// The same for unary mathematics, which may say how exact it has to be.
+constexpr std::string_view kCommonUnary =
+    "parameter_replication sharding frontend_attributes control-predecessors statistics "
+    "result_accuracy metadata origin backend_config";
+
+struct Entry {
+  const Rule* rule;
+  bool required;
+};
+using Entries = std::vector<Entry>;
+
+void add_entries(std::string_view keys, Entries& to) {
+  while (!keys.empty()) {
+    size_t end = std::min(keys.find(' '), keys.size());
+    std::string_view key = keys.substr(0, end);
+    keys.remove_prefix(std::min(end + 1, keys.size()));
+    bool required = key.ends_with('!');
+    if (required) key.remove_suffix(1);
+    to.push_back({std::ranges::find(kRules, key, &Rule::key), required});
+  }
+}
+
+// Attributes of an op without the common ones, then with them.
+struct OpEntries {
+  Entries own, all;
+};
+
+const OpEntries& entries_of(Opcode opcode) {
+  static const std::vector<OpEntries> table = [] {
+    std::vector<OpEntries> made(op_count());
+    for (const OpAttributes& row : kOpAttributes) {
+      add_entries(row.keys, made[static_cast<size_t>(row.opcode)].own);
+    }
+    for (size_t i = 0; i < made.size(); ++i) {
+      const OpInfo& info = op_info(static_cast<Opcode>(i));
+      made[i].all = made[i].own;
+      bool unary = info.op_class == OpClass::kElementwise && info.arity == 1;
+      add_entries(unary ? kCommonUnary : kCommon, made[i].all);
+    }
+    return made;
+  }();
+  return table[static_cast<size_t>(opcode)];
+}
+
+// Sugar: the wrapped op's own attributes, then those of async-start that are not `calls`.
+Entries entries_of(const Instruction& instruction) {
+  std::optional<Opcode> wrapped = wrapped_op(instruction);
+  const OpEntries& outer = entries_of(instruction.opcode);
+  if (!wrapped) return outer.all;
+  Entries list;
+  if (instruction.is(Opcode::kAsyncStart)) list = entries_of(*wrapped).own;
+  for (const Entry& e : outer.all) {
+    bool known = std::ranges::any_of(
+        list, [&](const Entry& mine) { return mine.rule->name() == e.rule->name(); });
+    if (!known && e.rule->key != "calls") list.push_back(e);
+  }
+  return list;
+}
+
+std::string shown_op(const Instruction& instruction) {
+  std::optional<Opcode> wrapped = wrapped_op(instruction);
+  return std::string(op_name(instruction.opcode)) +
+         (wrapped ? " of " + std::string(op_name(*wrapped)) : "");
+}
+
+[[noreturn]] void fail_unknown(Cursor& in, size_t pos, std::string_view name,
+                               const Instruction& instruction, const Entries& entries) {
+  std::string allowed;
+  for (const Entry& e : entries) {
+    if (!allowed.empty()) allowed += ", ";
+    allowed += e.rule->name();
+  }
+  in.fail(pos, "unknown-attribute",
+          "unknown attribute '" + std::string(name) + "' of " + shown_op(instruction),
+          "allowed: " + allowed);
+}
+
+const std::string* find_other(const Attributes& a, std::string_view name) {
+  for (const auto& [key, text] : a.other) {
+    if (key == name) return &text;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Opcode> wrapped_op(const Instruction& instruction) {
+  if (!instruction.is(Opcode::kAsyncStart) && !instruction.is(Opcode::kAsyncUpdate) &&
+      !instruction.is(Opcode::kAsyncDone)) {
+    return std::nullopt;
+  }
+  const std::string* name = find_other(instruction.attrs, kWrappedOp);
+  return name ? op_from_name(*name) : std::nullopt;
+}
+
+void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
+  Entries sugar;
+  if (wrapped_op(to)) sugar = entries_of(to);
+  const Entries& entries = sugar.empty() ? entries_of(to.opcode).all : sugar;
+  Target target{in, scope, to, to.attrs, {}};
+  size_t operands_end = in.pos();
+  uint64_t seen = 0;
+  while (in.accept(',')) {
+    in.skip();
+    size_t start = in.pos();
+    std::string_view name = in.identifier("the name of an attribute");
+    in.expect('=', "after the name of an attribute");
+    auto entry =
+        std::ranges::find(entries, name, [](const Entry& e) { return e.rule->name(); });
+    if (entry == entries.end()) fail_unknown(in, start, name, to, entries);
+    uint64_t bit = uint64_t{1} << (entry - entries.begin());
+    if (seen & bit) {
+      in.fail(start, "duplicate-attribute", "attribute '" + std::string(name) + "' is given twice");
+    }
+    seen |= bit;
+    target.name = name;
+    entry->rule->read(target);
+  }
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].required && !(seen >> i & 1)) {
+      in.fail(operands_end, "missing-attribute",
+              shown_op(to) + " needs " + std::string(entries[i].rule->name()) + "=");
+    }
+  }
+  if (to.is(Opcode::kConditional)) {
+    bool whole = !to.called.empty() && std::ranges::find(to.called, nullptr) == to.called.end() &&
+                 (!has_pred_index(to) || to.called.size() == 2);
+    if (!whole) {
+      in.fail(operands_end, "missing-attribute",
+              "conditional needs true_computation= and false_computation=, or branch_computations=");
+    }
+  }
+}
+
+void append_attributes(const Instruction& instruction, std::string& out) {
+  Entries sugar;
+  if (wrapped_op(instruction)) sugar = entries_of(instruction);
+  const Entries& entries = sugar.empty() ? entries_of(instruction.opcode).all : sugar;
+  for (const Entry& e : entries) {
+    size_t before = out.size();
+    out += ", ";
+    out += e.rule->name();
+    out += '=';
+    bool printed;
+    if (e.rule->print) {
+      printed = e.rule->print(instruction, out);
+    } else {
+      const std::string* text = find_other(instruction.attrs, e.rule->name());
+      if (text) out += *text;
+      printed = text != nullptr;
+    }
+    if (!printed) out.resize(before);
+  }
+}
+
+std::vector<Alias> read_aliases(Cursor& in) {
+  std::vector<Alias> aliases;
+  in.expect('{', "before aliases");
+  while (!in.accept('}')) {
+    if (!aliases.empty()) in.expect(',', "between aliases");
+    Alias alias;
+    alias.output_index = read_ints(in);
+    in.expect(':', "after the result's index");
+    in.expect('(', "before the aliased operand");
+    alias.operand = in.integer("the number of an operand");
+    in.expect(',', "after the number of the operand");
+    alias.operand_index = read_ints(in);
+    if (in.accept(',')) {
+      static constexpr std::string_view kKinds[] = {"may-alias", "must-alias"};
+      alias.must = read_word(in, kKinds, "an alias") == 1;
+    }
+    in.expect(')', "after the aliased operand");
+    aliases.push_back(std::move(alias));
+  }
+  return aliases;
+}
+
+std::string aliases_to_string(const std::vector<Alias>& aliases) {
+  std::string out = "{";
+  for (size_t i = 0; i < aliases.size(); ++i) {
+    const Alias& alias = aliases[i];
+    if (i > 0) out += ", ";
+    append_ints(alias.output_index, out);
+    out += ": (";
+    append_int(alias.operand, out);
+    out += ", ";
+    append_ints(alias.operand_index, out);
+    if (alias.must) out += *alias.must ? ", must-alias" : ", may-alias";
+    out += ')';
+  }
+  return out + '}';
+}
+
+Ints read_ints(Cursor& in) {
+  Ints values;
+  in.expect('{', "before a list of integers");
+  while (!in.accept('}')) {
+    if (!values.empty()) in.expect(',', "between integers");
+    values.push_back(in.integer("an integer"));
+  }
+  return values;
+}
+
+void append_ints(const Ints& values, std::string& out) {
+  out += '{';
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out += ',';
+    append_int(values[i], out);
+  }
+  out += '}';
+}
+
+}  // namespace hlojit
