@@ -24,9 +24,9 @@ RUNTIME = CODEGEN + ["runtime", "hlojit"]
 MAY_KNOW = {
     "layout": [],
     "compiler/ir": LAYOUT,
-    "compiler/text": IR,
-    "compiler/proto": IR,
     "compiler/verify": IR,
+    "compiler/text": IR + ["compiler/verify"],  # a result's shape may be left out and inferred
+    "compiler/proto": IR + ["compiler/verify"],
     "compiler/math": LAYOUT,
     "compiler/eval": IR + ["compiler/math"],
     "compiler": COMPILER,
