@@ -16,6 +16,9 @@ using Index = std::vector<int64_t>;
 
 /// Elements the buffer holds, tile padding and tail padding included.
 int64_t physical_elements(const Shape& shape);
+/// The same for the largest memory of an array split by SC(...): each split dimension counts with its
+/// largest piece. On this target one buffer holds all pieces, so buffers never use this number.
+int64_t physical_elements_per_memory(const Shape& shape);
 /// Bytes of the buffer: ceil(physical_elements * bits / 8) + metadata prefix.
 int64_t physical_size(const Shape& shape);
 /// Bits an element takes in memory (E(n) or 8 * dtype_bytes).
@@ -24,6 +27,7 @@ int64_t element_bits(const Shape& shape);
 int64_t linear_index(const Shape& shape, std::span<const int64_t> index);
 /// Inverse: the index at position `linear`, or nullopt for padding.
 std::optional<Index> multi_index(const Shape& shape, int64_t linear);
+/// Both throw Error(kInput) for an index or position outside the array.
 /// Calls f(index, linear) for every element in memory order.
 void for_each_in_memory_order(const Shape& shape,
                               const std::function<void(std::span<const int64_t>, int64_t)>& f);
