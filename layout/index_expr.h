@@ -42,6 +42,7 @@ class IndexExpr {
     std::shared_ptr<const IndexExpr> operand;  // kFloorDiv, kMod
     int64_t width = 0;                         // kFloorDiv, kMod: > 0
     Range range;                               // values the atom can take
+    size_t hash = 0;                           // of the structure, kept because it is asked often
   };
 
   IndexExpr(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
@@ -82,6 +83,7 @@ class IndexExpr {
   friend IndexExpr mod(const IndexExpr& a, int64_t width);
 
  private:
+  friend struct IndexExprBuilder;  // the simplifier's own way in
   int64_t constant_;
   std::vector<Term> terms_;  // sorted by a structural order, coefficients non-zero
 };
