@@ -41,9 +41,15 @@ struct BufferPlan {
   std::vector<Constant> constants;
   int64_t constant_bytes = 0;
   int64_t arena_bytes = 0;
-  /// Slots that may hold the same memory at the same time: pairs (operand leaf, result leaf) that were
-  /// given one buffer; kernels must not mark them noalias.
-  std::string report() const;  ///< who holds the peak, a line a buffer
+  /// A stretch of the arena: what it holds (the value that first had it) and when, in instructions of
+  /// the flattened schedule. For the report and for tests.
+  struct Allocation {
+    const Instruction* holder;
+    int64_t offset, size;
+    int64_t begin, end;  ///< first and last moment, inclusive
+  };
+  std::vector<Allocation> allocations;  ///< by begin
+  std::string report() const;           ///< who holds the peak, a line a buffer
 
   const BufferSlice& slice(const Instruction* i, int64_t leaf = 0) const { return slices.at(i).at(leaf); }
 };

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,38 @@ struct KernelPlan {
   std::vector<int64_t> reduced;
 };
 
+/// backend_config of a fusion of this kind: {"hlojit":{"kernel":"rows"}}.
+std::string kernel_config(KernelKind kind);
+/// The fusion carries our own backend_config (it was printed by us; plan_kernel still decides).
+bool has_kernel_config(const Instruction& fusion);
+
 /// The plan of a computation, or nullopt (with the reason) if no kernel kind admits it.
 std::optional<KernelPlan> plan_kernel(const Computation& fused, std::string* why_not = nullptr);
+
+/// The same question about instructions that are not a computation of their own (yet): `members` in
+/// execution order, without tuples; what they read from outside stands for parameters. `roots` are the
+/// members whose values leave. Members that no root needs are ignored.
+std::optional<KernelPlan> plan_kernel(std::span<const Instruction* const> members,
+                                      std::span<const Instruction* const> roots,
+                                      std::string* why_not = nullptr);
+
+/// Some kernel kind can hold this op (perhaps only alone). False for control, tuples, parameters, and
+/// for ops that are not compiled yet.
+bool is_kernel_op(const Instruction& instruction);
+
+/// Constants of at most this many bytes live inside fused computations; larger ones are parameters.
+inline constexpr int64_t kInlineConstantBytes = 64;
+bool is_inline_constant(const Instruction& instruction);
+
+/// The plain copy that alias leaves between a donated parameter and the result made of it in place:
+/// entry code runs it only if the caller gave the two different memory.
+bool is_donated_copy(const Instruction& instruction);
+
+/// A nest that computes root number `root` reads parameter `parameter` only at the very element it
+/// writes, and both have the same sizes, layout and element width: the two may be one buffer.
+bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root);
+/// Parameter that the fused computation's dynamic-update-slice root updates, or -1: it must be one
+/// buffer with the result.
+int64_t updated_parameter(const Computation& fused);
 
 }  // namespace hlojit

@@ -1,0 +1,123 @@
+// See dataflow.h. One pass over each computation in order, callees first: a while is analysed after
+// its body, so which leaves of its state never change is known when its users ask.
+#include "compiler/analysis/dataflow.h"
+
+#include <unordered_set>
+
+namespace hlojit {
+
+std::vector<Computation*> sequential_computations(const Module& module) {
+  // Callees stand before callers, so going backwards meets every caller before what it calls.
+  std::unordered_set<const Computation*> sequential = {module.entry()};
+  std::vector<Computation*> order;
+  const auto& all = module.computations();
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    Computation* c = at->get();
+    if (!sequential.contains(c)) continue;
+    order.push_back(c);
+    for (const auto& i : c->instructions()) {
+      if (!i->is(Opcode::kWhile) && !i->is(Opcode::kConditional)) continue;
+      sequential.insert(i->called.begin(), i->called.end());
+    }
+  }
+  return {order.rbegin(), order.rend()};
+}
+
+bool forwards(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kTuple:
+    case Opcode::kGetTupleElement:
+    case Opcode::kBitcast:
+    case Opcode::kOptBarrier:
+    case Opcode::kAddDependency:
+    case Opcode::kDomain:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t first_leaf(const Shape& tuple, int64_t index) {
+  int64_t leaf = 0;
+  for (int64_t k = 0; k < index; ++k) leaf += leaf_count(tuple.elements[k]);
+  return leaf;
+}
+
+int64_t leaf_at(const Shape& shape, std::span<const int64_t> path) {
+  int64_t leaf = 0;
+  const Shape* at = &shape;
+  for (int64_t index : path) {
+    leaf += first_leaf(*at, index);
+    at = &at->elements.at(index);
+  }
+  return leaf;
+}
+
+Dataflow::Dataflow(const Module& module) {
+  for (Computation* c : sequential_computations(module)) {
+    for (const auto& i : c->instructions()) {
+      if (i->is(Opcode::kWhile)) {
+        // The body was analysed before: leaf k is invariant if the root's leaf k is the parameter's.
+        const Instruction* parameter = i->while_body()->parameters().at(0);
+        std::span<const Value> after = values_.at(i->while_body()->root());
+        std::vector<bool>& same = invariant_[i.get()];
+        for (size_t k = 0; k < after.size(); ++k) {
+          same.push_back(after[k].def == parameter && after[k].leaf == static_cast<int64_t>(k));
+        }
+      }
+      if (i->is(Opcode::kWhile) || i->is(Opcode::kConditional)) {
+        for (const Computation* called : i->called) callers_[called] = i.get();
+      }
+      values_[i.get()] = compute(i.get());
+    }
+  }
+}
+
+std::vector<Value> Dataflow::compute(const Instruction* i) const {
+  auto slice = [](std::span<const Value> all, int64_t first, int64_t count) {
+    auto part = all.subspan(first, count);
+    return std::vector<Value>(part.begin(), part.end());
+  };
+  if (i->is(Opcode::kGetTupleElement)) {
+    const Instruction* tuple = i->operand(0);
+    return slice(values_.at(tuple), first_leaf(tuple->shape, i->attrs.tuple_index),
+                 leaf_count(i->shape));
+  }
+  if (i->is(Opcode::kTuple)) return reads(i);
+  if (forwards(*i)) return values_.at(i->operand(0));
+  std::vector<Value> own;
+  for (int64_t k = 0, n = leaf_count(i->shape); k < n; ++k) {
+    own.push_back({const_cast<Instruction*>(i), k});
+  }
+  if (i->is(Opcode::kWhile)) {
+    std::span<const Value> init = values_.at(i->operand(0));
+    for (size_t k = 0; k < own.size(); ++k) {
+      if (invariant(i, k)) own[k] = init[k];
+    }
+  }
+  return own;
+}
+
+std::vector<Value> Dataflow::reads(const Instruction* instruction) const {
+  std::vector<Value> all;
+  for (const Instruction* o : instruction->operands()) {
+    std::span<const Value> part = values_.at(o);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+bool Dataflow::update(const Instruction* instruction) {
+  std::vector<Value> fresh = compute(instruction);
+  std::vector<Value>& old = values_[instruction];
+  if (fresh == old) return false;
+  old = std::move(fresh);
+  return true;
+}
+
+Instruction* Dataflow::caller(const Computation* computation) const {
+  auto at = callers_.find(computation);
+  return at == callers_.end() ? nullptr : at->second;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,159 @@
+// See fusion_builder.h. All fused computations are cloned from the untouched graph first, only then
+// is the graph rewired: a group may contain a value that another group hands out.
+#include "compiler/passes/fusion_builder.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace hlojit {
+namespace {
+
+FusionKind fusion_kind(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::kNest: return FusionKind::kLoop;
+    case KernelKind::kRows:
+    case KernelKind::kColumns: return FusionKind::kInput;
+    case KernelKind::kContraction: return FusionKind::kOutput;
+  }
+  return FusionKind::kLoop;
+}
+
+/// The group as a computation; `inputs` receives what its parameters stand for, in order.
+Computation* clone_group(Module& module, const KernelGroup& group,
+                         std::vector<Instruction*>& inputs) {
+  Computation* fused = module.add_computation("fused");
+  std::unordered_map<const Instruction*, Instruction*> copies;
+  std::unordered_set<const Instruction*> members(group.members.begin(), group.members.end());
+  for (Instruction* m : group.members) {
+    for (Instruction* o : m->operands()) {
+      if (members.contains(o) || copies.contains(o)) continue;
+      if (is_inline_constant(*o)) {
+        copies[o] = fused->clone_instruction(*o, {});
+      } else {
+        copies[o] = fused->add_parameter(static_cast<int64_t>(inputs.size()), o->shape, o->name);
+        inputs.push_back(o);
+      }
+    }
+  }
+  for (Instruction* m : group.members) {
+    std::vector<Instruction*> operands;
+    for (Instruction* o : m->operands()) operands.push_back(copies.at(o));
+    copies[m] = fused->clone_instruction(*m, std::move(operands));
+  }
+  if (group.roots.size() == 1) {
+    fused->set_root(copies.at(group.roots[0]));
+  } else {
+    std::vector<Instruction*> results;
+    std::vector<Shape> shapes;
+    for (Instruction* r : group.roots) {
+      results.push_back(copies.at(r));
+      shapes.push_back(r->shape);
+    }
+    fused->set_root(fused->add(Opcode::kTuple, Shape::tuple(shapes), std::move(results)));
+  }
+  return fused;
+}
+
+Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruction*> inputs,
+                        KernelKind kind) {
+  Instruction* fusion = c.add(Opcode::kFusion, fused->root()->shape, std::move(inputs), "fusion");
+  fusion->called = {fused};
+  fusion->attrs.fusion_kind = fusion_kind(kind);
+  fusion->attrs.backend_config = kernel_config(kind);
+  return fusion;
+}
+
+}  // namespace
+
+void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
+  Module& module = *c.parent();
+  std::vector<std::vector<Instruction*>> inputs(groups.size());
+  std::vector<Computation*> fused(groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    fused[g] = clone_group(module, groups[g], inputs[g]);
+  }
+
+  // Fusions of old inputs first, then one rewiring pass over everything that stays.
+  std::unordered_map<const Instruction*, Instruction*> replacement;
+  std::unordered_map<const Instruction*, Instruction*> fusion_of;  // any member -> its home fusion
+  std::vector<Instruction*> dead;
+  std::unordered_set<const Instruction*> is_dead;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const KernelGroup& group = groups[g];
+    Instruction* fusion = add_fusion(c, fused[g], inputs[g], group.kind);
+    fusion->location = group.roots[0]->location;
+    fusion->attrs.metadata = group.roots[0]->attrs.metadata;
+    for (Instruction* m : group.members) {
+      if (is_dead.insert(m).second) dead.push_back(m);
+      fusion->control_predecessors.insert(fusion->control_predecessors.end(),
+                                          m->control_predecessors.begin(),
+                                          m->control_predecessors.end());
+      fusion_of[m] = fusion;
+    }
+    for (size_t k = 0; k < group.roots.size(); ++k) {
+      Instruction* result = fusion;
+      if (group.roots.size() > 1) {
+        result = c.add(Opcode::kGetTupleElement, group.roots[k]->shape, {fusion});
+        result->attrs.tuple_index = static_cast<int64_t>(k);
+      }
+      replacement[group.roots[k]] = result;
+    }
+  }
+  for (const auto& i : c.instructions()) {
+    if (is_dead.contains(i.get())) continue;
+    std::vector<Instruction*> operands(i->operands().begin(), i->operands().end());
+    for (Instruction*& o : operands) {
+      if (auto at = replacement.find(o); at != replacement.end()) o = at->second;
+    }
+    if (!std::ranges::equal(operands, i->operands())) i->set_operands(std::move(operands));
+    for (Instruction*& p : i->control_predecessors) {
+      if (auto at = fusion_of.find(p); at != fusion_of.end()) p = at->second;
+    }
+    std::erase(i->control_predecessors, i.get());
+  }
+  if (auto at = replacement.find(c.root()); at != replacement.end()) c.set_root(at->second);
+  c.remove_all(dead);
+  c.sort_topologically();
+}
+
+bool split_variadic_results(Computation& c) {
+  bool changed = false;
+  for (Instruction* i : c.snapshot()) {
+    if (!i->is(Opcode::kReduce) || !i->shape.is_tuple()) continue;
+    bool whole = i->is_root() || std::ranges::any_of(i->users(), [](Instruction* user) {
+                   return !user->is(Opcode::kGetTupleElement);
+                 });
+    if (!whole) continue;
+    std::vector<Instruction*> readers(i->users().begin(), i->users().end());
+    std::vector<Instruction*> elements;
+    for (size_t k = 0; k < i->shape.elements.size(); ++k) {
+      Instruction* e = c.add(Opcode::kGetTupleElement, i->shape.elements[k], {i});
+      e->attrs.tuple_index = static_cast<int64_t>(k);
+      elements.push_back(e);
+    }
+    Instruction* tuple = c.add(Opcode::kTuple, i->shape, std::move(elements));
+    for (Instruction* user : readers) {
+      if (user->is(Opcode::kGetTupleElement)) continue;
+      for (size_t k = 0; k < user->operand_count(); ++k) {
+        if (user->operand(k) == i) user->set_operand(k, tuple);
+      }
+    }
+    if (i->is_root()) c.set_root(tuple);
+    changed = true;
+  }
+  if (changed) c.sort_topologically();
+  return changed;
+}
+
+Instruction* add_copy_fusion(Instruction* value) {
+  Computation& c = *value->parent();
+  Computation* fused = c.parent()->add_computation("fused_copy");
+  Instruction* parameter = fused->add_parameter(0, value->shape);
+  fused->set_root(fused->add(Opcode::kCopy, value->shape, {parameter}));
+  Instruction* fusion = add_fusion(c, fused, {value}, KernelKind::kNest);
+  fusion->location = value->location;
+  return fusion;
+}
+
+}  // namespace hlojit

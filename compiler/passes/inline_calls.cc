@@ -1,0 +1,139 @@
+// See inline_calls.h. Callees come before callers, so by the time a call is inlined its callee holds no
+// call any more. A computation called n times is cloned n times; since that doubles at each level of a
+// hostile module, the total is bounded.
+#include "compiler/passes/inline_calls.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/plan/kernel.h"
+
+namespace hlojit {
+namespace {
+
+constexpr int64_t kMaxInstructions = 1'000'000;
+
+class Inliner {
+ public:
+  explicit Inliner(Module& module) : module_(module) {
+    for (const auto& c : module.computations()) total_ += c->instructions().size();
+  }
+
+  bool run() {
+    for (const auto& c : module_.computations()) inline_into(*c);
+    unshare();
+    if (changed_) module_.remove_unreachable();
+    return changed_;
+  }
+
+ private:
+  static bool dissolves(const Instruction& i) {
+    if (i.is(Opcode::kCall)) return true;
+    return i.is(Opcode::kFusion) && !(has_kernel_config(i) && plan_kernel(*i.to_apply()));
+  }
+
+  void grow(size_t instructions) {
+    total_ += static_cast<int64_t>(instructions);
+    if (total_ > kMaxInstructions) {
+      throw Error(ErrorKind::kFailed, "inlining the calls of this module makes more than " +
+                                          std::to_string(kMaxInstructions) + " instructions");
+    }
+  }
+
+  void inline_into(Computation& c) {
+    std::vector<Instruction*> dead;
+    std::unordered_map<Instruction*, Instruction*> result_of;
+    for (Instruction* i : c.snapshot()) {
+      if (!dissolves(*i)) continue;
+      Instruction* result = paste(c, *i);
+      result_of[i] = result;
+      i->replace_all_uses_with(result);
+      dead.push_back(i);
+    }
+    if (!dead.empty()) {
+      for (const auto& i : c.instructions()) {
+        for (Instruction*& p : i->control_predecessors) {
+          while (result_of.contains(p)) p = result_of.at(p);
+        }
+        std::erase(i->control_predecessors, i.get());
+      }
+      c.remove_all(dead);
+      changed_ = true;
+    }
+    bypass_tuples(c);
+    if (!dead.empty()) c.sort_topologically();
+  }
+
+  /// Appends the body of what `call` calls; returns its result.
+  Instruction* paste(Computation& c, const Instruction& call) {
+    const Computation& callee = *call.to_apply();
+    grow(callee.instructions().size());
+    std::unordered_map<const Instruction*, Instruction*> copies;
+    for (const auto& i : callee.instructions()) {
+      if (i->is(Opcode::kParameter)) {
+        copies[i.get()] = call.operand(i->attrs.parameter_number);
+        continue;
+      }
+      std::vector<Instruction*> operands;
+      for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
+      Instruction* copy = c.clone_instruction(*i, std::move(operands));
+      copy->control_predecessors = call.control_predecessors;
+      for (Instruction* p : i->control_predecessors) {
+        copy->control_predecessors.push_back(copies.at(p));
+      }
+      copies[i.get()] = copy;
+    }
+    return copies.at(callee.root());
+  }
+
+  /// get-tuple-element(tuple(a, b)), 1  ->  b.
+  void bypass_tuples(Computation& c) {
+    std::vector<Instruction*> dead;
+    for (Instruction* i : c.snapshot()) {
+      if (!i->is(Opcode::kGetTupleElement) || !i->operand(0)->is(Opcode::kTuple)) continue;
+      i->replace_all_uses_with(i->operand(0)->operand(i->attrs.tuple_index));
+      dead.push_back(i);
+    }
+    if (dead.empty()) return;
+    c.remove_all(dead);
+    changed_ = true;
+  }
+
+  /// Clones computations that control flow runs from two places, or that are also applied to scalars.
+  void unshare() {
+    std::unordered_set<const Computation*> taken;
+    for (const auto& c : module_.computations()) {
+      for (const auto& i : c->instructions()) {
+        if (i->is(Opcode::kWhile) || i->is(Opcode::kConditional)) continue;
+        taken.insert(i->called.begin(), i->called.end());
+      }
+    }
+    std::vector<Computation*> work = {module_.entry()};
+    while (!work.empty()) {
+      Computation* c = work.back();
+      work.pop_back();
+      for (const auto& i : c->instructions()) {
+        if (!i->is(Opcode::kWhile) && !i->is(Opcode::kConditional)) continue;
+        for (Computation*& called : i->called) {
+          if (!taken.insert(called).second) {
+            grow(called->instructions().size());
+            called = module_.clone_computation(*called, called->name);
+            taken.insert(called);
+            changed_ = true;
+          }
+          work.push_back(called);
+        }
+      }
+    }
+  }
+
+  Module& module_;
+  int64_t total_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool inline_calls(Module& module, const PipelineOptions&) { return Inliner(module).run(); }
+
+}  // namespace hlojit

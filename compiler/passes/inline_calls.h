@@ -1,0 +1,19 @@
+// Leaves one flat graph a control-flow computation: calls and foreign fusions are replaced by what they
+// call, and every computation that while or conditional runs has one call site.
+//
+//   f { a = f32[] parameter(0)  ROOT n = f32[] negate(a) }
+//   y = f32[] call(x), to_apply=f          ->   n = f32[] negate(x)
+//   y = f32[8] fusion(x), calls=g          ->   the body of g, unless the fusion is one of our own
+//
+// Fusions that we printed ourselves (backend_config names a kernel and the planner agrees) stay.
+// Test: tests/hlo/opt/inline_calls.hlo.
+#pragma once
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+/// Throws Error(kFailed) if the calls multiply to more than a million instructions.
+bool inline_calls(Module& module, const PipelineOptions& options);
+
+}  // namespace hlojit

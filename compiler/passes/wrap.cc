@@ -1,0 +1,104 @@
+// See wrap.h.
+#include "compiler/passes/wrap.h"
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/passes/fusion_builder.h"
+#include "layout/index.h"
+#include "layout/index_expr.h"
+
+namespace hlojit {
+namespace {
+
+/// The element at each place of the result lies at the same place of the operand.
+bool keeps_memory(const Instruction& i) {
+  const Shape& from = i.operand(0)->shape;
+  const Shape& to = i.shape;
+  if (physical_size(from) != physical_size(to) || element_bits(from) != element_bits(to)) {
+    return false;
+  }
+  std::vector<IndexExpr> index, read;
+  for (int d = 0; d < to.rank(); ++d) index.push_back(IndexExpr::var(d, to.dims[d]));
+  switch (i.opcode) {
+    case Opcode::kReshape:
+      read = reshape_coordinates(from.dims, to.dims, index);
+      break;
+    case Opcode::kTranspose:
+      read.resize(index.size());
+      for (size_t d = 0; d < index.size(); ++d) read[i.attrs.dimensions.at(d)] = index[d];
+      break;
+    case Opcode::kBroadcast:
+      if (from.element_count() != to.element_count()) return false;
+      for (int64_t d : i.attrs.dimensions) read.push_back(index.at(d));
+      break;
+    default:
+      return false;
+  }
+  return linear_index(from, read) == linear_index(to, index);
+}
+
+/// Reshapes and the like that move nothing become bitcasts, barriers are bypassed.
+bool simplify_forwarding(Computation& c) {
+  std::vector<Instruction*> dead;
+  for (Instruction* i : c.snapshot()) {
+    if (i->is(Opcode::kOptBarrier)) {
+      i->replace_all_uses_with(i->operand(0));
+      dead.push_back(i);
+    } else if (is_kernel_op(*i) && i->operand_count() == 1 && keeps_memory(*i)) {
+      Instruction* cast = c.add(Opcode::kBitcast, i->shape, {i->operand(0)}, "bitcast");
+      cast->location = i->location;
+      i->replace_all_uses_with(cast);
+      dead.push_back(i);
+    }
+  }
+  if (dead.empty()) return false;
+  c.remove_all(dead);
+  c.sort_topologically();
+  return true;
+}
+
+/// A group for each kernel op; the elements of a variadic reduce go with it.
+std::vector<KernelGroup> single_groups(const Computation& c) {
+  std::vector<KernelGroup> groups;
+  for (const auto& i : c.instructions()) {
+    if (!is_kernel_op(*i) || i->is(Opcode::kConstant) || i->is(Opcode::kGetTupleElement)) continue;
+    KernelGroup group{.members = {i.get()}, .roots = {}, .kind = KernelKind::kNest};
+    if (i->shape.is_tuple()) {
+      for (Instruction* element : i->users()) {
+        group.members.push_back(element);
+        group.roots.push_back(element);
+      }
+      if (group.roots.empty()) continue;
+    } else {
+      group.roots = {i.get()};
+    }
+    std::vector<const Instruction*> members(group.members.begin(), group.members.end());
+    std::vector<const Instruction*> roots(group.roots.begin(), group.roots.end());
+    std::string why;
+    auto plan = plan_kernel(members, roots, &why);
+    if (!plan) {
+      throw Error(ErrorKind::kUnsupported, i->location,
+                  std::string(op_name(i->opcode)) + " is not compiled yet: " + why);
+    }
+    group.kind = plan->kind;
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+}  // namespace
+
+bool wrap(Module& module, const PipelineOptions&) {
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) {
+    changed |= simplify_forwarding(*c);
+    changed |= split_variadic_results(*c);
+    std::vector<KernelGroup> groups = single_groups(*c);
+    if (groups.empty()) continue;
+    build_fusions(*c, groups);
+    changed = true;
+  }
+  if (changed) module.remove_unreachable();
+  return changed;
+}
+
+}  // namespace hlojit

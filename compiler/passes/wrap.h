@@ -1,0 +1,18 @@
+// Makes a kernel of every instruction that is not part of one yet.
+//
+//   y = f32[8] add(x, one)   ->   y = f32[8] fusion(x), kind=kLoop, calls=fused,
+//                                     backend_config={"hlojit":{"kernel":"nest"}}
+//   r = f32[2,4] reshape(x)  ->   r = f32[2,4] bitcast(x)      when the bytes stay where they are
+//
+// Afterwards the sequential computations hold only what design.md calls the planned module:
+// parameters, constants, tuples, fusions, while, conditional, bitcast. Barriers have done their job
+// (keeping fuse apart) and go. Test: tests/hlo/opt/wrap.hlo.
+#pragma once
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+bool wrap(Module& module, const PipelineOptions& options);
+
+}  // namespace hlojit

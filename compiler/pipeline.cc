@@ -1,0 +1,93 @@
+// The passes, in order, and the loop that runs them. The loop also verifies, times, shows and stops;
+// a pass only changes the module.
+#include "compiler/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "compiler/passes/alias.h"
+#include "compiler/passes/dce.h"
+#include "compiler/passes/inline_calls.h"
+#include "compiler/passes/legalize_check.h"
+#include "compiler/passes/schedule.h"
+#include "compiler/passes/wrap.h"
+#include "compiler/verify/verifier.h"
+
+namespace hlojit {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  bool (*run)(Module&, const PipelineOptions&);
+};
+
+constexpr Pass kPasses[] = {
+    // One flat graph a computation; foreign fusions are dissolved, ours kept.
+    {"inline_calls", inline_calls},
+    {"dce", dce},
+    // What is left now must be in some kernel, or the module is refused by name.
+    {"legalize_check", legalize_check},
+    // From here on all computing is done by fusions, each of them one kernel.
+    {"wrap", wrap},
+    {"dce", dce},
+    // Who shares memory with whom; copies where two live values would.
+    {"alias", alias},
+    // From here on the order of instructions is the order of execution.
+    {"schedule", schedule},
+};
+
+bool is_in(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+const Pass* find(std::string_view name) {
+  auto at = std::ranges::find(kPasses, name, &Pass::name);
+  if (at != std::end(kPasses)) return at;
+  throw Error(ErrorKind::kInput, "there is no pass \"" + std::string(name) + "\"");
+}
+
+std::vector<Pass> chosen(const PipelineOptions& options) {
+  for (const std::string& name : options.disabled) find(name);
+  if (!options.until.empty()) find(options.until);
+  std::vector<Pass> list;
+  if (options.only.empty()) {
+    list.assign(std::begin(kPasses), std::end(kPasses));
+  } else {
+    for (const std::string& name : options.only) list.push_back(*find(name));
+  }
+  std::erase_if(list, [&](const Pass& p) { return is_in(options.disabled, p.name); });
+  return list;
+}
+
+void verify_after(const Pass& pass, const Module& module) {
+  std::vector<Diagnostic> found = verify(module);
+  if (found.empty()) return;
+  found.front().message = "after pass " + std::string(pass.name) + ": " + found.front().message;
+  throw Error(ErrorKind::kFailed, std::move(found));
+}
+
+}  // namespace
+
+std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& options) {
+  std::vector<PassTime> times;
+  for (const Pass& pass : chosen(options)) {
+    auto start = std::chrono::steady_clock::now();
+    bool changed = pass.run(module, options);
+    std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+    times.push_back({std::string(pass.name), ms.count(), changed});
+    if (changed && options.verify) verify_after(pass, module);
+    if (changed && options.after_pass) options.after_pass(times.back().name, module);
+    if (pass.name == options.until) break;
+  }
+  return times;
+}
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) {
+    if (!is_in(names, pass.name)) names.emplace_back(pass.name);
+  }
+  return names;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,449 @@
+// See kernel.h. A plan is found in three looks at the graph:
+//
+//   1. which values depend on a reduction (or on the dot): one forward sweep;
+//   2. whether those values only meet the domain the way a row meets its elements: one backward sweep
+//      that carries, for each value, which domain dim each of its dims is (-1 for a dim of size 1);
+//   3. what else is in the way (ops no kernel admits, results of different sizes).
+//
+// Values that do not depend on the hero need no second look: a kernel recomputes them wherever it
+// wants them, through any index map.
+#include "compiler/plan/kernel.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "layout/index.h"
+
+namespace hlojit {
+namespace {
+
+using Instructions = std::span<const Instruction* const>;
+using DimMap = std::vector<int>;  // for each dim of a value: the domain dim it is, or -1
+
+/// The members some root needs, and what is asked about them.
+struct Graph {
+  std::vector<const Instruction*> members;
+  std::unordered_set<const Instruction*> set;
+  std::vector<const Instruction*> roots;
+  std::vector<const Instruction*> reduces, dots, updates;
+
+  bool has(const Instruction* i) const { return set.contains(i); }
+};
+
+/// Thrown inside this file only, turned into nullopt at its edge.
+struct Refused {
+  std::string why;
+};
+
+[[noreturn]] void refuse(std::string why) { throw Refused{std::move(why)}; }
+
+std::string quoted(const Instruction* i) { return std::string(op_name(i->opcode)) + " " + i->name; }
+
+bool is_movement(Opcode o) {
+  switch (o) {
+    case Opcode::kBroadcast:
+    case Opcode::kConcatenate:
+    case Opcode::kCopy:
+    case Opcode::kDynamicSlice:
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kGather:
+    case Opcode::kPad:
+    case Opcode::kReshape:
+    case Opcode::kReverse:
+    case Opcode::kSlice:
+    case Opcode::kTranspose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What packing a dot's operand applies on the way.
+bool folds_into_packing(const Instruction* i) {
+  switch (i->opcode) {
+    case Opcode::kBroadcast:
+    case Opcode::kConstant:
+    case Opcode::kCopy:
+    case Opcode::kReshape:
+    case Opcode::kSlice:
+    case Opcode::kTranspose:
+      return true;
+    default:
+      return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
+  }
+}
+
+bool is_reduce_element(const Instruction* i) {
+  return i->is(Opcode::kGetTupleElement) && i->operand(0)->is(Opcode::kReduce);
+}
+
+Graph build_graph(Instructions members, Instructions roots) {
+  Graph g;
+  std::unordered_set<const Instruction*> given(members.begin(), members.end());
+  std::unordered_set<const Instruction*> needed;
+  for (const Instruction* r : roots) {
+    if (!given.contains(r)) refuse("result " + r->name + " is not computed by the kernel");
+    if (!needed.insert(r).second) refuse("result " + r->name + " is given twice");
+    g.roots.push_back(r);
+  }
+  for (auto at = members.rbegin(); at != members.rend(); ++at) {
+    const Instruction* i = *at;
+    if (!needed.contains(i)) continue;
+    g.members.push_back(i);
+    for (const Instruction* o : i->operands()) {
+      if (given.contains(o)) needed.insert(o);
+    }
+  }
+  std::ranges::reverse(g.members);
+  g.set = std::move(needed);
+  for (const Instruction* i : g.members) {
+    if (!is_kernel_op(*i)) refuse(quoted(i) + " is in no kernel");
+    if (is_reduce_element(i) && !g.has(i->operand(0))) refuse(i->name + " is apart from its reduce");
+    if (i->is(Opcode::kReduce)) g.reduces.push_back(i);
+    if (i->is(Opcode::kDot)) g.dots.push_back(i);
+    if (i->is(Opcode::kDynamicUpdateSlice)) g.updates.push_back(i);
+    for (const Instruction* o : i->operands()) {
+      if (!g.has(o) && !o->shape.is_array()) refuse(i->name + " reads a tuple");
+    }
+  }
+  return g;
+}
+
+/// Members that depend on one of `sources` (themselves included).
+std::unordered_set<const Instruction*> dependents(const Graph& g, Instructions sources) {
+  std::unordered_set<const Instruction*> set(sources.begin(), sources.end());
+  for (const Instruction* i : g.members) {
+    if (std::ranges::any_of(i->operands(), [&](auto* o) { return set.contains(o); })) set.insert(i);
+  }
+  return set;
+}
+
+const std::vector<int64_t>& dims_of(const Instruction* root) {
+  if (root->shape.is_tuple()) return root->shape.elements.at(0).dims;
+  return root->shape.dims;
+}
+
+// ---- nest ------------------------------------------------------------------------------------------
+
+KernelPlan plan_nest(const Graph& g) {
+  KernelPlan plan;
+  plan.kind = KernelKind::kNest;
+  plan.roots = g.roots;
+  for (const Instruction* r : g.roots) {
+    if (dims_of(r) != dims_of(g.roots[0])) refuse("results of different sizes");
+  }
+  plan.domain = dims_of(g.roots[0]);
+  for (const Instruction* update : g.updates) {
+    if (g.roots.size() != 1 || g.roots[0] != update) {
+      refuse(quoted(update) + " is not the only result");
+    }
+    const Instruction* target = update->operand(0);
+    if (g.has(target)) refuse(quoted(update) + " updates a value of the kernel itself");
+    for (const Instruction* i : g.members) {
+      int64_t reads = std::ranges::count(i->operands(), target);
+      if (reads > (i == update ? 1 : 0)) refuse("what " + update->name + " updates is read elsewhere");
+    }
+    plan.domain = update->operand(1)->shape.dims;
+  }
+  return plan;
+}
+
+// ---- rows and columns ------------------------------------------------------------------------------
+
+/// Carries dim maps from results to operands over the values that depend on a reduction.
+class Backward {
+ public:
+  Backward(const Graph& g, const std::unordered_set<const Instruction*>& dependent)
+      : g_(g), dependent_(dependent) {}
+
+  /// `map` says where the dims of `value` lie in the domain.
+  void reach(const Instruction* value, DimMap map) {
+    if (!g_.has(value) || !dependent_.contains(value)) return;
+    if (value->shape.is_array()) {
+      for (size_t d = 0; d < map.size(); ++d) {
+        if (value->shape.dims[d] == 1) map[d] = -1;
+      }
+    }
+    auto [at, fresh] = maps_.try_emplace(value, map);
+    if (!fresh && at->second != map) refuse(value->name + " is read at two places of a row");
+  }
+
+  void step(const Instruction* i) {
+    auto at = maps_.find(i);
+    if (at == maps_.end()) return;  // does not depend on a reduction
+    const DimMap& map = at->second;
+    if (is_elementwise(i->opcode) || i->is(Opcode::kCopy) || i->is(Opcode::kGetTupleElement)) {
+      for (const Instruction* o : i->operands()) {
+        bool spread = o->shape.is_array() && o->shape.rank() == 0;
+        if (o->shape.is_array() && !spread && o->shape.dims != i->shape.dims) {
+          refuse(quoted(i) + " changes sizes after a reduction");
+        }
+        reach(o, spread ? DimMap{} : map);
+      }
+    } else if (i->is(Opcode::kBroadcast)) {
+      DimMap inner;
+      for (int64_t d : i->attrs.dimensions) inner.push_back(map.at(d));
+      reach(i->operand(0), std::move(inner));
+    } else if (i->is(Opcode::kTranspose)) {
+      DimMap inner(map.size());
+      for (size_t d = 0; d < map.size(); ++d) inner[i->attrs.dimensions.at(d)] = map[d];
+      reach(i->operand(0), std::move(inner));
+    } else if (i->is(Opcode::kReshape)) {
+      reach(i->operand(0), through_reshape(i, map));
+    } else {
+      refuse(quoted(i) + " moves elements after a reduction");
+    }
+  }
+
+  const DimMap& map(const Instruction* value) const { return maps_.at(value); }
+  bool reached(const Instruction* value) const { return maps_.contains(value); }
+
+ private:
+  /// Only dims of size 1 may come and go.
+  static DimMap through_reshape(const Instruction* i, const DimMap& map) {
+    const auto& to = i->shape.dims;
+    const auto& from = i->operand(0)->shape.dims;
+    DimMap inner;
+    size_t t = 0;
+    for (int64_t size : from) {
+      if (size == 1) {
+        inner.push_back(-1);
+        continue;
+      }
+      while (t < to.size() && to[t] == 1) ++t;
+      if (t == to.size() || to[t] != size) refuse(quoted(i) + " regroups dims after a reduction");
+      inner.push_back(map[t++]);
+    }
+    return inner;
+  }
+
+  const Graph& g_;
+  const std::unordered_set<const Instruction*>& dependent_;
+  std::unordered_map<const Instruction*, DimMap> maps_;
+};
+
+/// The physically most minor dim of size above 1 is reduced, in the largest operand read in the domain.
+bool reduces_minor(const Graph& g, const KernelPlan& plan) {
+  const Shape* widest = nullptr;
+  for (const Instruction* i : g.members) {
+    for (const Instruction* o : i->operands()) {
+      if (g.has(o) || o->shape.dims != plan.domain) continue;
+      if (!widest || dtype_bits(o->shape.type) > dtype_bits(widest->type)) widest = &o->shape;
+    }
+  }
+  if (!widest) widest = &plan.hero->operand(0)->shape;
+  for (int64_t d : widest->layout.minor_to_major) {
+    if (widest->dims[d] != 1) return std::ranges::binary_search(plan.reduced, d);
+  }
+  return true;
+}
+
+KernelPlan plan_reduction(const Graph& g) {
+  KernelPlan plan;
+  plan.kind = KernelKind::kRows;
+  plan.roots = g.roots;
+  plan.hero = g.reduces[0];
+  plan.domain = plan.hero->operand(0)->shape.dims;
+  plan.reduced = plan.hero->attrs.dimensions;
+  std::ranges::sort(plan.reduced);
+  if (!g.updates.empty()) refuse("an update beside a reduction");
+  for (const Instruction* r : g.reduces) {
+    Ints reduced = r->attrs.dimensions;
+    std::ranges::sort(reduced);
+    if (r->operand(0)->shape.dims != plan.domain || reduced != plan.reduced) {
+      refuse(r->name + " and " + plan.hero->name + " reduce different dims");
+    }
+  }
+
+  DimMap all, kept;
+  std::vector<int64_t> kept_dims;
+  for (int d = 0; d < static_cast<int>(plan.domain.size()); ++d) {
+    int id = plan.domain[d] == 1 ? -1 : d;
+    all.push_back(id);
+    if (std::ranges::binary_search(plan.reduced, d)) continue;
+    kept.push_back(id);
+    kept_dims.push_back(plan.domain[d]);
+  }
+
+  auto dependent = dependents(g, g.reduces);
+  Backward back(g, dependent);
+  bool wide_result = false;
+  for (const Instruction* r : g.roots) {
+    if (dims_of(r) == kept_dims) {
+      back.reach(r, kept);
+    } else if (dims_of(r) == plan.domain) {
+      wide_result = true;
+      back.reach(r, all);
+    } else {
+      refuse("result " + r->name + " has neither the sizes of the rows nor of their elements");
+    }
+  }
+  bool chained = false;
+  for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
+    const Instruction* i = *at;
+    if (!i->is(Opcode::kReduce)) {
+      back.step(i);
+      continue;
+    }
+    if (back.map(i) != kept) refuse(i->name + " is read across rows");
+    for (size_t k = 0; k < i->operand_count(); ++k) {
+      bool init = k >= i->operand_count() / 2;
+      if (dependent.contains(i->operand(k))) chained = true;
+      back.reach(i->operand(k), init ? DimMap{} : all);
+    }
+  }
+
+  if (!reduces_minor(g, plan)) {
+    plan.kind = KernelKind::kColumns;
+    plan.domain = kept_dims;
+    if (wide_result) refuse("a columns kernel has no result of the full size");
+    if (chained) refuse("a columns kernel has one stage of reductions");
+  }
+  return plan;
+}
+
+// ---- contraction -----------------------------------------------------------------------------------
+
+KernelPlan plan_contraction(const Graph& g) {
+  if (g.dots.size() > 1) refuse("two dots");
+  if (!g.reduces.empty()) refuse("a reduction beside a dot");
+  if (!g.updates.empty()) refuse("an update beside a dot");
+  const Instruction* dot = g.dots[0];
+  KernelPlan plan;
+  plan.kind = KernelKind::kContraction;
+  plan.roots = g.roots;
+  plan.hero = dot;
+  plan.domain = dot->shape.dims;
+  if (g.roots.size() != 1) refuse("a dot with several results");
+  auto dependent = dependents(g, g.dots);
+  for (const Instruction* i : g.members) {
+    if (i == dot || !dependent.contains(i)) continue;
+    if (!is_elementwise(i->opcode) || i->shape.dims != dot->shape.dims) {
+      refuse(quoted(i) + " after a dot is not elementwise");
+    }
+    for (const Instruction* o : i->operands()) {
+      if (dependent.contains(o) && o->shape.dims != i->shape.dims) {
+        refuse(quoted(i) + " spreads the result of a dot");
+      }
+    }
+  }
+  if (!dependent.contains(g.roots[0])) refuse("the result does not come from the dot");
+  std::unordered_set<const Instruction*> packed(dot->operands().begin(), dot->operands().end());
+  for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
+    const Instruction* i = *at;
+    if (!packed.contains(i)) continue;
+    if (!folds_into_packing(i)) refuse(quoted(i) + " does not fold into the packing of a dot");
+    packed.insert(i->operands().begin(), i->operands().end());
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::string_view kernel_kind_name(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::kNest: return "nest";
+    case KernelKind::kRows: return "rows";
+    case KernelKind::kColumns: return "columns";
+    case KernelKind::kContraction: return "contraction";
+  }
+  return "nest";
+}
+
+std::string kernel_config(KernelKind kind) {
+  return R"({"hlojit":{"kernel":")" + std::string(kernel_kind_name(kind)) + R"("}})";
+}
+
+bool has_kernel_config(const Instruction& fusion) {
+  return fusion.attrs.backend_config.find(R"("hlojit":{"kernel":)") != std::string::npos;
+}
+
+bool is_donated_copy(const Instruction& i) {
+  return i.is(Opcode::kCopy) && i.attrs.backend_config.find(R"("donated":)") != std::string::npos;
+}
+
+bool is_inline_constant(const Instruction& i) {
+  return i.is(Opcode::kConstant) && i.shape.is_array() &&
+         i.shape.dense_bytes() <= kInlineConstantBytes;
+}
+
+bool is_kernel_op(const Instruction& i) {
+  if (i.shape.has_dynamic_dims()) return false;
+  if (i.is(Opcode::kReduce)) return true;
+  if (is_reduce_element(&i)) return true;
+  if (!i.shape.is_array()) return false;
+  switch (i.opcode) {
+    case Opcode::kDot:
+    case Opcode::kIota:
+      return true;
+    case Opcode::kConstant:
+      return is_inline_constant(i);
+    case Opcode::kCopy:
+      return !is_donated_copy(i);
+    case Opcode::kMap:
+    case Opcode::kStochasticConvert:
+      return false;
+    default:
+      return is_elementwise(i.opcode) || is_movement(i.opcode);
+  }
+}
+
+std::optional<KernelPlan> plan_kernel(Instructions members, Instructions roots,
+                                      std::string* why_not) {
+  try {
+    if (roots.empty()) refuse("no result");
+    Graph g = build_graph(members, roots);
+    if (!g.dots.empty()) return plan_contraction(g);
+    if (!g.reduces.empty()) return plan_reduction(g);
+    return plan_nest(g);
+  } catch (const Refused& refused) {
+    if (why_not) *why_not = refused.why;
+    return std::nullopt;
+  }
+}
+
+std::optional<KernelPlan> plan_kernel(const Computation& fused, std::string* why_not) {
+  const Instruction* root = fused.root();
+  std::vector<const Instruction*> members, roots = {root};
+  if (root->is(Opcode::kTuple)) roots.assign(root->operands().begin(), root->operands().end());
+  for (const auto& i : fused.instructions()) {
+    if (!i->is(Opcode::kParameter) && !(i.get() == root && root->is(Opcode::kTuple))) {
+      members.push_back(i.get());
+    }
+  }
+  return plan_kernel(members, roots, why_not);
+}
+
+bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
+  auto plan = plan_kernel(fused);
+  if (!plan || plan->kind != KernelKind::kNest || updated_parameter(fused) >= 0) return false;
+  const Instruction* read = fused.parameters().at(parameter);
+  const Shape& from = read->shape;
+  const Shape& to = plan->roots.at(root)->shape;
+  if (!from.is_array() || from.dims != to.dims || from.layout != to.layout ||
+      element_bits(from) != element_bits(to)) {
+    return false;
+  }
+  // Backwards: values wanted at the result's element, and values wanted anywhere else.
+  std::unordered_set<const Instruction*> here(plan->roots.begin(), plan->roots.end()), elsewhere;
+  const auto& all = fused.instructions();
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    const Instruction* i = at->get();
+    bool in_place = is_elementwise(i->opcode) || i->is(Opcode::kCopy);
+    for (const Instruction* o : i->operands()) {
+      bool same = in_place && o->shape.dims == i->shape.dims;
+      if (here.contains(i)) (same ? here : elsewhere).insert(o);
+      if (elsewhere.contains(i)) elsewhere.insert(o);
+    }
+  }
+  return !elsewhere.contains(read);
+}
+
+int64_t updated_parameter(const Computation& fused) {
+  const Instruction* root = fused.root();
+  if (!root->is(Opcode::kDynamicUpdateSlice) || !root->operand(0)->is(Opcode::kParameter)) return -1;
+  return root->operand(0)->attrs.parameter_number;
+}
+
+}  // namespace hlojit
