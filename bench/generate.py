@@ -26,15 +26,9 @@ import numpy as np
 import npyio
 import xla_peer
 from programs import PROGRAMS
+from tolerances import TOLERANCES, limits
 
 BENCH = pathlib.Path(__file__).resolve().parent
-
-# |got - golden| <= rtol * |golden| + atol * max(1, largest finite |golden| of that output).
-TOLERANCES = {
-    "f64": (1e-11, 1e-13), "f32": (2e-5, 2e-6), "f16": (4e-3, 1e-3), "bf16": (1.6e-2, 4e-3),
-}
-EXACT = (0.0, 0.0)
-
 
 def lower(program, sizes):
     """(HLO text, arguments) of a program at given sizes."""
@@ -89,17 +83,10 @@ def tiled(text):
     return "\n".join(lines)
 
 
-def largest(array):
-    values = np.abs(np.asarray(array, dtype=np.float64))
-    values = values[np.isfinite(values)]
-    return float(values.max()) if values.size else 0.0
-
-
 def describe_output(path, array):
     dtype = npyio.name_of(array.dtype)
-    rtol, atol = TOLERANCES.get(dtype, EXACT)
-    scaled = float(f"{atol * max(1.0, largest(array)):.3g}")
-    return {"file": path, "dtype": dtype, "rtol": rtol, "atol": scaled}
+    rtol, atol = limits(dtype, array)
+    return {"file": path, "dtype": dtype, "rtol": rtol, "atol": atol}
 
 
 def write(path, text):
