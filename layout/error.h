@@ -28,11 +28,11 @@ struct Location {
 
 /// One finding. `rule` is a short stable identifier ("dot-contracting-size"), empty if none applies.
 struct Diagnostic {
-  Location location;
-  std::string instruction;  ///< Name of the instruction at fault, if any (stands in for a location).
-  std::string rule;
-  std::string message;      ///< One line.
-  std::string details;      ///< Further lines (shapes, a suggestion); may be empty.
+  Location location = {};
+  std::string instruction = {};  ///< Name of the instruction at fault, if any (stands in for a location).
+  std::string rule = {};
+  std::string message = {};      ///< One line.
+  std::string details = {};      ///< Further lines (shapes, a suggestion); may be empty.
 };
 
 /// The only exception the library throws on purpose.

@@ -1,0 +1,38 @@
+// The only contract between native code and the runtime: what JITted code is called with and the few
+// functions it may call. Plain C data, fixed offsets, every function noexcept and returning a status
+// (an exception through JITted frames would end the process).
+#pragma once
+
+#include <cstdint>
+
+namespace hlojit::abi {
+
+/// Status of kernels and of entry: 0 or one of these; the text is in Context::error.
+enum Status : int32_t { kOk = 0, kFailed = 1 };
+
+struct Context;
+
+/// One chunk of a kernel. `buffers`: operands then results of the fusion, leaf by leaf; `scratch`:
+/// Kernel-private memory of the size its call asked for, 64-byte aligned (null if 0).
+using Kernel = int32_t (*)(void* const* buffers, const int64_t* scalars, int64_t chunk,
+                           void* scratch) noexcept;
+
+/// Runs kernel(buffers, scalars, c, scratch) for c in [0, chunks), in any order and on any thread,
+/// each with `scratch_bytes` of its own. `cost_ns` is the price of the whole region: the runtime
+/// decides by it alone whether waking the pool pays. Returns the status of the lowest failing chunk.
+using ParallelFor = int32_t (*)(Context*, Kernel, void* const* buffers, const int64_t* scalars,
+                                int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept;
+
+/// Per-call state; JITted code reads the members at these offsets.
+struct Context {
+  const char* constants = nullptr;    // offset 0: the module's constant blob
+  ParallelFor parallel_for = nullptr;  // offset 8
+  void* runtime = nullptr;             // offset 16: the runtime's own
+  char error[256] = {};                // text of the first failure
+};
+
+/// The native function of a module. `params`, `results`: a pointer a leaf; `arena`: arena_bytes,
+/// 64-byte aligned.
+using Entry = int32_t (*)(Context*, void* const* params, void* const* results, char* arena) noexcept;
+
+}  // namespace hlojit::abi

@@ -1,0 +1,78 @@
+#include "codegen/kernels/function.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace hlojit {
+
+KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
+                             const EmitOptions& options, VarSource& vars, std::string_view suffix) {
+  auto& context = module.getContext();
+  llvm::IRBuilder<> types(context);
+  auto* pointer = types.getPtrTy();
+  auto* type = llvm::FunctionType::get(types.getInt32Ty(), {pointer, pointer, types.getInt64Ty(), pointer}, false);
+  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                                     fmt::format("{}{}", fusion.name, suffix), module);
+  function_->getArg(0)->setName("buffers");
+  function_->getArg(2)->setName("chunk");
+  function_->getArg(3)->setName("scratch");
+  auto* entry = llvm::BasicBlock::Create(context, "entry", function_);
+  done_ = llvm::BasicBlock::Create(context, "done", function_);
+  llvm::IRBuilder<>(done_).CreateRet(types.getInt32(0));
+  root_ = std::make_unique<Scope>(entry, nullptr);
+  emitter_ = std::make_unique<ElementEmitter>(*root_, options, vars);
+
+  // Buffers that cannot overlap get disjoint alias scopes.
+  operands_ = fusion.operand_count();
+  size_t count = operands_ + static_cast<size_t>(leaf_count(fusion.shape));
+  llvm::MDBuilder metadata(context);
+  llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(fusion.name);
+  std::vector<llvm::MDNode*> scopes;
+  for (size_t k = 0; k < count; ++k) scopes.push_back(metadata.createAnonymousAliasScope(domain));
+  llvm::IRBuilder<>& b = root_->builder;
+  for (size_t k = 0; k < count; ++k) {
+    std::vector<llvm::Metadata*> apart;
+    for (size_t j = 0; j < count; ++j) {
+      if (j != k && !overlap[k][j]) apart.push_back(scopes[j]);
+    }
+    auto* slot = b.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0), k);
+    auto* load = b.CreateLoad(pointer, slot, k < operands_ ? fusion.operand(k)->name : "result");
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
+    buffers_.push_back({load, llvm::MDNode::get(context, {scopes[k]}), llvm::MDNode::get(context, apart)});
+  }
+  for (const Instruction* p : fusion.to_apply()->parameters()) {
+    emitter_->bind_parameter(p, buffers_[static_cast<size_t>(p->attrs.parameter_number)]);
+  }
+}
+
+llvm::Value* KernelBuilder::chunk() const { return function_->getArg(2); }
+llvm::Value* KernelBuilder::scratch() const { return function_->getArg(3); }
+
+int64_t KernelBuilder::bind_chunks(const LoopPiece& piece, size_t count) {
+  int64_t total = 1;
+  for (size_t k = 0; k < count; ++k) total *= piece.loops[k].extent;
+  int64_t below = total;
+  for (size_t k = 0; k < count; ++k) {
+    const LoopDigit& loop = piece.loops[k];
+    llvm::IRBuilder<>& b = root_->builder;
+    below /= loop.extent;
+    llvm::Value* v = chunk();
+    if (below > 1) v = b.CreateUDiv(v, b.getInt64(static_cast<uint64_t>(below)));
+    if (k > 0) v = b.CreateURem(v, b.getInt64(static_cast<uint64_t>(loop.extent)));
+    emitter_->bind(loop.var, *root_, v);
+    if (!loop.clip) continue;
+    llvm::Value* trip = emitter_->trip_count(loop, loop.clip->so_far, *root_);
+    auto* inside = llvm::BasicBlock::Create(b.getContext(), "inside", function_);
+    b.CreateCondBr(b.CreateICmpULT(v, trip), inside, done_);
+    b.SetInsertPoint(inside);
+  }
+  return total;
+}
+
+llvm::Function* KernelBuilder::finish() {
+  root_->builder.CreateBr(done_);
+  return function_;
+}
+
+}  // namespace hlojit

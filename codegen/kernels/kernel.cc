@@ -1,0 +1,255 @@
+#include "codegen/kernels/kernel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/kernels/function.h"
+
+namespace hlojit {
+namespace {
+
+// What a kernel costs, coarsely: decides the number of chunks, hence only ever a function of shapes.
+struct Work {
+  int64_t ns = 0;
+  int64_t chunks = 1;
+};
+
+constexpr int64_t kChunkNs = 20'000;
+constexpr int64_t kMaxChunks = 256;
+
+Work estimate(const AccessWalk& walk, double elements) {
+  double bytes = 0;
+  for (const Access& a : walk.accesses()) bytes += a.random ? 4 * a.bytes : a.bytes;
+  double ns = elements * (bytes / 16.0 + 0.05 * walk.operations());
+  Work w;
+  w.ns = static_cast<int64_t>(std::min(ns, 1e15));
+  w.chunks = std::clamp<int64_t>(w.ns / kChunkNs, 1, kMaxChunks);
+  return w;
+}
+
+double product(std::span<const int64_t> dims) {
+  double n = 1;
+  for (int64_t d : dims) n *= static_cast<double>(d);
+  return n;
+}
+
+class Emission {
+ public:
+  Emission(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options)
+      : module_(module), fusion_(fusion), overlap_(overlap), options_(options) {
+    std::string why;
+    auto plan = plan_kernel(*fusion.to_apply(), &why);
+    if (!plan) {
+      throw Error(ErrorKind::kUnsupported, fusion.location,
+                  fmt::format("fusion {} fits no kernel kind: {}", fusion.name, why));
+    }
+    plan_ = *plan;
+    vector_bytes_ = options.max_lanes_bytes ? options.max_lanes_bytes : options.target->vector_bytes();
+  }
+
+  std::vector<KernelFunction> run() {
+    if (plan_.kind == KernelKind::kRows) rows();
+    else nest();
+    return std::move(functions_);
+  }
+
+ private:
+  bool is_update(const Instruction* root) const {
+    return plan_.kind == KernelKind::kNest && root->is(Opcode::kDynamicUpdateSlice);
+  }
+
+  // Reads and writes of one element of the roots.
+  void walk_roots(AccessWalk& walk, const Coords& coords, const std::vector<size_t>& which) {
+    for (size_t k : which) {
+      const Instruction* root = plan_.roots[k];
+      if (is_update(root)) {
+        walk.read(root->operand(1), coords);
+        Coords at = coords;
+        for (size_t d = 0; d < coords.size(); ++d) {
+          walk.read(root->operand(d + 2), {});
+          int64_t slack = root->shape.dims[d] - root->operand(1)->shape.dims[d];
+          if (slack > 0) at[d] = coords[d] + IndexExpr::var(vars_.fresh(), Range{0, slack});
+        }
+        walk.write(root->shape, at);
+      } else {
+        walk.write(root->shape, coords);
+        walk.read(root, coords);
+      }
+    }
+  }
+
+  void store_roots(KernelBuilder& kernel, Scope& scope, const Coords& coords, const Unroll& unroll,
+                   const std::vector<size_t>& which) {
+    ElementEmitter& e = kernel.emitter();
+    std::vector<Coords> block = {coords};
+    if (unroll.var >= 0) {
+      e.begin_block(scope, unroll);
+      block.clear();
+      std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
+      for (int64_t k = 0; k < unroll.count; ++k) {
+        values.back() = e.block_var(static_cast<size_t>(k));
+        Coords c;
+        for (const IndexExpr& x : coords) c.push_back(x.substitute(values));
+        block.push_back(std::move(c));
+      }
+    }
+    // All values before the first store: a result may lie in an operand's memory.
+    std::vector<std::vector<Value>> values(which.size());
+    std::vector<std::vector<IndexExpr>> addresses(which.size());
+    for (size_t r = 0; r < which.size(); ++r) {
+      const Instruction* root = plan_.roots[which[r]];
+      bool update = is_update(root);
+      std::vector<IndexExpr> starts;
+      if (update) starts = update_starts(e, root, kernel.root());
+      for (const Coords& c : block) {
+        values[r].push_back(e.emit(update ? root->operand(1) : root, c, scope));
+        Coords at = c;
+        if (update) {
+          for (size_t d = 0; d < at.size(); ++d) at[d] = at[d] + starts[d];
+        }
+        addresses[r].push_back(linear_index(root->shape, at));
+      }
+    }
+    for (size_t r = 0; r < which.size(); ++r) {
+      const BufferRef& buffer = kernel.result(which[r]);
+      if (unroll.var >= 0) e.store_block(scope, buffer, addresses[r], values[r]);
+      else e.store(scope, buffer, addresses[r][0], values[r][0]);
+    }
+  }
+
+  // nest, columns, contraction without a micro-kernel: lanes on the results' dims.
+  void nest() {
+    std::vector<size_t> all;
+    for (size_t k = 0; k < plan_.roots.size(); ++k) all.push_back(k);
+    int widest = 4, operations = 0;
+    bool reduces = false;
+    Work work;
+    auto walk = [&](AccessWalk& w, const Coords& coords) {
+      walk_roots(w, coords, all);
+      widest = w.widest();
+      operations = w.operations();
+      reduces = w.has_reduction();
+      work = estimate(w, product(plan_.domain) * reduced_product());
+    };
+    LoopPlanOptions loop_options{true, vector_bytes_ / 4, vector_bytes_ / 4};
+    std::vector<LoopPiece> pieces = plan_loops(plan_.domain, vars_, walk, loop_options);
+    int native = std::max(1, vector_bytes_ / widest);
+    // Short bodies and serial reductions want several vectors in flight; LLVM splits wide ones.
+    int wide = reduces ? 4 * native : operations <= 8 ? 2 * native : native;
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      LoopPiece& piece = pieces[p];
+      bool blocked = piece.unroll.var >= 0;
+      int lanes = blocked ? vector_bytes_ / 4 : wide;
+      int64_t chunks = std::max<int64_t>(1, work.chunks / static_cast<int64_t>(pieces.size()));
+      size_t split = split_for_chunks(piece, chunks, 16 * native, vars_);
+      KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
+      int64_t count = kernel.bind_chunks(piece, split);
+      ElementEmitter& e = kernel.emitter();
+      std::vector<int> widths = e.widths(piece, lanes, blocked ? lanes : native);
+      e.loops(kernel.root(), piece, split, widths, {},
+              [&](Scope& s, const Coords& coords, int, int, const ElementEmitter::Carried&) {
+        store_roots(kernel, s, coords, piece.unroll, all);
+        return ElementEmitter::Carried{};
+      });
+      finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()));
+    }
+  }
+
+  // rows: scalar loops over the kept dims; reductions and full-domain results are inner loops.
+  void rows() {
+    const Shape& domain = plan_.hero->operand(0)->shape;
+    std::vector<int64_t> kept_sizes, reduced_sizes;
+    std::vector<bool> is_reduced(domain.dims.size(), false);
+    for (int64_t d : plan_.reduced) is_reduced[static_cast<size_t>(d)] = true;
+    for (size_t d = 0; d < domain.dims.size(); ++d) {
+      (is_reduced[d] ? reduced_sizes : kept_sizes).push_back(domain.dims[d]);
+    }
+    std::vector<size_t> narrow, full;
+    for (size_t k = 0; k < plan_.roots.size(); ++k) {
+      (plan_.roots[k]->shape.dims == kept_sizes && !plan_.reduced.empty() ? narrow : full).push_back(k);
+    }
+    auto joined = [&](const Coords& kept, const Coords& reduced) {
+      Coords c;
+      size_t a = 0, r = 0;
+      for (bool x : is_reduced) c.push_back(x ? reduced[r++] : kept[a++]);
+      return c;
+    };
+    Work work;
+    auto walk_outer = [&](AccessWalk& w, const Coords& kept) {
+      walk_roots(w, kept, narrow);
+      Coords reduced;
+      for (int64_t n : reduced_sizes) reduced.push_back(IndexExpr::var(vars_.fresh(), n));
+      walk_roots(w, joined(kept, reduced), full);
+      work = estimate(w, product(domain.dims));
+    };
+    std::vector<LoopPiece> pieces = plan_loops(kept_sizes, vars_, walk_outer, {false, 1, 0});
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      LoopPiece& piece = pieces[p];
+      int64_t chunks = std::max<int64_t>(1, work.chunks / static_cast<int64_t>(pieces.size()));
+      size_t split = split_for_chunks(piece, chunks, 1, vars_);
+      KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
+      int64_t count = kernel.bind_chunks(piece, split);
+      ElementEmitter& e = kernel.emitter();
+      e.loops(kernel.root(), piece, split, {1}, {},
+              [&](Scope& s, const Coords& kept, int, int, const ElementEmitter::Carried&) {
+        if (!narrow.empty()) store_roots(kernel, s, kept, {}, narrow);
+        if (!full.empty()) row_results(kernel, s, reduced_sizes, full, [&](const Coords& r) { return joined(kept, r); });
+        return ElementEmitter::Carried{};
+      });
+      finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()));
+    }
+  }
+
+  void row_results(KernelBuilder& kernel, Scope& scope, std::span<const int64_t> sizes, const std::vector<size_t>& full,
+                   const std::function<Coords(const Coords&)>& joined) {
+    int widest = 4, operations = 0;
+    auto walk = [&](AccessWalk& w, const Coords& reduced) {
+      walk_roots(w, joined(reduced), full);
+      widest = w.widest();
+      operations = w.operations();
+    };
+    std::vector<LoopPiece> inner = plan_loops(sizes, vars_, walk, {true, vector_bytes_ / 4, 0});
+    int native = std::max(1, vector_bytes_ / widest);
+    int wide = operations <= 8 ? 2 * native : native;
+    ElementEmitter& e = kernel.emitter();
+    for (LoopPiece& piece : inner) {
+      e.loops(scope, piece, 0, e.widths(piece, wide, native), {},
+              [&](Scope& s, const Coords& reduced, int, int, const ElementEmitter::Carried&) {
+        store_roots(kernel, s, joined(reduced), {}, full);
+        return ElementEmitter::Carried{};
+      });
+    }
+  }
+
+  double reduced_product() const {
+    if (!plan_.hero) return 1;
+    if (plan_.hero->is(Opcode::kDot)) return product(contracting_sizes(*plan_.hero));
+    return product(hlojit::reduced_sizes(*plan_.hero));
+  }
+
+  std::string suffix(size_t p, size_t count) const { return count == 1 ? "" : fmt::format(".piece{}", p); }
+
+  void finish(KernelBuilder& kernel, int64_t chunks, int64_t ns) {
+    functions_.push_back({kernel.finish(), chunks, 0, ns});
+  }
+
+  llvm::Module& module_;
+  const Instruction& fusion_;
+  const OverlapMatrix& overlap_;
+  const EmitOptions& options_;
+  KernelPlan plan_;
+  VarSource vars_;
+  int vector_bytes_ = 32;
+  std::vector<KernelFunction> functions_;
+};
+
+}  // namespace
+
+std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
+                                        const EmitOptions& options) {
+  return Emission(module, fusion, overlap, options).run();
+}
+
+}  // namespace hlojit

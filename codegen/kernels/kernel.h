@@ -1,0 +1,29 @@
+// Kernels: a fusion becomes one or a few native functions of kernel_abi.h's form, one a piece of its
+// domain. The plan (compiler/plan/kernel.h) says which kind; all kinds share ElementEmitter.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/nest/element_emitter.h"
+#include "compiler/plan/kernel.h"
+
+namespace hlojit {
+
+/// Where a kernel's buffers may overlap: may_overlap[a][b] for the fusion's operands then results.
+using OverlapMatrix = std::vector<std::vector<bool>>;
+
+/// One emitted function.
+struct KernelFunction {
+  llvm::Function* function = nullptr;
+  int64_t chunks = 1;
+  int64_t scratch_bytes = 0;
+  int64_t cost_ns = 0;   ///< of all chunks together
+};
+
+/// Emits the fusion's functions into `module`, to be called in order.
+std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
+                                        const EmitOptions& options);
+
+}  // namespace hlojit

@@ -1,0 +1,69 @@
+// The accesses of a computation: a dry walk from a value back to the parameters that collects every
+// address as an index expression, before anything is emitted. Loop planning cuts and orders loops by
+// them.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/analysis/index_map.h"
+
+namespace hlojit {
+
+/// Hands out variable numbers for index expressions; one per function under construction.
+class VarSource {
+ public:
+  int fresh() { return next_++; }
+
+ private:
+  int next_ = 0;
+};
+
+/// One read or write, or (parameter == nullptr) an index used as a value: iota, a bound test.
+struct Access {
+  const Instruction* parameter = nullptr;
+  IndexExpr address;
+  int bytes = 0;       ///< of one element; 0 for an index used as a value
+  bool write = false;
+  bool random = false;  ///< the address depends on loaded values
+};
+
+/// A boundary at which another source takes over (concatenate, pad): expr < bound vs. expr >= bound.
+struct Edge {
+  IndexExpr expr;
+  int64_t bound;
+};
+
+class AccessWalk {
+ public:
+  explicit AccessWalk(VarSource& vars) : vars_(vars) {}
+  /// Adds the accesses of `value` at `coords`.
+  void read(const Instruction* value, const Coords& coords);
+  void write(const Shape& shape, const Coords& coords);
+
+  const std::vector<Access>& accesses() const { return accesses_; }
+  const std::vector<Edge>& edges() const { return edges_; }
+  /// Elementary operations met, weighted by price: how large the loop body is.
+  int operations() const { return operations_; }
+  bool has_reduction() const { return has_reduction_; }
+  /// Widest element computed on, in bytes (narrow floats count as f32).
+  int widest() const { return widest_; }
+
+ private:
+  bool visited(const Instruction* value, const Coords& coords);
+  void add_index(const IndexExpr& expr) { accesses_.push_back({nullptr, expr, 0, false, false}); }
+  IndexExpr symbol(int64_t limit);
+
+  VarSource& vars_;
+  std::vector<Access> accesses_;
+  std::vector<Edge> edges_;
+  std::unordered_map<const Instruction*, std::vector<Coords>> seen_;
+  std::unordered_set<int> symbols_;
+  int operations_ = 0;
+  int widest_ = 1;
+  bool has_reduction_ = false;
+};
+
+}  // namespace hlojit

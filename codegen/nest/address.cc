@@ -1,0 +1,344 @@
+// Index expressions to IR, loads and stores: the part of ElementEmitter that turns addresses into
+// memory accesses. The coefficient of the lane variable decides how a vector moves: 0 a splat, 1
+// contiguous, -1 reversed, a block of an unrolled digit transposed in registers, else a gather.
+#include <algorithm>
+#include <bit>
+
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/nest/element_emitter.h"
+
+namespace hlojit {
+namespace {
+
+// Lanes by value: v[0..n) as one vector of 0..n-1.
+llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes) {
+  std::vector<llvm::Constant*> numbers;
+  for (int k = 0; k < lanes; ++k) numbers.push_back(b.getInt64(static_cast<uint64_t>(k)));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* reversed(llvm::IRBuilderBase& b, llvm::Value* v, int lanes) {
+  std::vector<int> mask;
+  for (int k = 0; k < lanes; ++k) mask.push_back(lanes - 1 - k);
+  return b.CreateShuffleVector(v, mask);
+}
+
+// Eklundh: swaps halves of pairs of rows, log2(n) rounds, two-input shuffles only.
+void transpose_square(llvm::IRBuilderBase& b, std::vector<llvm::Value*>& rows) {
+  int n = static_cast<int>(rows.size());
+  for (int h = n / 2; h >= 1; h /= 2) {
+    for (int i = 0; i < n; ++i) {
+      if (i & h) continue;
+      auto low = static_cast<size_t>(i), high = static_cast<size_t>(i + h);
+      std::vector<int> first, second;
+      for (int j = 0; j < n; ++j) {
+        first.push_back(j & h ? n + j - h : j);
+        second.push_back(j & h ? n + j : j + h);
+      }
+      llvm::Value* x = b.CreateShuffleVector(rows[low], rows[high], first);
+      llvm::Value* y = b.CreateShuffleVector(rows[low], rows[high], second);
+      rows[low] = x;
+      rows[high] = y;
+    }
+  }
+}
+
+llvm::FixedVectorType* vector_of(llvm::Type* element, int64_t lanes) {
+  return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+}
+
+}  // namespace
+
+IndexExpr ElementEmitter::symbol(Scope& scope, llvm::Value* value, Range range) {
+  int id = vars_.fresh();
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  bound_[id] = {&scope, value, vector ? static_cast<int>(vector->getNumElements()) : 0};
+  return IndexExpr::var(id, range);
+}
+
+void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
+  block_.clear();
+  block_ids_.clear();
+  block_loads_.clear();
+  for (int64_t k = 0; k < unroll.count; ++k) {
+    int id = vars_.fresh();
+    bound_[id] = {&scope, scope.builder.getInt64(static_cast<uint64_t>(k)), 0};
+    block_ids_.push_back(id);
+    block_.push_back(IndexExpr::var(id, Range{k, k}));
+  }
+}
+
+Scope& ElementEmitter::deepest(const IndexExpr& expr, Scope& scope) {
+  Scope* best = &root_;
+  for (int v : expr.variables()) {
+    auto it = bound_.find(v);
+    if (it != bound_.end() && it->second.scope->depth > best->depth) best = it->second.scope;
+  }
+  return best->depth > scope.depth ? scope : *best;
+}
+
+Scope& ElementEmitter::home(const Coords& coords, Scope& scope) {
+  Scope* best = &root_;
+  for (const IndexExpr& e : coords) {
+    Scope& s = deepest(e, scope);
+    if (s.depth > best->depth) best = &s;
+  }
+  return *best;
+}
+
+int ElementEmitter::lane_var(const IndexExpr& expr) const {
+  for (int v : expr.variables()) {
+    auto it = bound_.find(v);
+    if (it != bound_.end() && it->second.lanes > 0 && !it->second.value) return v;
+  }
+  return -1;
+}
+
+int ElementEmitter::lane_count(const IndexExpr& expr) const {
+  int lanes = 1;
+  for (int v : expr.variables()) {
+    auto it = bound_.find(v);
+    if (it != bound_.end()) lanes = std::max(lanes, it->second.lanes);
+  }
+  return lanes;
+}
+
+// Depends on a variable whose value is a vector already (gathered indices).
+bool ElementEmitter::vector_bound(const IndexExpr& expr) const {
+  for (int v : expr.variables()) {
+    auto it = bound_.find(v);
+    if (it != bound_.end() && it->second.lanes > 0 && it->second.value) return true;
+  }
+  return false;
+}
+
+llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  if (atom.kind == IndexExpr::AtomKind::kVar) {
+    const Bound& bound = bound_.at(atom.var);
+    return bound.value ? bound.value : lane_numbers(b, bound.lanes);
+  }
+  llvm::Value* x = index(*atom.operand, scope);
+  llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));
+  bool divides = atom.kind == IndexExpr::AtomKind::kFloorDiv;
+  if (atom.operand->range().lo >= 0) return divides ? b.CreateUDiv(x, w) : b.CreateURem(x, w);
+  llvm::Value* r = b.CreateSRem(x, w);
+  llvm::Value* negative = b.CreateICmpSLT(r, llvm::Constant::getNullValue(r->getType()));
+  if (!divides) return b.CreateSelect(negative, b.CreateAdd(r, w), r);
+  llvm::Value* q = b.CreateSDiv(x, w);
+  return b.CreateSelect(negative, b.CreateSub(q, llvm::ConstantInt::get(q->getType(), 1)), q);
+}
+
+llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
+  struct Part {
+    Scope* scope;
+    const IndexExpr::Term* term;
+  };
+  std::vector<Part> parts;
+  for (const IndexExpr::Term& t : expr.terms()) {
+    IndexExpr alone;
+    if (t.atom->kind == IndexExpr::AtomKind::kVar) alone = IndexExpr::var(t.atom->var, t.atom->range);
+    else alone = *t.atom->operand;
+    parts.push_back({&deepest(alone, scope), &t});
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) { return x.scope->depth < y.scope->depth; });
+  int lanes = lane_count(expr);
+  llvm::Value* sum = nullptr;
+  for (const Part& p : parts) {
+    llvm::IRBuilder<>& b = p.scope->builder;
+    llvm::Value* v = atom_value(*p.term->atom, *p.scope);
+    if (p.term->coefficient != 1) {
+      v = b.CreateMul(v, llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(p.term->coefficient), true));
+    }
+    if (sum && sum->getType() != v->getType()) {
+      auto widen = [&](llvm::Value* s) {
+        return s->getType()->isVectorTy() ? s : b.CreateVectorSplat(static_cast<unsigned>(lanes), s);
+      };
+      sum = widen(sum);
+      v = widen(v);
+    }
+    sum = sum ? b.CreateAdd(sum, v) : v;
+  }
+  llvm::IRBuilder<>& b = scope.builder;
+  if (!sum) return b.getInt64(static_cast<uint64_t>(expr.constant()));
+  if (expr.constant() == 0) return sum;
+  Scope& last = *parts.back().scope;
+  return last.builder.CreateAdd(sum, llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
+}
+
+void ElementEmitter::annotate(llvm::Instruction* access, const BufferRef& buffer) {
+  if (buffer.alias_scope) access->setMetadata(llvm::LLVMContext::MD_alias_scope, buffer.alias_scope);
+  if (buffer.noalias) access->setMetadata(llvm::LLVMContext::MD_noalias, buffer.noalias);
+}
+
+llvm::Value* ElementEmitter::address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element,
+                                        const IndexExpr& address) {
+  return scope.builder.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
+}
+
+std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
+                                                const IndexExpr& address) {
+  int lane = lane_var(address);
+  auto stride = address.coefficient(lane);
+  if (!stride || *stride <= 1) return std::nullopt;
+  size_t k = 0;
+  while (k < block_ids_.size() && !address.depends_on(block_ids_[k])) ++k;
+  if (k == block_ids_.size() || address.coefficient(block_ids_[k]) != 1) return std::nullopt;
+  auto count = static_cast<int64_t>(block_ids_.size());
+  int lanes = lane_count(address);
+  if (count != lanes && *stride != count) return std::nullopt;
+
+  std::vector<std::optional<IndexExpr>> zero(static_cast<size_t>(std::max(lane, block_ids_[k])) + 1);
+  zero[static_cast<size_t>(lane)] = IndexExpr(0);
+  zero[static_cast<size_t>(block_ids_[k])] = IndexExpr(0);
+  IndexExpr base = address.substitute(zero);
+  llvm::IRBuilder<>& b = scope.builder;
+  for (const BlockLoad& known : block_loads_) {
+    if (known.scope == &scope && known.pointer == buffer.pointer && known.address == base) {
+      return from_storage(b, type, known.values[k]);
+    }
+  }
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
+  std::vector<llvm::Value*> values;
+  if (*stride == count) {
+    // The whole block is one run of memory: load it and pick every count-th element.
+    auto* wide = b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
+    annotate(wide, buffer);
+    for (int64_t j = 0; j < count; ++j) {
+      std::vector<int> mask;
+      for (int l = 0; l < lanes; ++l) mask.push_back(static_cast<int>(l * count + j));
+      values.push_back(b.CreateShuffleVector(wide, mask));
+    }
+  } else {
+    for (int l = 0; l < lanes; ++l) {
+      auto* row = b.CreateAlignedLoad(vector_of(element, count), address_of(scope, buffer, element, base + IndexExpr(l * *stride)), align);
+      annotate(row, buffer);
+      values.push_back(row);
+    }
+    transpose_square(b, values);
+  }
+  block_loads_.push_back({&scope, buffer.pointer, base, values});
+  return from_storage(b, type, values[k]);
+}
+
+Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address) {
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
+  int lanes = lane_count(address);
+  if (lanes == 1) {
+    auto* l = b.CreateAlignedLoad(element, address_of(scope, buffer, element, address), align);
+    annotate(l, buffer);
+    return from_storage(b, type, l);
+  }
+  int lane = lane_var(address);
+  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  if (stride && (*stride == 1 || *stride == -1)) {
+    std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
+    first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
+    auto* l = b.CreateAlignedLoad(vector_of(element, lanes), address_of(scope, buffer, element, address.substitute(first)), align);
+    annotate(l, buffer);
+    return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l, lanes));
+  }
+  if (!block_ids_.empty()) {
+    if (auto v = load_block(scope, buffer, type, address)) return *v;
+  }
+  llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
+  auto* mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  auto* l = b.CreateMaskedGather(vector_of(element, lanes), pointers, align, mask);
+  annotate(l, buffer);
+  return from_storage(b, type, l);
+}
+
+void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value,
+                           bool nontemporal) {
+  llvm::IRBuilder<>& b = scope.builder;
+  int lanes = lane_count(address);
+  value = splat(b, value, lanes);
+  llvm::Type* element = storage_type(b, value.type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
+  llvm::Value* raw = to_storage(b, value);
+  auto put = [&](llvm::Value* v, const IndexExpr& at) {
+    auto* s = b.CreateAlignedStore(v, address_of(scope, buffer, element, at), align);
+    annotate(s, buffer);
+    if (nontemporal) {
+      s->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+    }
+  };
+  if (lanes == 1) return put(raw, address);
+  int lane = lane_var(address);
+  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  if (stride && (*stride == 1 || *stride == -1)) {
+    std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
+    first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
+    return put(*stride == 1 ? raw : reversed(b, raw, lanes), address.substitute(first));
+  }
+  llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
+  auto* mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  annotate(b.CreateMaskedScatter(raw, pointers, align, mask), buffer);
+}
+
+void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
+                                 const std::vector<Value>& values) {
+  const IndexExpr& address = addresses[0];
+  int lane = lane_var(address);
+  int lanes = lane_count(address);
+  auto count = static_cast<int64_t>(values.size());
+  auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
+  auto unit = address.coefficient(block_ids_[0]);
+  bool block = stride && *stride > 1 && unit == 1 && !vector_bound(address) && (count == lanes || *stride == count);
+  if (!block) {
+    for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
+    return;
+  }
+  llvm::IRBuilder<>& b = scope.builder;
+  std::vector<std::optional<IndexExpr>> zero(static_cast<size_t>(std::max(lane, block_ids_[0])) + 1);
+  zero[static_cast<size_t>(lane)] = IndexExpr(0);
+  zero[static_cast<size_t>(block_ids_[0])] = IndexExpr(0);
+  IndexExpr base = address.substitute(zero);
+  DType type = values[0].type;
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
+  std::vector<llvm::Value*> rows;
+  for (const Value& v : values) rows.push_back(to_storage(b, splat(b, v, lanes)));
+  if (*stride == count && count != lanes) {
+    // One run of memory: interleave pairwise until a single vector is left.
+    while (rows.size() > 1) {
+      std::vector<llvm::Value*> next;
+      size_t half = rows.size() / 2;
+      auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
+      std::vector<int> mask;
+      for (int l = 0; l < n; ++l) mask.push_back(l), mask.push_back(n + l);
+      for (size_t k = 0; k < half; ++k) next.push_back(b.CreateShuffleVector(rows[k], rows[k + half], mask));
+      rows = std::move(next);
+    }
+    annotate(b.CreateAlignedStore(rows[0], address_of(scope, buffer, element, base), align), buffer);
+    return;
+  }
+  transpose_square(b, rows);
+  for (int l = 0; l < lanes; ++l) {
+    IndexExpr at = base + IndexExpr(l * *stride);
+    annotate(b.CreateAlignedStore(rows[static_cast<size_t>(l)], address_of(scope, buffer, element, at), align), buffer);
+  }
+}
+
+llvm::Value* ElementEmitter::trip_count(const LoopDigit& loop, const IndexExpr& so_far, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Value* extent = b.getInt64(static_cast<uint64_t>(loop.extent));
+  if (!loop.clip) return extent;
+  const Clip& c = *loop.clip;
+  IndexExpr left = IndexExpr(c.limit) - so_far;
+  llvm::Value* n = index(left, scope);
+  if (c.stride > 1) {
+    n = b.CreateSDiv(b.CreateAdd(n, b.getInt64(static_cast<uint64_t>(c.stride - 1))), b.getInt64(static_cast<uint64_t>(c.stride)));
+  }
+  n = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, b.getInt64(0));
+  if (c.factor > 1) n = b.CreateMul(n, b.getInt64(static_cast<uint64_t>(c.factor)));
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, n, extent);
+}
+
+}  // namespace hlojit

@@ -1,0 +1,601 @@
+#include "codegen/nest/element_emitter.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/nest/reducer.h"
+
+namespace hlojit {
+namespace {
+
+bool contains(const Ints& list, int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
+
+[[noreturn]] void unsupported(const Instruction* i, std::string_view what) {
+  throw Error(ErrorKind::kUnsupported, i->location, fmt::format("{} {} is not compiled yet", op_name(i->opcode), what));
+}
+
+// Operands of one op brought to the same lane count.
+void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values) {
+  int lanes = 1;
+  for (const Value& v : values) lanes = std::max(lanes, lanes_of(v));
+  for (Value& v : values) v = splat(b, v, lanes);
+}
+
+// A multiply that may be contracted into the add that alone uses it.
+bool contractible(const Instruction* i) {
+  return i->is(Opcode::kMultiply) && i->users().size() == 1 &&
+         (i->shape.type == DType::kF32 || i->shape.type == DType::kF64);
+}
+
+}  // namespace
+
+ElementEmitter::ElementEmitter(Scope& root, const EmitOptions& options, VarSource& vars)
+    : root_(root), options_(options), vars_(vars) {}
+
+Value ElementEmitter::emit(const Instruction* i, const Coords& coords, Scope& scope) {
+  if (auto it = providers_.find(i); it != providers_.end()) return it->second(*this, scope, coords);
+  Scope& at = home(coords, scope);
+  for (const auto& [known, value] : at.memo[i]) {
+    if (known == coords) return value;
+  }
+  Value value = compute(i, coords, at);
+  at.memo[i].emplace_back(coords, value);
+  return value;
+}
+
+Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope& scope) {
+  using enum Opcode;
+  switch (i->opcode) {
+    case kParameter: return parameter(i, coords, scope);
+    case kConstant: return constant_at(i, coords, scope);
+    case kIota: {
+      llvm::Value* n = index(coords[static_cast<size_t>(i->attrs.dimensions[0])], scope);
+      return from_index(scope.builder, n, i->shape.type);
+    }
+    case kConcatenate: return concatenate(i, coords, scope);
+    case kPad: return pad(i, coords, scope);
+    case kGather: return gather(i, coords, scope);
+    case kDynamicSlice: return dynamic_slice(i, coords, scope);
+    case kDynamicUpdateSlice: return dynamic_update_slice(i, coords, scope);
+    case kReduce:
+    case kDot: return reduction(i, coords, scope)[0];
+    case kGetTupleElement: {
+      if (!i->operand(0)->is(kReduce)) unsupported(i, "of this operand inside a kernel");
+      return reduction(i->operand(0), coords, scope)[static_cast<size_t>(i->attrs.tuple_index)];
+    }
+    case kBitcastConvert:
+      if (i->operand(0)->shape.dims != i->shape.dims) return bitcast_convert(i, coords, scope);
+      break;
+    case kMap: {
+      std::vector<Value> arguments;
+      for (Instruction* o : i->operands()) arguments.push_back(emit(o, coords, scope));
+      align_lanes(scope.builder, arguments);
+      return inline_computation(scope.builder, number(), *i->to_apply(), arguments)[0];
+    }
+    default: break;
+  }
+  if (is_elementwise(i->opcode) && !i->is(kCopy)) return elementwise_at(i, coords, scope);
+  if (i->operand_count() == 1) {
+    if (auto c = operand_coords(*i, 0, coords)) return emit(i->operand(0), *c, scope);
+  }
+  unsupported(i, "inside a kernel");
+}
+
+Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scope& scope) {
+  auto it = buffers_.find(i);
+  if (it == buffers_.end()) unsupported(i, "without a buffer");
+  return load(scope, it->second, i->shape.type, linear_index(i->shape, coords));
+}
+
+Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Scope& scope) {
+  const Literal& literal = *i->literal;
+  if (literal.shape().element_count() == 1 || literal.is_splat()) return constant(scope.builder, literal, 0);
+  // A small array: bytes in the code's own data, row-major.
+  llvm::Module* module = scope.builder.GetInsertBlock()->getModule();
+  llvm::StringRef bytes(reinterpret_cast<const char*>(literal.bytes().data()), literal.bytes().size());
+  llvm::Constant* data = llvm::ConstantDataArray::getString(module->getContext(), bytes, false);
+  auto* global = new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
+  global->setAlignment(llvm::Align(64));
+  return load(scope, {global, nullptr, nullptr}, literal.shape().type, linearize(literal.shape().dims, coords));
+}
+
+Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords, Scope& scope) {
+  auto operand = [&](const Instruction* user, size_t k) {
+    return emit(user->operand(k), *operand_coords(*user, k, coords), scope);
+  };
+  bool adds = i->is(Opcode::kAdd) || i->is(Opcode::kSubtract);
+  if (!options_.strict && adds && (contractible(i->operand(0)) || contractible(i->operand(1)))) {
+    size_t m = contractible(i->operand(0)) ? 0 : 1;
+    const Instruction* product = i->operand(m);
+    std::vector<Value> v = {operand(product, 0), operand(product, 1), operand(i, 1 - m)};
+    align_lanes(scope.builder, v);
+    if (i->is(Opcode::kSubtract)) {
+      size_t flip = m == 0 ? 2 : 0;  // a*b - c = fma(a, b, -c);  c - a*b = fma(-a, b, c)
+      v[flip].v = scope.builder.CreateFNeg(v[flip].v);
+    }
+    return fma(scope.builder, v[0], v[1], v[2]);
+  }
+  std::vector<Value> values;
+  for (size_t k = 0; k < i->operand_count(); ++k) values.push_back(operand(i, k));
+  align_lanes(scope.builder, values);
+  return elementwise(scope.builder, number(), *i, values);
+}
+
+// Wide to narrow: the part of the element the minor coordinate names. Narrow to wide: parts joined.
+Value ElementEmitter::bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  DType from = i->operand(0)->shape.type, to = i->shape.type;
+  unsigned from_bits = static_cast<unsigned>(8 * dtype_bytes(from)), to_bits = static_cast<unsigned>(8 * dtype_bytes(to));
+  auto as_integer = [&](llvm::Value* v, unsigned bits) {
+    return b.CreateBitCast(v, v->getType()->getWithNewType(b.getIntNTy(bits)));
+  };
+  auto finish = [&](llvm::Value* v) {
+    llvm::Type* t = v->getType()->getWithNewType(storage_type(b, to, 1));
+    return from_storage(b, to, b.CreateBitCast(v, t));
+  };
+  if (from_bits > to_bits) {
+    Coords shared(coords.begin(), coords.end() - 1);
+    llvm::Value* whole = as_integer(to_storage(b, emit(i->operand(0), shared, scope)), from_bits);
+    llvm::Value* part = index(coords.back(), scope);
+    int lanes = std::max(lanes_of({from, whole}), lanes_of({from, part}));
+    whole = splat(b, {from, whole}, lanes).v;
+    part = splat(b, {from, b.CreateIntCast(part, part->getType()->getWithNewType(b.getIntNTy(from_bits)), false)}, lanes).v;
+    llvm::Value* shift = b.CreateMul(part, llvm::ConstantInt::get(part->getType(), to_bits));
+    return finish(b.CreateTrunc(b.CreateLShr(whole, shift), whole->getType()->getWithNewType(b.getIntNTy(to_bits))));
+  }
+  llvm::Value* joined = nullptr;
+  for (unsigned k = 0; k < to_bits / from_bits; ++k) {
+    Coords part = coords;
+    part.push_back(IndexExpr(k));
+    llvm::Value* v = as_integer(to_storage(b, emit(i->operand(0), part, scope)), from_bits);
+    v = b.CreateZExt(v, v->getType()->getWithNewType(b.getIntNTy(to_bits)));
+    if (k > 0) v = b.CreateShl(v, llvm::ConstantInt::get(v->getType(), uint64_t{k} * from_bits));
+    joined = joined ? b.CreateOr(joined, v) : v;
+  }
+  return finish(joined);
+}
+
+// The piece whose range holds the coordinate; where the loops could not be cut at the borders, a
+// chain of selects over clamped reads.
+Value ElementEmitter::concatenate(const Instruction* i, const Coords& coords, Scope& scope) {
+  auto d = static_cast<size_t>(i->attrs.dimensions[0]);
+  const IndexExpr& at = coords[d];
+  Range range = at.range();
+  llvm::IRBuilder<>& b = scope.builder;
+  Value result;
+  int64_t start = 0;
+  for (Instruction* piece : i->operands()) {
+    int64_t size = piece->shape.dims[d], end = start + size;
+    int64_t begin = start;
+    start = end;
+    if (size == 0 || range.hi < begin || range.lo >= end) continue;
+    Coords c = coords;
+    c[d] = at - IndexExpr(begin);
+    if (range.lo >= begin && range.hi < end) return emit(piece, c, scope);
+    llvm::Value* n = index(c[d], scope);
+    auto integer = [&](int64_t v) { return llvm::ConstantInt::get(n->getType(), static_cast<uint64_t>(v), true); };
+    llvm::Value* inside = b.CreateICmpSGE(n, integer(0));
+    llvm::Value* clamped = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, integer(0));
+    clamped = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, integer(size - 1));
+    c[d] = symbol(scope, clamped, Range{0, size - 1});
+    Value v = emit(piece, c, scope);
+    if (!result) {
+      result = v;
+      continue;
+    }
+    std::vector<Value> both = {{DType::kPred, inside}, v, result};
+    align_lanes(b, both);
+    result = {v.type, b.CreateSelect(both[0].v, both[1].v, both[2].v)};
+  }
+  return result;
+}
+
+Value ElementEmitter::pad(const Instruction* i, const Coords& coords, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  const Instruction* operand = i->operand(0);
+  auto filler = [&] { return emit(i->operand(1), {}, scope); };
+  if (operand->shape.element_count() == 0) return filler();
+  Coords c = coords;
+  llvm::Value* inside = nullptr;
+  auto require = [&](llvm::Value* condition) {
+    if (!inside) {
+      inside = condition;
+      return;
+    }
+    std::vector<Value> both = {{DType::kPred, inside}, {DType::kPred, condition}};
+    align_lanes(b, both);
+    inside = b.CreateAnd(both[0].v, both[1].v);
+  };
+  for (size_t d = 0; d < coords.size(); ++d) {
+    const PadDim& p = i->attrs.padding[d];
+    int64_t n = operand->shape.dims[d];
+    c[d] = coords[d] - IndexExpr(p.low);
+    if (p.interior > 0) {
+      IndexExpr phase = mod(c[d], p.interior + 1);
+      if (phase.is_constant() && phase.constant() != 0) return filler();
+      if (!phase.is_constant()) {
+        llvm::Value* v = index(phase, scope);
+        require(b.CreateICmpEQ(v, llvm::Constant::getNullValue(v->getType())));
+      }
+      c[d] = floordiv(c[d], p.interior + 1);
+    }
+    Range r = c[d].range();
+    if (r.lo >= 0 && r.hi < n) continue;
+    if (r.hi < 0 || r.lo >= n) return filler();
+    llvm::Value* v = index(c[d], scope);
+    auto integer = [&](int64_t x) { return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(x), true); };
+    require(b.CreateICmpULT(v, integer(n)));  // negative is huge unsigned
+    llvm::Value* clamped = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer(0));
+    clamped = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, integer(n - 1));
+    c[d] = symbol(scope, clamped, Range{0, n - 1});
+  }
+  Value value = emit(operand, c, scope);
+  if (!inside) return value;
+  std::vector<Value> all = {{DType::kPred, inside}, value, filler()};
+  align_lanes(b, all);
+  return {value.type, b.CreateSelect(all[0].v, all[1].v, all[2].v)};
+}
+
+llvm::Value* ElementEmitter::clamp_index(Scope& scope, const Value& start, int64_t limit) {
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* wide = start.v->getType()->getWithNewType(b.getInt64Ty());
+  auto integer = [&](int64_t v) { return llvm::ConstantInt::get(wide, static_cast<uint64_t>(v), true); };
+  llvm::Value* v = b.CreateIntCast(start.v, wide, is_signed(start.type));
+  if (is_signed(start.type)) {
+    v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer(0));
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, integer(limit));
+  }
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, integer(limit));
+}
+
+Value ElementEmitter::dynamic_slice(const Instruction* i, const Coords& coords, Scope& scope) {
+  Coords c = coords;
+  for (size_t d = 0; d < coords.size(); ++d) {
+    int64_t slack = i->operand(0)->shape.dims[d] - i->shape.dims[d];
+    if (slack <= 0) continue;
+    Value start = emit(i->operand(d + 1), {}, scope);
+    c[d] = coords[d] + symbol(root_, clamp_index(root_, start, slack), Range{0, slack});
+  }
+  return emit(i->operand(0), c, scope);
+}
+
+std::vector<IndexExpr> update_starts(ElementEmitter& emitter, const Instruction* update, Scope& scope) {
+  std::vector<IndexExpr> starts;
+  for (size_t d = 0; d < update->shape.dims.size(); ++d) {
+    int64_t slack = update->shape.dims[d] - update->operand(1)->shape.dims[d];
+    if (slack <= 0) {
+      starts.push_back(0);
+      continue;
+    }
+    Value start = emitter.emit(update->operand(d + 2), {}, scope);
+    llvm::IRBuilder<>& b = scope.builder;
+    llvm::Value* v = b.CreateIntCast(start.v, b.getInt64Ty(), is_signed(start.type));
+    if (is_signed(start.type)) {
+      v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, b.getInt64(0));
+      v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, b.getInt64(static_cast<uint64_t>(slack)));
+    } else {
+      v = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, b.getInt64(static_cast<uint64_t>(slack)));
+    }
+    starts.push_back(emitter.symbol(scope, v, Range{0, slack}));
+  }
+  return starts;
+}
+
+// In the middle of a kernel: the update where the element lies in its box, else the operand.
+Value ElementEmitter::dynamic_update_slice(const Instruction* i, const Coords& coords, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  std::vector<IndexExpr> starts = update_starts(*this, i, root_);
+  Coords c = coords;
+  llvm::Value* inside = nullptr;
+  if (i->operand(1)->shape.element_count() == 0) return emit(i->operand(0), coords, scope);
+  for (size_t d = 0; d < coords.size(); ++d) {
+    int64_t n = i->operand(1)->shape.dims[d];
+    if (n == i->shape.dims[d]) continue;
+    llvm::Value* v = index(coords[d] - starts[d], scope);
+    auto integer = [&](int64_t x) { return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(x), true); };
+    std::vector<Value> both = {{DType::kPred, b.CreateICmpULT(v, integer(n))}};
+    if (inside) {
+      both.push_back({DType::kPred, inside});
+      align_lanes(b, both);
+      inside = b.CreateAnd(both[0].v, both[1].v);
+    } else {
+      inside = both[0].v;
+    }
+    llvm::Value* clamped = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer(0));
+    clamped = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, integer(n - 1));
+    c[d] = symbol(scope, clamped, Range{0, n - 1});
+  }
+  Value update = emit(i->operand(1), c, scope);
+  if (!inside) return update;
+  std::vector<Value> all = {{DType::kPred, inside}, update, emit(i->operand(0), coords, scope)};
+  align_lanes(b, all);
+  return {update.type, b.CreateSelect(all[0].v, all[1].v, all[2].v)};
+}
+
+Value ElementEmitter::gather(const Instruction* i, const Coords& coords, Scope& scope) {
+  const GatherDims& g = i->attrs.gather;
+  const Shape& operand = i->operand(0)->shape;
+  const Shape& indices = i->operand(1)->shape;
+  Coords batch;
+  for (size_t d = 0; d < coords.size(); ++d) {
+    if (!contains(g.offset_dims, static_cast<int64_t>(d))) batch.push_back(coords[d]);
+  }
+  Coords c(operand.dims.size(), IndexExpr(0));
+  bool explicit_vector = g.index_vector_dim < indices.rank();
+  for (size_t k = 0; k < g.start_index_map.size(); ++k) {
+    auto d = static_cast<size_t>(g.start_index_map[k]);
+    int64_t limit = operand.dims[d] - g.slice_sizes[d];
+    Coords at = batch;
+    if (explicit_vector) at.insert(at.begin() + g.index_vector_dim, IndexExpr(static_cast<int64_t>(k)));
+    if (limit <= 0) continue;
+    Value start = emit(i->operand(1), at, scope);
+    Scope& where = home(at, scope);
+    c[d] = symbol(where, clamp_index(where, start, limit), Range{0, limit});
+  }
+  for (size_t k = 0; k < g.operand_batching_dims.size(); ++k) {
+    // Batch coordinates skip the index vector's dimension.
+    int64_t at = g.start_indices_batching_dims[k];
+    if (explicit_vector && at > g.index_vector_dim) --at;
+    c[static_cast<size_t>(g.operand_batching_dims[k])] = batch[static_cast<size_t>(at)];
+  }
+  size_t next = 0;
+  for (size_t d = 0; d < operand.dims.size(); ++d) {
+    auto n = static_cast<int64_t>(d);
+    if (contains(g.collapsed_slice_dims, n) || contains(g.operand_batching_dims, n)) continue;
+    c[d] = c[d] + coords[static_cast<size_t>(g.offset_dims[next++])];
+  }
+  return emit(i->operand(0), c, scope);
+}
+
+// ---- Loops -------------------------------------------------------------------------------------------
+
+std::vector<int> ElementEmitter::widths(const LoopPiece& piece, int wide, int native) const {
+  if (!piece.has_lanes) return {1};
+  const LoopDigit& lane = piece.loops.back();
+  int w = lanes_for(lane.extent, wide), n = std::min(native, w);
+  std::vector<int> all = {w};
+  bool exact = !lane.clip && lane.extent % w == 0;
+  if (n < w && !exact) {
+    all.push_back(n);
+    exact = !lane.clip && lane.extent % w % n == 0;
+  }
+  if (!exact && all.back() > 1) all.push_back(1);
+  return all;
+}
+
+ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& piece, size_t first,
+                                              const std::vector<int>& widths, Carried carried, const Body& body) {
+  std::function<Carried(Scope&, size_t, Carried)> nest = [&](Scope& s, size_t k, Carried c) -> Carried {
+    if (k == piece.loops.size()) return body(s, piece.coords, 0, 1, c);
+    const LoopDigit& loop = piece.loops[k];
+    llvm::Value* trip = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
+    auto* fixed = llvm::dyn_cast<llvm::ConstantInt>(trip);
+    if (!(piece.has_lanes && k + 1 == piece.loops.size())) {
+      if (fixed && fixed->isOne()) {
+        bind(loop.var, s, s.builder.getInt64(0));
+        return nest(s, k + 1, std::move(c));
+      }
+      auto inner = open_loop(s, trip, 1, "i", c);
+      bind(loop.var, *inner, inner->counter);
+      Carried next = nest(*inner, k + 1, Carried(inner->carried.begin(), inner->carried.end()));
+      return close_loop(s, std::move(inner), next);
+    }
+    // The lane digit: as many vectors as fit, then what is left at narrower widths.
+    IndexExpr start(0);
+    llvm::Value* left = trip;
+    for (size_t w = 0; w < widths.size(); ++w) {
+      int lanes = widths[w];
+      llvm::IRBuilder<>& b = s.builder;
+      llvm::Value* count = lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
+      auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+      if (known && known->isZero()) continue;
+      std::unique_ptr<Scope> inner;
+      Scope* at = &s;
+      IndexExpr position = start;
+      if (!(known && known->isOne())) {
+        inner = open_loop(s, count, 1, lanes > 1 ? "v" : "t", c);
+        at = inner.get();
+        int counter = vars_.fresh();
+        bind(counter, *at, inner->counter);
+        position = position + IndexExpr::var(counter, std::max<int64_t>(1, loop.extent / lanes)) * lanes;
+        c.assign(inner->carried.begin(), inner->carried.end());
+      }
+      if (lanes > 1) {
+        int lane = vars_.fresh();
+        bound_[lane] = {at, nullptr, lanes};
+        position = position + IndexExpr::var(lane, lanes);
+      }
+      std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(loop.var) + 1);
+      values.back() = position;
+      Coords coords;
+      for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
+      Carried next = body(*at, coords, static_cast<int>(w), lanes, c);
+      c = inner ? close_loop(s, std::move(inner), next) : next;
+      if (w + 1 < widths.size()) {
+        if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {
+          auto total = static_cast<int64_t>(n->getZExtValue());
+          start = start + IndexExpr(total / lanes * lanes);
+          left = s.builder.getInt64(static_cast<uint64_t>(total % lanes));
+        } else {
+          start = start + symbol(s, count, Range{0, loop.extent / lanes}) * lanes;
+          left = s.builder.CreateAnd(left, s.builder.getInt64(static_cast<uint64_t>(lanes - 1)));
+        }
+      }
+    }
+    return c;
+  };
+  return nest(scope, first, std::move(carried));
+}
+
+// ---- Reductions ----------------------------------------------------------------------------------------
+
+namespace {
+
+// Longest chain of reductions below an instruction: equal levels cannot depend on each other.
+int reduction_level(const Instruction* i, std::unordered_map<const Instruction*, int>& levels) {
+  if (auto it = levels.find(i); it != levels.end()) return it->second;
+  int level = 0;
+  for (const Instruction* o : i->operands()) {
+    level = std::max(level, reduction_level(o, levels) + (o->is(Opcode::kReduce) ? 1 : 0));
+  }
+  return levels[i] = level;
+}
+
+// Reductions that can share one pass: same input sizes, same dims, independent of each other.
+std::vector<const Instruction*> reduction_group(const Instruction* i) {
+  if (!i->is(Opcode::kReduce)) return {i};
+  std::unordered_map<const Instruction*, int> levels;
+  std::vector<const Instruction*> group = {i};
+  int level = reduction_level(i, levels);
+  for (const auto& other : i->parent()->instructions()) {
+    if (other.get() == i || !other->is(Opcode::kReduce)) continue;
+    if (other->operand(0)->shape.dims != i->operand(0)->shape.dims) continue;
+    if (other->attrs.dimensions != i->attrs.dimensions) continue;
+    if (reduction_level(other.get(), levels) == level) group.push_back(other.get());
+  }
+  return group;
+}
+
+}  // namespace
+
+const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const Coords& coords, Scope& scope) {
+  Scope& at = home(coords, scope);
+  auto find = [&]() -> const std::vector<Value>* {
+    for (const auto& [known, values] : at.reductions[i]) {
+      if (known == coords) return &values;
+    }
+    return nullptr;
+  };
+  if (auto* known = find()) return *known;
+  std::vector<const Instruction*> group = reduction_group(i);
+  std::vector<std::vector<Value>> results = reduce_loops(group, coords, at);
+  for (size_t k = 0; k < group.size(); ++k) at.reductions[group[k]].emplace_back(coords, results[k]);
+  return *find();
+}
+
+std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Instruction* const> group,
+                                                             const Coords& coords, Scope& at) {
+  const Instruction* first = group[0];
+  bool is_dot = first->is(Opcode::kDot);
+  std::vector<Reducer> reducers;
+  bool reorder = true;
+  for (const Instruction* i : group) {
+    reducers.push_back(is_dot ? Reducer::dot(*i) : Reducer::of(*i));
+    reorder &= reducers.back().reorderable();
+  }
+  int outer_lanes = 1;
+  for (const IndexExpr& e : coords) outer_lanes = std::max(outer_lanes, lane_count(e));
+  bool own_lanes = outer_lanes == 1 && reorder;
+
+  // What one element of each member's inputs is, at the coordinates of the reduced dims.
+  auto inputs_at = [&](const Instruction* i, const Coords& reduced) {
+    std::vector<std::pair<const Instruction*, Coords>> in;
+    if (is_dot) {
+      for (int k = 0; k < 2; ++k) in.emplace_back(i->operand(static_cast<size_t>(k)), dot_input_coords(*i, k, coords, reduced));
+      return in;
+    }
+    Coords c = reduce_input_coords(*i, coords, reduced);
+    for (size_t k = 0; k < i->operand_count() / 2; ++k) in.emplace_back(i->operand(k), c);
+    return in;
+  };
+  int widest = 1;
+  auto walk = [&](AccessWalk& w, const Coords& reduced) {
+    for (const Instruction* i : group) {
+      for (auto& [value, c] : inputs_at(i, reduced)) w.read(value, c);
+    }
+    widest = std::max(widest, w.widest());
+  };
+  Ints dims = is_dot ? contracting_sizes(*first) : reduced_sizes(*first);
+  // Several accumulators hide the latency of the combining op.
+  int native = std::max(1, vector_bytes() / 4), wide = 4 * native;
+  std::vector<LoopPiece> pieces = plan_loops(dims, vars_, walk, {own_lanes, wide, 0});
+  native = std::max(1, vector_bytes() / std::max(widest, 1));
+  wide = 4 * native;
+
+  // Accumulators: for each lane count in use, each member, each result.
+  std::vector<int> counts;
+  std::vector<std::vector<int>> piece_widths;
+  for (const LoopPiece& p : pieces) {
+    piece_widths.push_back(widths(p, wide, native));
+    for (int w : piece_widths.back()) {
+      if (std::find(counts.begin(), counts.end(), w) == counts.end()) counts.push_back(w);
+    }
+  }
+  std::sort(counts.rbegin(), counts.rend());
+  std::vector<std::vector<Value>> initial;  // scalars, a member each
+  for (size_t m = 0; m < group.size(); ++m) {
+    std::vector<Value> values;
+    if (is_dot) {
+      values.push_back(reducers[m].identity(at.builder));
+    } else {
+      size_t n = group[m]->operand_count() / 2;
+      for (size_t k = 0; k < n; ++k) values.push_back(emit(group[m]->operand(n + k), {}, root_));
+    }
+    initial.push_back(values);
+  }
+  auto start = [&](size_t m, size_t k, int lanes) {
+    Value v = reducers[m].has_identity() ? reducers[m].identity(at.builder) : initial[m][k];
+    return splat(at.builder, v, lanes);
+  };
+  Carried carried;
+  std::vector<DType> types;
+  for (int w : counts) {
+    for (size_t m = 0; m < group.size(); ++m) {
+      for (size_t k = 0; k < initial[m].size(); ++k) {
+        Value v = start(m, k, w > 1 ? w : outer_lanes);
+        carried.push_back(v.v);
+        if (w == counts[0]) types.push_back(v.type);
+      }
+    }
+  }
+  size_t per = types.size();
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    carried = loops(at, pieces[p], 0, piece_widths[p], carried,
+                    [&](Scope& s, const Coords& reduced, int, int lanes, const Carried& in) {
+      Carried out = in;
+      auto group_at = static_cast<size_t>(std::find(counts.begin(), counts.end(), lanes) - counts.begin()) * per;
+      size_t slot = 0;
+      for (size_t m = 0; m < group.size(); ++m) {
+        std::vector<Value> accumulators, values;
+        size_t n = initial[m].size();
+        for (size_t k = 0; k < n; ++k) accumulators.push_back({types[slot + k], in[group_at + slot + k]});
+        values = reducers[m].operands(*this, s, inputs_at(group[m], reduced));
+        int width = lanes > 1 ? lanes : outer_lanes;
+        for (Value& v : values) v = splat(s.builder, v, width);
+        std::vector<Value> next = reducers[m].step(s.builder, number(), accumulators, values);
+        for (size_t k = 0; k < n; ++k) out[group_at + slot + k] = next[k].v;
+        slot += n;
+      }
+      return out;
+    });
+  }
+
+  std::vector<std::vector<Value>> results;
+  size_t slot = 0;
+  llvm::IRBuilder<>& b = at.builder;
+  for (size_t m = 0; m < group.size(); ++m) {
+    size_t n = initial[m].size();
+    std::vector<Value> total;
+    for (size_t c = 0; c < counts.size(); ++c) {
+      std::vector<Value> part;
+      for (size_t k = 0; k < n; ++k) part.push_back({types[slot + k], carried[c * per + slot + k]});
+      if (own_lanes) part = reducers[m].across_lanes(b, number(), part);
+      total = total.empty() ? part : reducers[m].combine(b, number(), total, part);
+    }
+    slot += n;
+    if (total.empty()) {
+      total = initial[m];
+      for (Value& v : total) v = splat(b, v, outer_lanes);
+    } else if (reducers[m].has_identity() && !is_dot) {
+      std::vector<Value> from = initial[m];
+      for (Value& v : from) v = splat(b, v, outer_lanes);
+      total = reducers[m].combine(b, number(), from, total);
+    }
+    results.push_back(reducers[m].finish(b, number(), total));
+  }
+  return results;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,307 @@
+#include "codegen/nest/loop_plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace hlojit {
+namespace {
+
+using Values = std::vector<std::optional<IndexExpr>>;
+
+// Sets values[id], growing the table.
+void assign(Values& values, int id, IndexExpr e) {
+  if (values.size() <= static_cast<size_t>(id)) values.resize(static_cast<size_t>(id) + 1);
+  values[static_cast<size_t>(id)] = std::move(e);
+}
+
+struct Candidate {
+  std::vector<LoopDigit> loops;
+  Coords coords;
+  std::vector<Access> accesses;
+};
+
+// One digit a loop, dimension by dimension, outermost digit first.
+Candidate digits_of(std::span<const DimPiece* const> pieces, std::span<const int> dim_vars,
+                    const std::vector<Access>& accesses, VarSource& vars) {
+  Candidate c;
+  Values values;
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    const DimPiece& piece = *pieces[d];
+    IndexExpr sum(piece.start);
+    for (const Digit& digit : piece.digits) {
+      LoopDigit loop{vars.fresh(), digit.extent, std::nullopt};
+      if (digit.clipped) loop.clip = Clip{sum, piece.limit, digit.stride, 1};
+      sum = sum + IndexExpr::var(loop.var, digit.extent) * digit.stride;
+      if (digit.extent > 1 || digit.clipped) c.loops.push_back(loop);
+      else assign(values, loop.var, IndexExpr(0));
+    }
+    assign(values, dim_vars[d], sum);
+    c.coords.push_back(sum);
+  }
+  // Digits of extent 1 vanish from sums, then sums replace the dimensions' variables.
+  for (LoopDigit& l : c.loops) {
+    if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+  }
+  for (IndexExpr& e : c.coords) e = e.substitute(values);
+  for (size_t d = 0; d < pieces.size(); ++d) values[static_cast<size_t>(dim_vars[d])] = c.coords[d];
+  for (const Access& a : accesses) {
+    Access b = a;
+    b.address = a.address.substitute(values);
+    c.accesses.push_back(std::move(b));
+  }
+  return c;
+}
+
+int64_t stride_of(const Access& a, int var) { return a.address.coefficient(var).value_or(INT64_MAX); }
+
+// Outer and inner are one loop if every address advances evenly across their border.
+bool mergeable(const Candidate& c, const LoopDigit& outer, const LoopDigit& inner) {
+  if (inner.clip) return false;
+  for (const LoopDigit& l : c.loops) {
+    if (l.clip && (l.clip->so_far.depends_on(outer.var) || l.clip->so_far.depends_on(inner.var))) return false;
+  }
+  for (const Access& a : c.accesses) {
+    auto o = a.address.coefficient(outer.var);
+    auto i = a.address.coefficient(inner.var);
+    if (!o || !i || *o != *i * inner.extent) return false;
+  }
+  return true;
+}
+
+void substitute_all(Candidate& c, const Values& values) {
+  for (Access& a : c.accesses) a.address = a.address.substitute(values);
+  for (IndexExpr& e : c.coords) e = e.substitute(values);
+  for (LoopDigit& l : c.loops) {
+    if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+  }
+}
+
+void merge_digits(Candidate& c, VarSource& vars) {
+  for (size_t k = 0; k + 1 < c.loops.size();) {
+    LoopDigit outer = c.loops[k], inner = c.loops[k + 1];
+    if (!mergeable(c, outer, inner)) {
+      ++k;
+      continue;
+    }
+    LoopDigit merged{vars.fresh(), outer.extent * inner.extent, outer.clip};
+    if (merged.clip) merged.clip->factor *= inner.extent;
+    IndexExpr m = IndexExpr::var(merged.var, merged.extent);
+    Values values;
+    assign(values, outer.var, floordiv(m, inner.extent));
+    assign(values, inner.var, mod(m, inner.extent));
+    c.loops[k] = merged;
+    c.loops.erase(c.loops.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    substitute_all(c, values);
+    if (k > 0) --k;
+  }
+}
+
+// The access whose memory order decides the loop order: the first write, else the widest read.
+const Access* leader(const Candidate& c) {
+  const Access* best = nullptr;
+  for (const Access& a : c.accesses) {
+    if (a.write) return &a;
+    if (a.bytes == 0 || a.random) continue;
+    if (!best || a.address.range().hi > best->address.range().hi) best = &a;
+  }
+  return best;
+}
+
+bool clip_needs(const LoopDigit& inner, const LoopDigit& outer) {
+  return inner.clip && inner.clip->so_far.depends_on(outer.var);
+}
+
+void order_loops(Candidate& c) {
+  const Access* lead = leader(c);
+  if (!lead) return;
+  auto weight = [&](const LoopDigit& l) {
+    int64_t s = stride_of(*lead, l.var);
+    return s == INT64_MAX ? s : s < 0 ? -s : s;
+  };
+  std::stable_sort(c.loops.begin(), c.loops.end(),
+                   [&](const LoopDigit& a, const LoopDigit& b) { return weight(a) > weight(b); });
+  // A clipped digit stays inside the digits its trip count depends on.
+  for (size_t k = 0; k < c.loops.size(); ++k) {
+    for (size_t j = k + 1; j < c.loops.size(); ++j) {
+      if (!clip_needs(c.loops[k], c.loops[j])) continue;
+      std::rotate(c.loops.begin() + static_cast<std::ptrdiff_t>(k), c.loops.begin() + static_cast<std::ptrdiff_t>(j),
+                  c.loops.begin() + static_cast<std::ptrdiff_t>(j) + 1);
+      k = static_cast<size_t>(-1);
+      break;
+    }
+  }
+}
+
+// Bytes a vector step along the digit moves cheaply: contiguous 1, splat a little, else none.
+double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes) {
+  double score = 0;
+  for (const Access& a : c.accesses) {
+    if (a.bytes == 0) continue;
+    auto s = a.address.coefficient(l.var);
+    double weight = a.bytes * (a.write ? 1.5 : 1.0);
+    if (!s) score -= 0.2 * weight;
+    else if (*s == 1) score += weight;
+    else if (*s == -1) score += 0.8 * weight;
+    else if (*s == 0) score += 0.1 * weight;
+  }
+  double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
+  return score * fill;
+}
+
+// Is some other clip's so_far dependent on this digit? Then it cannot be innermost.
+bool can_be_innermost(const Candidate& c, const LoopDigit& l) {
+  return std::none_of(c.loops.begin(), c.loops.end(),
+                      [&](const LoopDigit& o) { return o.var != l.var && clip_needs(o, l); });
+}
+
+// Picks the lane digit and moves it innermost.
+bool choose_lanes(Candidate& c, int max_lanes) {
+  double best = 0;
+  size_t at = c.loops.size();
+  for (size_t k = 0; k < c.loops.size(); ++k) {
+    if (c.loops[k].extent < 2 || !can_be_innermost(c, c.loops[k])) continue;
+    double s = lane_score(c, c.loops[k], max_lanes);
+    if (s > best || (s == best && s > 0)) best = s, at = k;
+  }
+  if (at == c.loops.size()) return false;
+  LoopDigit lane = c.loops[at];
+  c.loops.erase(c.loops.begin() + static_cast<std::ptrdiff_t>(at));
+  c.loops.push_back(lane);
+  return true;
+}
+
+// Some operand strides along the lanes but is contiguous along another digit: block it.
+void choose_unroll(Candidate& c, int block, VarSource& vars, Unroll& unroll) {
+  const LoopDigit lane = c.loops.back();
+  int chosen = -1;
+  for (const Access& a : c.accesses) {
+    if (a.bytes == 0 || a.random) continue;
+    auto s = a.address.coefficient(lane.var);
+    if (!s || *s == 0 || *s == 1 || *s == -1) continue;
+    for (size_t k = 0; k + 1 < c.loops.size(); ++k) {
+      const LoopDigit& l = c.loops[k];
+      bool usable = !l.clip && can_be_innermost(c, l) && (l.extent % block == 0 || l.extent < block) &&
+                    std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block)));
+      if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
+    }
+    if (chosen >= 0) break;
+  }
+  if (chosen < 0) return;
+  LoopDigit digit = c.loops[static_cast<size_t>(chosen)];
+  c.loops.erase(c.loops.begin() + chosen);
+  int64_t count = std::min<int64_t>(digit.extent, block);
+  int inside = vars.fresh();
+  IndexExpr value = IndexExpr::var(inside, count);
+  if (digit.extent > count) {
+    LoopDigit blocks{vars.fresh(), digit.extent / count, std::nullopt};
+    value = value + IndexExpr::var(blocks.var, blocks.extent) * count;
+    c.loops.insert(c.loops.begin() + chosen, blocks);
+  }
+  Values values;
+  assign(values, digit.var, value);
+  substitute_all(c, values);
+  unroll = {inside, count};
+}
+
+}  // namespace
+
+int lanes_for(int64_t extent, int max_lanes) {
+  int lanes = 1;
+  while (2 * lanes <= max_lanes && 2 * lanes <= extent) lanes *= 2;
+  return lanes;
+}
+
+std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars,
+                                  const std::function<void(AccessWalk&, const Coords&)>& walk,
+                                  const LoopPlanOptions& options) {
+  for (int64_t n : dims) {
+    if (n == 0) return {};
+  }
+  std::vector<int> dim_vars;
+  Coords coords;
+  for (int64_t n : dims) {
+    dim_vars.push_back(vars.fresh());
+    coords.push_back(IndexExpr::var(dim_vars.back(), n));
+  }
+  AccessWalk accesses(vars);
+  walk(accesses, coords);
+
+  std::vector<DimCut> cuts;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    std::vector<Break> breaks;
+    for (const Access& a : accesses.accesses()) {
+      for (const Break& b : breaks_of(a.address, dim_vars[d])) {
+        if (std::find(breaks.begin(), breaks.end(), b) == breaks.end()) breaks.push_back(b);
+      }
+    }
+    std::vector<int64_t> edges;
+    for (const Edge& e : accesses.edges()) {
+      auto c = e.expr.coefficient(dim_vars[d]);
+      if (!c || (*c != 1 && *c != -1) || e.expr.terms().size() != 1) continue;
+      int64_t at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
+      if (at > 0 && at < dims[d]) edges.push_back(at);
+    }
+    cuts.push_back(cut_dimension(dims[d], breaks, edges));
+  }
+
+  std::vector<LoopPiece> result;
+  std::vector<const DimPiece*> chosen(dims.size());
+  std::function<void(size_t)> product = [&](size_t d) {
+    if (d < dims.size()) {
+      for (const DimPiece& p : cuts[d].pieces) chosen[d] = &p, product(d + 1);
+      return;
+    }
+    Candidate c = digits_of(chosen, dim_vars, accesses.accesses(), vars);
+    merge_digits(c, vars);
+    order_loops(c);
+    merge_digits(c, vars);  // neighbours may have become mergeable by the order
+    LoopPiece piece;
+    piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes);
+    if (piece.has_lanes && options.unroll > 0 && !accesses.has_reduction()) {
+      choose_unroll(c, options.unroll, vars, piece.unroll);
+    }
+    piece.loops = std::move(c.loops);
+    piece.coords = std::move(c.coords);
+    result.push_back(std::move(piece));
+  };
+  product(0);
+  return result;
+}
+
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars) {
+  size_t taken = 0;
+  int64_t have = 1;
+  while (have < chunks && taken < piece.loops.size()) {
+    LoopDigit& loop = piece.loops[taken];
+    bool lane = piece.has_lanes && taken + 1 == piece.loops.size();
+    int64_t want = (chunks + have - 1) / have;
+    if (loop.extent <= want && !lane) {
+      have *= loop.extent;
+      ++taken;
+      continue;
+    }
+    if (loop.clip) break;  // its trip count is not known here
+    int64_t unit = lane ? grain : 1;
+    int64_t per = (loop.extent / want + unit - 1) / unit * unit;
+    if (per < unit) per = unit;
+    int64_t parts = (loop.extent + per - 1) / per;
+    if (parts < 2) break;
+    LoopDigit outer{vars.fresh(), parts, std::nullopt};
+    LoopDigit inner{vars.fresh(), per, std::nullopt};
+    IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
+    if (loop.extent % per != 0) inner.clip = Clip{so_far, loop.extent, 1, 1};
+    Values values;
+    assign(values, loop.var, so_far + IndexExpr::var(inner.var, per));
+    for (IndexExpr& e : piece.coords) e = e.substitute(values);
+    for (LoopDigit& l : piece.loops) {
+      if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+    }
+    piece.loops[taken] = inner;
+    piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(taken), outer);
+    ++taken;
+    break;
+  }
+  return taken;
+}
+
+}  // namespace hlojit

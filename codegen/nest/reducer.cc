@@ -1,0 +1,177 @@
+#include "codegen/nest/reducer.h"
+
+#include <limits>
+#include <unordered_map>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/nest/element_emitter.h"
+
+namespace hlojit {
+namespace {
+
+// The op of a computation that is just `op(p0, p1)`.
+std::optional<Opcode> single_op(const Computation& c) {
+  const Instruction* root = c.root();
+  if (c.parameters().size() != 2 || root->operand_count() != 2) return std::nullopt;
+  bool straight = root->operand(0) == c.parameters()[0] && root->operand(1) == c.parameters()[1];
+  bool crossed = root->operand(0) == c.parameters()[1] && root->operand(1) == c.parameters()[0];
+  if (!straight && !crossed) return std::nullopt;
+  switch (root->opcode) {
+    case Opcode::kAdd:
+    case Opcode::kMultiply:
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor: return root->opcode;
+    default: return std::nullopt;
+  }
+}
+
+// Built from selections: the result is one of the elements, whichever order they come in.
+bool selects_only(const Computation& c) {
+  for (const auto& i : c.instructions()) {
+    switch (i->opcode) {
+      case Opcode::kParameter:
+      case Opcode::kConstant:
+      case Opcode::kCompare:
+      case Opcode::kSelect:
+      case Opcode::kAnd:
+      case Opcode::kOr:
+      case Opcode::kNot:
+      case Opcode::kMaximum:
+      case Opcode::kMinimum:
+      case Opcode::kTuple: break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+llvm::Constant* all_ones(llvm::Type* t) { return llvm::Constant::getAllOnesValue(t); }
+
+}  // namespace
+
+std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options, const Computation& c,
+                                      std::span<const Value> arguments) {
+  std::unordered_map<const Instruction*, Value> values;
+  int lanes = 1;
+  for (const Value& v : arguments) lanes = std::max(lanes, lanes_of(v));
+  for (const auto& i : c.instructions()) {
+    if (i->is(Opcode::kParameter)) {
+      values[i.get()] = splat(b, arguments[static_cast<size_t>(i->attrs.parameter_number)], lanes);
+    } else if (i->is(Opcode::kConstant)) {
+      values[i.get()] = splat(b, constant(b, *i->literal, 0), lanes);
+    } else if (i->is(Opcode::kTuple)) {
+      continue;
+    } else {
+      std::vector<Value> operands;
+      for (Instruction* o : i->operands()) operands.push_back(values.at(o));
+      bool forwards = i->is(Opcode::kBroadcast) || i->is(Opcode::kReshape) || i->is(Opcode::kCopy);
+      values[i.get()] = forwards ? operands[0] : elementwise(b, options, *i, operands);
+    }
+  }
+  std::vector<Value> results;
+  const Instruction* root = c.root();
+  if (!root->is(Opcode::kTuple)) return {values.at(root)};
+  for (Instruction* o : root->operands()) results.push_back(values.at(o));
+  return results;
+}
+
+Reducer Reducer::of(const Instruction& reduce) {
+  Reducer r;
+  r.computation_ = reduce.to_apply();
+  if (reduce.shape.is_array()) {
+    r.op_ = single_op(*r.computation_);
+    r.accumulator_ = r.result_ = reduce.shape.type;
+  }
+  r.reorderable_ = r.op_ || selects_only(*r.computation_);
+  return r;
+}
+
+Reducer Reducer::dot(const Instruction& dot) {
+  Reducer r;
+  r.dot_ = true;
+  r.reorderable_ = true;
+  r.result_ = dot.shape.type;
+  r.accumulator_ = is_narrow_float(r.result_) ? DType::kF32 : r.result_;
+  r.op_ = is_pred(r.result_) ? Opcode::kOr : Opcode::kAdd;
+  return r;
+}
+
+Value Reducer::identity(llvm::IRBuilderBase& b) const {
+  llvm::Type* t = register_type(b, accumulator_, 1);
+  bool floating = is_float(accumulator_);
+  unsigned bits = t->getScalarSizeInBits();
+  bool is_signed_type = is_signed(accumulator_);
+  switch (*op_) {
+    case Opcode::kMultiply: return is_pred(accumulator_) ? Value{accumulator_, all_ones(t)} : constant(b, accumulator_, 1, 1);
+    case Opcode::kAnd: return {accumulator_, all_ones(t)};
+    case Opcode::kMaximum:
+    case Opcode::kMinimum: {
+      bool max = *op_ == Opcode::kMaximum;
+      if (floating) return {accumulator_, llvm::ConstantFP::getInfinity(t, max)};
+      if (is_pred(accumulator_)) return {accumulator_, max ? llvm::Constant::getNullValue(t) : all_ones(t)};
+      llvm::APInt low = is_signed_type ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits);
+      llvm::APInt high = is_signed_type ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+      return {accumulator_, llvm::ConstantInt::get(t, max ? low : high)};
+    }
+    default: return {accumulator_, llvm::Constant::getNullValue(t)};
+  }
+}
+
+std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope,
+                                     const std::vector<std::pair<const Instruction*, Coords>>& inputs) const {
+  std::vector<Value> values;
+  for (const auto& [instruction, coords] : inputs) {
+    Value v = emitter.emit(instruction, coords, scope);
+    values.push_back(dot_ ? convert(scope.builder, emitter.number(), v, accumulator_) : v);
+  }
+  return values;
+}
+
+std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
+                                 std::span<const Value> accumulators, std::span<const Value> values) const {
+  if (!dot_) return combine(b, options, accumulators, values);
+  if (is_pred(accumulator_)) {
+    return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
+  }
+  if (is_float(accumulator_)) return {fma(b, values[0], values[1], accumulators[0])};
+  return {binary(b, options, Opcode::kAdd, accumulators[0], binary(b, options, Opcode::kMultiply, values[0], values[1]))};
+}
+
+std::vector<Value> Reducer::combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
+                                    std::span<const Value> right) const {
+  if (op_) return {binary(b, options, *op_, left[0], right[0])};
+  std::vector<Value> arguments(left.begin(), left.end());
+  arguments.insert(arguments.end(), right.begin(), right.end());
+  return inline_computation(b, options, *computation_, arguments);
+}
+
+std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOptions& options,
+                                         std::vector<Value> parts) const {
+  while (lanes_of(parts[0]) > 1) {
+    int half = lanes_of(parts[0]) / 2;
+    std::vector<int> low, high;
+    for (int k = 0; k < half; ++k) low.push_back(k), high.push_back(half + k);
+    std::vector<Value> left, right;
+    for (const Value& p : parts) {
+      auto take = [&](const std::vector<int>& mask) -> llvm::Value* {
+        if (half == 1) return b.CreateExtractElement(p.v, static_cast<uint64_t>(mask[0]));
+        return b.CreateShuffleVector(p.v, mask);
+      };
+      left.push_back({p.type, take(low)});
+      right.push_back({p.type, take(high)});
+    }
+    parts = combine(b, options, left, right);
+  }
+  return parts;
+}
+
+std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> totals) const {
+  if (!op_) return totals;
+  return {dot_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
+}
+
+}  // namespace hlojit

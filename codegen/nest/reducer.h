@@ -1,0 +1,56 @@
+// Reducers: what a reduce's computation does to accumulators, as vector IR. A computation that is a
+// single associative op (add, max, or, ...) has an identity, so accumulators can be split over lanes and
+// summed in a tree; any other is inlined, and its elements are taken in order unless it is built from
+// selections only (argmax and its kin).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codegen/number/elementwise.h"
+#include "compiler/analysis/index_map.h"
+
+namespace hlojit {
+
+class ElementEmitter;
+struct Scope;
+
+/// Results of a scalar computation applied to values (all of one lane count).
+std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options,
+                                      const Computation& computation, std::span<const Value> arguments);
+
+class Reducer {
+ public:
+  static Reducer of(const Instruction& reduce);
+  static Reducer dot(const Instruction& dot);
+
+  bool has_identity() const { return op_.has_value(); }
+  bool reorderable() const { return reorderable_; }
+  Value identity(llvm::IRBuilderBase& b) const;  ///< scalar
+
+  /// Values of the inputs at their coordinates (dot: both factors, converted).
+  std::vector<Value> operands(ElementEmitter& emitter, Scope& scope,
+                              const std::vector<std::pair<const Instruction*, Coords>>& inputs) const;
+  /// Accumulators after one more element.
+  std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
+                          std::span<const Value> values) const;
+  /// Two partial results.
+  std::vector<Value> combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
+                             std::span<const Value> right) const;
+  /// Vector accumulators to scalars: halves combined until one lane is left.
+  std::vector<Value> across_lanes(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> parts) const;
+  /// Accumulators to results: the one rounding of narrow floats.
+  std::vector<Value> finish(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> totals) const;
+
+ private:
+  std::optional<Opcode> op_;
+  bool reorderable_ = false;
+  bool dot_ = false;
+  DType accumulator_ = DType::kInvalid;  // of a single-op reducer
+  DType result_ = DType::kInvalid;
+  const Computation* computation_ = nullptr;
+};
+
+}  // namespace hlojit

@@ -1,0 +1,58 @@
+#include "codegen/nest/scope.h"
+
+namespace hlojit {
+
+std::unique_ptr<Scope> open_loop(Scope& parent, llvm::Value* trip, int64_t step, std::string_view name,
+                                 std::vector<llvm::Value*> initial) {
+  auto& context = parent.builder.getContext();
+  llvm::Function* f = parent.builder.GetInsertBlock()->getParent();
+  auto* header = llvm::BasicBlock::Create(context, llvm::StringRef(name.data(), name.size()), f);
+  auto scope = std::make_unique<Scope>(header, &parent);
+  scope->header = header;
+  scope->trip = trip;
+  scope->step = step;
+  scope->counter = scope->builder.CreatePHI(scope->builder.getInt64Ty(), 2, llvm::StringRef(name.data(), name.size()));
+  for (llvm::Value* v : initial) scope->carried.push_back(scope->builder.CreatePHI(v->getType(), 2, "carried"));
+  scope->initial = std::move(initial);
+  return scope;
+}
+
+std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
+                                     const std::vector<llvm::Value*>& next) {
+  auto& context = parent.builder.getContext();
+  llvm::Function* f = loop->header->getParent();
+  llvm::IRBuilder<>& b = loop->builder;
+  auto* exit = llvm::BasicBlock::Create(context, "exit", f);
+  llvm::BasicBlock* latch = b.GetInsertBlock();
+  llvm::Value* advanced = b.CreateNUWAdd(loop->counter, b.getInt64(static_cast<uint64_t>(loop->step)), "next");
+  b.CreateCondBr(b.CreateICmpULT(advanced, loop->trip), loop->header, exit);
+
+  llvm::BasicBlock* before = parent.builder.GetInsertBlock();
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(loop->trip);
+  bool always = known && !known->isZero();
+  if (always) {
+    parent.builder.CreateBr(loop->header);
+  } else {
+    llvm::Value* enters = parent.builder.CreateICmpNE(loop->trip, parent.builder.getInt64(0));
+    parent.builder.CreateCondBr(enters, loop->header, exit);
+  }
+  loop->counter->addIncoming(parent.builder.getInt64(0), before);
+  loop->counter->addIncoming(advanced, latch);
+  parent.builder.SetInsertPoint(exit);
+  std::vector<llvm::Value*> finals;
+  for (size_t k = 0; k < loop->carried.size(); ++k) {
+    loop->carried[k]->addIncoming(loop->initial[k], before);
+    loop->carried[k]->addIncoming(next[k], latch);
+    if (always) {
+      finals.push_back(next[k]);
+      continue;
+    }
+    llvm::PHINode* merged = parent.builder.CreatePHI(next[k]->getType(), 2);
+    merged->addIncoming(loop->initial[k], before);
+    merged->addIncoming(next[k], latch);
+    finals.push_back(merged);
+  }
+  return finals;
+}
+
+}  // namespace hlojit

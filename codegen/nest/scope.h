@@ -1,0 +1,51 @@
+// Scopes and loops of a function under construction.
+//
+// A scope is a place where code can be appended: the function's start, or a loop's body. Its block
+// has no terminator while it is open, so that code found to be independent of an inner loop can be
+// appended to the outer scope: loop-invariant values are hoisted by construction, not by a pass.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/number/elementwise.h"
+#include "compiler/analysis/index_map.h"
+
+namespace hlojit {
+
+struct Scope {
+  Scope(llvm::BasicBlock* block, Scope* parent)
+      : builder(block), parent(parent), depth(parent ? parent->depth + 1 : 0) {}
+
+  llvm::IRBuilder<> builder;
+  Scope* parent;
+  int depth;
+  /// Values of (instruction, coordinates) whose home is this scope.
+  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
+  /// The same for reductions, which may have several results.
+  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
+
+  // A loop's own.
+  llvm::BasicBlock* header = nullptr;
+  llvm::PHINode* counter = nullptr;
+  llvm::Value* trip = nullptr;
+  int64_t step = 1;
+  std::vector<llvm::PHINode*> carried;
+  std::vector<llvm::Value*> initial;
+};
+
+/// Opens a loop in `parent`: counter = 0, step, 2*step ... < trip. `initial` values are carried around it.
+/// The loop's scope starts in its header; close it before anything is appended to the parent that
+/// must run after it. (What must run before it may still be appended to the parent.)
+std::unique_ptr<Scope> open_loop(Scope& parent, llvm::Value* trip, int64_t step, std::string_view name,
+                                 std::vector<llvm::Value*> initial = {});
+/// Ends the body with the carried values' next values; returns their final values, usable in the parent.
+std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
+                                     const std::vector<llvm::Value*>& next = {});
+
+}  // namespace hlojit

@@ -1,0 +1,225 @@
+// The number type that records LLVM IR: compiler/math's templates instantiated with it append
+// instructions for any lane count to the kernel being built. See compiler/math/number.h for the
+// list of operations; every one here gives the same bits as the scalar instance.
+//
+// LLVM types in an inline header are the exception to "LLVM stays in .cc files": this header is
+// included by codegen/number/*.cc only.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include "compiler/math/number.h"
+
+namespace hlojit::ir {
+
+/// Where the types below record to: set for the duration of one emission on this thread.
+struct Recorder {
+  llvm::IRBuilder<>* builder = nullptr;
+  bool avx512 = false;
+};
+inline thread_local Recorder recorder;
+
+/// Sets the recorder for a scope.
+class Recording {
+ public:
+  Recording(llvm::IRBuilder<>& builder, bool avx512) : saved_(recorder) { recorder = {&builder, avx512}; }
+  ~Recording() { recorder = saved_; }
+  Recording(const Recording&) = delete;
+
+ private:
+  Recorder saved_;
+};
+
+inline llvm::IRBuilder<>& b() { return *recorder.builder; }
+
+struct Mask {
+  llvm::Value* v;
+};
+template <int Bits>
+struct Int {
+  llvm::Value* v;
+};
+template <int Bits>
+struct Float {
+  llvm::Value* v;
+};
+using F32 = Float<32>;
+using F64 = Float<64>;
+
+inline llvm::Type* with_scalar(llvm::Type* like, llvm::Type* scalar) { return like->getWithNewType(scalar); }
+template <int N>
+llvm::Type* int_type(llvm::Type* like) {
+  return with_scalar(like, b().getIntNTy(N));
+}
+template <int N>
+llvm::Type* float_type(llvm::Type* like) {
+  return with_scalar(like, N == 64 ? b().getDoubleTy() : b().getFloatTy());
+}
+
+template <int N>
+Float<N> like(Float<N> x, double c) {
+  return {llvm::ConstantFP::get(x.v->getType(), N == 32 ? static_cast<double>(static_cast<float>(c)) : c)};
+}
+template <int N>
+Int<N> likei(Int<N> x, int64_t c) {
+  return {llvm::ConstantInt::get(x.v->getType(), static_cast<uint64_t>(c), true)};
+}
+
+#define HLOJIT_BINARY(T, op, create)                      \
+  template <int N>                                        \
+  T<N> operator op(T<N> x, T<N> y) {                      \
+    return {b().create(x.v, y.v)};                        \
+  }
+HLOJIT_BINARY(Float, +, CreateFAdd)
+HLOJIT_BINARY(Float, -, CreateFSub)
+HLOJIT_BINARY(Float, *, CreateFMul)
+HLOJIT_BINARY(Float, /, CreateFDiv)
+HLOJIT_BINARY(Int, +, CreateAdd)
+HLOJIT_BINARY(Int, -, CreateSub)
+HLOJIT_BINARY(Int, &, CreateAnd)
+HLOJIT_BINARY(Int, |, CreateOr)
+HLOJIT_BINARY(Int, ^, CreateXor)
+#undef HLOJIT_BINARY
+
+#define HLOJIT_COMPARE(T, op, create)                     \
+  template <int N>                                        \
+  Mask operator op(T<N> x, T<N> y) {                      \
+    return {b().create(x.v, y.v)};                        \
+  }
+HLOJIT_COMPARE(Float, <, CreateFCmpOLT)
+HLOJIT_COMPARE(Float, <=, CreateFCmpOLE)
+HLOJIT_COMPARE(Float, >, CreateFCmpOGT)
+HLOJIT_COMPARE(Float, >=, CreateFCmpOGE)
+HLOJIT_COMPARE(Float, ==, CreateFCmpOEQ)
+HLOJIT_COMPARE(Float, !=, CreateFCmpUNE)
+HLOJIT_COMPARE(Int, ==, CreateICmpEQ)
+HLOJIT_COMPARE(Int, !=, CreateICmpNE)
+HLOJIT_COMPARE(Int, <, CreateICmpSLT)
+HLOJIT_COMPARE(Int, >, CreateICmpSGT)
+#undef HLOJIT_COMPARE
+
+inline Mask operator&(Mask x, Mask y) { return {b().CreateAnd(x.v, y.v)}; }
+inline Mask operator|(Mask x, Mask y) { return {b().CreateOr(x.v, y.v)}; }
+inline Mask operator!(Mask x) { return {b().CreateNot(x.v)}; }
+template <int N>
+Float<N> operator-(Float<N> x) {
+  return {b().CreateFNeg(x.v)};
+}
+template <int N>
+Int<N> operator-(Int<N> x) {
+  return {b().CreateNeg(x.v)};
+}
+
+template <int N>
+Float<N> fma(Float<N> x, Float<N> y, Float<N> z) {
+  return {b().CreateIntrinsic(llvm::Intrinsic::fma, {x.v->getType()}, {x.v, y.v, z.v})};
+}
+#define HLOJIT_UNARY(name, intrinsic)                                       \
+  template <int N>                                                          \
+  Float<N> name(Float<N> x) {                                               \
+    return {b().CreateUnaryIntrinsic(llvm::Intrinsic::intrinsic, x.v)};     \
+  }
+HLOJIT_UNARY(sqrt_, sqrt)
+HLOJIT_UNARY(abs_, fabs)
+HLOJIT_UNARY(floor_, floor)
+HLOJIT_UNARY(trunc_, trunc)
+HLOJIT_UNARY(round_even_, roundeven)
+#undef HLOJIT_UNARY
+template <int N>
+Float<N> copysign_(Float<N> x, Float<N> y) {
+  return {b().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x.v, y.v)};
+}
+template <int N>
+Float<N> select(Mask m, Float<N> x, Float<N> y) {
+  return {b().CreateSelect(m.v, x.v, y.v)};
+}
+template <int N>
+Int<N> select(Mask m, Int<N> x, Int<N> y) {
+  return {b().CreateSelect(m.v, x.v, y.v)};
+}
+template <int N>
+Int<N> as_int(Float<N> x) {
+  return {b().CreateBitCast(x.v, int_type<N>(x.v->getType()))};
+}
+template <int N>
+Float<N> as_float(Int<N> x) {
+  return {b().CreateBitCast(x.v, float_type<N>(x.v->getType()))};
+}
+template <int N>
+Mask signbit_(Float<N> x) {
+  Int<N> i = as_int(x);
+  return i < likei(i, 0);
+}
+template <int N>
+Float<N> to_float(Int<N> x) {
+  if (N == 64 && !recorder.avx512) {
+    // AVX2 has no 64-bit conversion; |x| < 2^51 by contract: add and subtract 1.5 * 2^52.
+    Int<N> magic = likei(x, 0x4338000000000000);
+    Float<N> shifted = as_float(x + magic);
+    return shifted - as_float(magic);
+  }
+  return {b().CreateSIToFP(x.v, float_type<N>(x.v->getType()))};
+}
+template <int N>
+Int<N> to_int(Float<N> x) {
+  // freeze: out-of-range lanes may hold anything, but must hold one thing.
+  return {b().CreateFreeze(b().CreateFPToSI(x.v, int_type<N>(x.v->getType())))};
+}
+template <int N>
+Int<N> ashr(Int<N> x, int n) {
+  return {b().CreateAShr(x.v, static_cast<uint64_t>(n))};
+}
+template <int N>
+Int<N> lshr(Int<N> x, int n) {
+  return {b().CreateLShr(x.v, static_cast<uint64_t>(n))};
+}
+template <int N>
+Int<N> shl(Int<N> x, int n) {
+  return {b().CreateShl(x.v, static_cast<uint64_t>(n))};
+}
+template <int N>
+Mask bit(Int<N> x, int n) {
+  Int<N> part = x & likei(x, int64_t{1} << n);
+  return part != likei(x, 0);
+}
+inline F64 to_f64(F32 x) { return {b().CreateFPExt(x.v, with_scalar(x.v->getType(), b().getDoubleTy()))}; }
+inline F32 to_f32(F64 x) { return {b().CreateFPTrunc(x.v, with_scalar(x.v->getType(), b().getFloatTy()))}; }
+
+template <int N>
+Float<N> ldexp2(Float<N> x, Int<N> i) {
+  constexpr int bias = N == 64 ? 1023 : 127;
+  constexpr int mantissa = N == 64 ? 52 : 23;
+  Int<N> h = ashr(i, 1);
+  Int<N> l = i - h;
+  return x * as_float(shl(h + likei(i, bias), mantissa)) * as_float(shl(l + likei(i, bias), mantissa));
+}
+
+/// Emits the cold block: fast where ok, elsewhere the scalar function called lane by lane.
+llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok, llvm::Value* fast,
+                        const char* function);
+
+template <int N, class T>
+Float<N> cold(Float<N> x, Mask ok, Float<N> fast, const math::ScalarFunction1<T>& fn) {
+  llvm::Value* arguments[] = {x.v};
+  return {cold_lanes(arguments, ok.v, fast.v, fn.name)};
+}
+template <int N, class T>
+Float<N> cold(Float<N> x, Float<N> y, Mask ok, Float<N> fast, const math::ScalarFunction2<T>& fn) {
+  llvm::Value* arguments[] = {x.v, y.v};
+  return {cold_lanes(arguments, ok.v, fast.v, fn.name)};
+}
+
+}  // namespace hlojit::ir
+
+namespace hlojit::math {
+template <int N>
+struct Number<ir::Float<N>> {
+  static constexpr int bits = N;
+  using Scalar = std::conditional_t<N == 64, double, float>;
+  using Int = ir::Int<N>;
+  using Mask = ir::Mask;
+};
+}  // namespace hlojit::math

@@ -1,0 +1,121 @@
+// Host detection goes by features, never by the CPU's name alone: a virtual machine may hide some.
+#include "codegen/target.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+
+namespace hlojit {
+namespace {
+
+bool host_has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
+  auto it = features.find(name);
+  return it != features.end() && it->second;
+}
+
+// AVX-512 is only worth its name with the byte/word, doubleword and vector-length parts.
+bool good_avx512(const llvm::StringMap<bool>& f) {
+  return host_has(f, "avx512f") && host_has(f, "avx512bw") && host_has(f, "avx512dq") &&
+         host_has(f, "avx512vl");
+}
+
+int64_t cache_bytes(int name, int64_t fallback) {
+  long n = sysconf(name);
+  return n > 0 ? n : fallback;
+}
+
+}  // namespace
+
+const Target& Target::get(std::string_view isa) {
+  static std::mutex mutex;
+  static std::map<std::string, Target, std::less<>> known;
+  std::lock_guard lock(mutex);
+  if (auto it = known.find(isa); it != known.end()) return it->second;
+
+  static bool once = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)once;
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  if (!host_has(features, "avx2") || !host_has(features, "fma") || !host_has(features, "f16c")) {
+    throw Error(ErrorKind::kFailed, "this machine has no AVX2 with FMA and F16C, which hlojit needs");
+  }
+  bool has512 = good_avx512(features);
+  if (isa == "avx512" && !has512) {
+    throw Error(ErrorKind::kFailed, "this machine has no AVX-512 (F, BW, DQ, VL)");
+  }
+  if (isa != "native" && isa != "avx2" && isa != "avx512") {
+    throw Error(ErrorKind::kFailed, "unknown instruction set '" + std::string(isa) +
+                                        "'; known: native, avx2, avx512");
+  }
+  Target t;
+  t.isa_ = isa == "avx2" || !has512 ? Isa::kAvx2 : Isa::kAvx512;
+  t.cpu_ = llvm::sys::getHostCPUName().str();
+  t.triple_ = llvm::sys::getProcessTriple();
+  std::vector<std::string> all;
+  for (const auto& f : features) {
+    std::string name = f.getKey().str();
+    bool on = f.getValue();
+    bool wide = name.starts_with("avx512") || name.starts_with("avx10") || name.starts_with("amx");
+    if (t.isa_ == Isa::kAvx2 && wide) on = false;
+    if (on) t.enabled_.push_back(name);
+    all.push_back((on ? "+" : "-") + name);
+  }
+  std::sort(all.begin(), all.end());  // StringMap order is not stable; the text is a cache key
+  for (const auto& f : all) t.features_ += (t.features_.empty() ? "" : ",") + f;
+  return known.emplace(std::string(isa), std::move(t)).first->second;
+}
+
+bool Target::has(std::string_view feature) const {
+  return std::find(enabled_.begin(), enabled_.end(), feature) != enabled_.end();
+}
+
+TargetInfo Target::info() const {
+  return {.vector_bytes = vector_bytes(),
+          .vector_registers = vector_registers(),
+          .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
+          .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10),
+          .llc_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20)};
+}
+
+std::unique_ptr<llvm::TargetMachine> Target::machine(bool fast) const {
+  std::string message;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple_, message);
+  if (!target) throw Error(ErrorKind::kFailed, "LLVM has no target for this machine: " + message);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is ours
+  options.EnableFastISel = fast;
+  auto level = fast ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple_, cpu_, features_, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true));
+}
+
+void Target::stamp(llvm::Module& module, const llvm::TargetMachine& machine) const {
+  module.setDataLayout(machine.createDataLayout());
+  module.setTargetTriple(triple_);
+  // Both are needed: sapphirerapids prefers 256 bits by default.
+  std::string width = std::to_string(8 * vector_bytes());
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", cpu_);
+    f.addFnAttr("target-features", features_);
+    f.addFnAttr("prefer-vector-width", width);
+    f.addFnAttr("min-legal-vector-width", width);
+    f.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+}
+
+}  // namespace hlojit

@@ -1,0 +1,47 @@
+// The machine we compile for: what the host offers, narrowed to the instruction set asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "compiler/pipeline.h"
+
+namespace llvm {
+class TargetMachine;
+class Module;
+}  // namespace llvm
+
+namespace hlojit {
+
+enum class Isa : uint8_t { kAvx2, kAvx512 };
+
+/// A machine description and LLVM's model of it. Immutable; shared by all compilations.
+class Target {
+ public:
+  /// `isa`: "native", "avx2" or "avx512". Throws Error(kFailed) if the host lacks it.
+  static const Target& get(std::string_view isa);
+
+  Isa isa() const { return isa_; }
+  std::string_view isa_name() const { return isa_ == Isa::kAvx512 ? "avx512" : "avx2"; }
+  bool has(std::string_view feature) const;  ///< LLVM feature name, e.g. "avx512bf16"
+  int vector_bytes() const { return isa_ == Isa::kAvx512 ? 64 : 32; }
+  int vector_registers() const { return isa_ == Isa::kAvx512 ? 32 : 16; }
+  /// Facts for the passes: vectors and cache sizes of this machine.
+  TargetInfo info() const;
+  /// CPU name and features as LLVM spells them; key material for caches.
+  const std::string& cpu() const { return cpu_; }
+  const std::string& features() const { return features_; }
+
+  /// A new TargetMachine; `fast` selects FastISel for code that runs once.
+  std::unique_ptr<llvm::TargetMachine> machine(bool fast = false) const;
+  /// Sets data layout, triple and the per-function attributes (cpu, features, vector width).
+  void stamp(llvm::Module& module, const llvm::TargetMachine& machine) const;
+
+ private:
+  Isa isa_ = Isa::kAvx2;
+  std::string cpu_, features_, triple_;
+  std::vector<std::string> enabled_;
+};
+
+}  // namespace hlojit
