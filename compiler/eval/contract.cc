@@ -1,0 +1,203 @@
+// dot and convolution.
+//
+// Operands are rearranged to [batch, m, k] and [batch, n, k] (a convolution to patches) in the type
+// they are accumulated in, and multiplied by plain loops: floats in f64 and rounded once to the
+// result's type, integers modulo 2^64 (which is modulo 2^n once cut), pred as or of ands.
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "compiler/eval/ops.h"
+#include "compiler/eval/strided.h"
+
+namespace hlojit::eval {
+namespace {
+
+enum class Accumulator { kFloat, kInteger, kComplex };
+
+Accumulator accumulator_of(DType result) {
+  if (is_float(result)) return Accumulator::kFloat;
+  return is_complex(result) ? Accumulator::kComplex : Accumulator::kInteger;
+}
+
+// The type that a named algorithm rounds operands to; nullopt leaves them as they are.
+std::optional<DType> operand_rounding(const std::string& algorithm) {
+  if (algorithm.starts_with("dot_bf16_bf16")) {
+    const bool split = algorithm.ends_with("_x3") || algorithm.ends_with("_x6") ||
+                       algorithm.ends_with("_x9");
+    return split ? std::nullopt : std::optional(DType::kBF16);
+  }
+  if (algorithm.starts_with("dot_f16_f16")) return DType::kF16;
+  return std::nullopt;
+}
+
+template <class T>
+DType storage_type() {
+  if (std::is_same_v<T, double>) return DType::kF64;
+  return std::is_same_v<T, int64_t> ? DType::kS64 : DType::kC128;
+}
+
+// Elements of a literal in T, in the order given by sizes and strides.
+template <class T>
+std::vector<T> arranged(const Literal& literal, std::optional<DType> rounding,
+                        std::span<const int64_t> dims, std::span<const int64_t> strides) {
+  const int64_t n = literal.shape().element_count();
+  const DType type = literal.shape().type;
+  std::vector<T> values(n), result(n);
+  if (rounding && is_float(type) && dtype_bits(type) > dtype_bits(*rounding)) {
+    std::vector<std::byte> rounded(n * dtype_bytes(*rounding));
+    convert(type, *rounding, n, literal.bytes().data(), rounded.data());
+    convert(*rounding, storage_type<T>(), n, rounded.data(), values.data());
+  } else {
+    convert(type, storage_type<T>(), n, literal.bytes().data(), values.data());
+  }
+  int64_t at = 0;
+  const Ints none(dims.size(), 0);
+  for_each_offset(dims, strides, none, [&](int64_t from, int64_t) { result[at++] = values[from]; });
+  return result;
+}
+
+template <class T>
+T multiply_add(T sum, T a, T b) {
+  if constexpr (std::is_same_v<T, std::complex<double>>) {
+    return {sum.real() + (a.real() * b.real() - a.imag() * b.imag()),
+            sum.imag() + (a.real() * b.imag() + a.imag() * b.real())};
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return static_cast<int64_t>(static_cast<uint64_t>(sum) +
+                                static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  } else {
+    return sum + a * b;
+  }
+}
+
+template <class T>
+void store(const std::vector<T>& sums, Literal& result) {
+  const DType type = result.shape().type;
+  convert(storage_type<T>(), type, static_cast<int64_t>(sums.size()), sums.data(),
+          result.bytes().data());
+}
+
+// Sizes and strides of an operand in the order batch, free, contracting.
+struct Arrangement {
+  Ints dims, strides;
+  int64_t batch = 1, free = 1, contracted = 1;
+};
+
+Arrangement arrange(const Shape& shape, const Ints& batch, const Ints& contracting) {
+  const Ints strides = row_major_strides(shape.dims);
+  Arrangement a;
+  auto take = [&](int64_t d, int64_t& total) {
+    a.dims.push_back(shape.dims[d]);
+    a.strides.push_back(strides[d]);
+    total *= shape.dims[d];
+  };
+  for (int64_t d : batch) take(d, a.batch);
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const bool used = std::ranges::find(batch, d) != batch.end() ||
+                      std::ranges::find(contracting, d) != contracting.end();
+    if (!used) take(d, a.free);
+  }
+  for (int64_t d : contracting) take(d, a.contracted);
+  return a;
+}
+
+template <class T>
+void dot_in(const Instruction& op, Operands in, Literal& result) {
+  const DotDims& d = op.attrs.dot;
+  const auto rounding = operand_rounding(op.attrs.dot_algorithm);
+  const Arrangement l = arrange(in[0]->shape(), d.lhs_batch, d.lhs_contracting);
+  const Arrangement r = arrange(in[1]->shape(), d.rhs_batch, d.rhs_contracting);
+  const std::vector<T> a = arranged<T>(*in[0], rounding, l.dims, l.strides);
+  const std::vector<T> b = arranged<T>(*in[1], rounding, r.dims, r.strides);
+  const int64_t m = l.free, n = r.free, k = l.contracted;
+  std::vector<T> sums(l.batch * m * n);
+  // The right-hand side is turned to [k, n] so that the innermost loop runs over results.
+  std::vector<T> turned(k * n);
+  for (int64_t batch = 0; batch < l.batch; ++batch) {
+    const T* rhs = b.data() + batch * n * k;
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t p = 0; p < k; ++p) turned[p * n + j] = rhs[j * k + p];
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      T* row = sums.data() + (batch * m + i) * n;
+      const T* lhs = a.data() + (batch * m + i) * k;
+      for (int64_t p = 0; p < k; ++p) {
+        const T x = lhs[p];
+        const T* y = turned.data() + p * n;
+        for (int64_t j = 0; j < n; ++j) row[j] = multiply_add(row[j], x, y[j]);
+      }
+    }
+  }
+  store(sums, result);
+}
+
+// Sums over kernel positions and input features for every result element.
+template <class T>
+void convolution_in(const Instruction& op, Operands in, Literal& result) {
+  const ConvDims& c = op.attrs.conv;
+  const Shape &lhs = in[0]->shape(), &rhs = in[1]->shape();
+  auto natural = [](const Literal& literal) {
+    return arranged<T>(literal, std::nullopt, literal.shape().dims,
+                       row_major_strides(literal.shape().dims));
+  };
+  const std::vector<T> x = natural(*in[0]), w = natural(*in[1]);
+  const Ints x_strides = row_major_strides(lhs.dims), w_strides = row_major_strides(rhs.dims);
+  const int64_t features = rhs.dims[c.rhs_input_feature];
+  const int64_t out_features = op.shape.dims[c.out_feature];
+  const int64_t per_feature_group = std::max<int64_t>(out_features / op.attrs.feature_group_count, 1);
+  const int64_t per_batch_group = std::max<int64_t>(out_features / op.attrs.batch_group_count, 1);
+  const int64_t group_batch = lhs.dims[c.lhs_batch] / op.attrs.batch_group_count;
+  const size_t spatial = c.lhs_spatial.size();
+  Ints kernel;
+  for (size_t s = 0; s < spatial; ++s) kernel.push_back(op.attrs.window[s].size);
+
+  std::vector<T> sums(op.shape.element_count());
+  int64_t at = 0;
+  for_each_index(op.shape.dims, [&](std::span<const int64_t> out) {
+    const int64_t o = out[c.out_feature];
+    const int64_t first_feature = o / per_feature_group * features;
+    const int64_t batch = o / per_batch_group * group_batch + out[c.out_batch];
+    T sum{};
+    for_each_index(kernel, [&](std::span<const int64_t> k) {
+      int64_t x_at = batch * x_strides[c.lhs_batch] + first_feature * x_strides[c.lhs_feature];
+      int64_t w_at = o * w_strides[c.rhs_output_feature];
+      for (size_t s = 0; s < spatial; ++s) {
+        const WindowDim& d = op.attrs.window[s];
+        const int64_t p = out[c.out_spatial[s]] * d.stride + k[s] * d.rhs_dilate - d.pad_low;
+        if (p < 0 || p % d.lhs_dilate != 0 || p / d.lhs_dilate >= lhs.dims[c.lhs_spatial[s]]) return;
+        x_at += p / d.lhs_dilate * x_strides[c.lhs_spatial[s]];
+        w_at += (d.reversal ? d.size - 1 - k[s] : k[s]) * w_strides[c.rhs_spatial[s]];
+      }
+      for (int64_t i = 0; i < features; ++i) {
+        sum = multiply_add(sum, x[x_at + i * x_strides[c.lhs_feature]],
+                           w[w_at + i * w_strides[c.rhs_input_feature]]);
+      }
+    });
+    sums[at++] = sum;
+  });
+  store(sums, result);
+}
+
+}  // namespace
+
+Literal dot(const Instruction& op, Operands in) {
+  Literal result(op.shape);
+  switch (accumulator_of(op.shape.type)) {
+    case Accumulator::kFloat: dot_in<double>(op, in, result); break;
+    case Accumulator::kInteger: dot_in<int64_t>(op, in, result); break;
+    case Accumulator::kComplex: dot_in<std::complex<double>>(op, in, result); break;
+  }
+  return result;
+}
+
+Literal convolution(const Instruction& op, Operands in) {
+  Literal result(op.shape);
+  switch (accumulator_of(op.shape.type)) {
+    case Accumulator::kFloat: convolution_in<double>(op, in, result); break;
+    case Accumulator::kInteger: convolution_in<int64_t>(op, in, result); break;
+    case Accumulator::kComplex: convolution_in<std::complex<double>>(op, in, result); break;
+  }
+  return result;
+}
+
+}  // namespace hlojit::eval

@@ -1,0 +1,173 @@
+// Data movement: each op is one strided copy, or a few.
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/eval/ops.h"
+#include "compiler/eval/strided.h"
+#include "layout/index.h"
+
+namespace hlojit::eval {
+namespace {
+
+int width_of(const Literal& literal) { return dtype_bytes(literal.shape().type); }
+
+Shape dense(const Shape& shape) { return Shape::array(shape.type, shape.dims); }
+
+// result[index] = operand[base + index . strides]
+Literal view(const Instruction& op, const Literal& operand, int64_t base, const Ints& strides) {
+  Literal result(op.shape);
+  copy_strided(width_of(operand), op.shape.dims, result.bytes().data(), 0,
+               row_major_strides(op.shape.dims), operand.bytes().data(), base, strides);
+  return result;
+}
+
+// Start indices, one scalar operand a dimension or one vector, clamped so that the box fits.
+Ints clamped_starts(Operands indices, std::span<const int64_t> dims, std::span<const int64_t> box) {
+  Ints starts(dims.size());
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const bool vector = indices.size() == 1 && indices[0]->shape().rank() == 1;
+    const Literal& index = vector ? *indices[0] : *indices[d];
+    int64_t start = index.as_int(vector ? static_cast<int64_t>(d) : 0);
+    // as_int wraps u64 values above 2^63: they lie beyond any dimension.
+    if (index.shape().type == DType::kU64 && start < 0) start = dims[d];
+    starts[d] = std::clamp<int64_t>(start, 0, dims[d] - box[d]);
+  }
+  return starts;
+}
+
+int64_t offset_of(const Ints& index, const Ints& strides) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < index.size(); ++d) offset += index[d] * strides[d];
+  return offset;
+}
+
+}  // namespace
+
+// Counted in integers, then converted (bf16 rounds 299 to 300, u8 wraps at 256).
+Literal iota(const Instruction& op) {
+  const int64_t along = op.attrs.dimensions.at(0);
+  const int64_t n = op.shape.dims[along];
+  Literal counts(Shape::array(DType::kS64, {n}));
+  for (int64_t i = 0; i < n; ++i) counts.data<int64_t>()[i] = i;
+  Literal values(Shape::array(op.shape.type, {n}));
+  convert(DType::kS64, op.shape.type, n, counts.bytes().data(), values.bytes().data());
+  Ints strides(op.shape.dims.size(), 0);
+  strides[along] = 1;
+  return view(op, values, 0, strides);
+}
+
+// An operand dimension of size 1 may stand for a larger result dimension.
+Literal broadcast(const Instruction& op, Operands in) {
+  const Shape& from = in[0]->shape();
+  const Ints strides = row_major_strides(from.dims);
+  Ints result_strides(op.shape.dims.size(), 0);
+  for (size_t i = 0; i < from.dims.size(); ++i) {
+    if (from.dims[i] != 1) result_strides[op.attrs.dimensions[i]] = strides[i];
+  }
+  return view(op, *in[0], 0, result_strides);
+}
+
+Literal reshape(const Instruction& op, Operands in) {
+  Literal result(op.shape);
+  std::ranges::copy(in[0]->bytes(), result.bytes().begin());
+  return result;
+}
+
+// The bytes of the operand in its layout, read under the result's shape and layout.
+Literal bitcast(const Instruction& op, Operands in) {
+  const Shape& from = op.operand(0)->shape;
+  std::vector<std::byte> memory(std::max(physical_size(from), physical_size(op.shape)));
+  relayout(dense(from), in[0]->bytes().data(), from, memory.data());
+  Literal result(op.shape);
+  relayout(op.shape, memory.data(), dense(op.shape), result.bytes().data());
+  return result;
+}
+
+Literal transpose(const Instruction& op, Operands in) {
+  const Ints strides = row_major_strides(in[0]->shape().dims);
+  Ints permuted(strides.size());
+  for (size_t i = 0; i < strides.size(); ++i) permuted[i] = strides[op.attrs.dimensions[i]];
+  return view(op, *in[0], 0, permuted);
+}
+
+Literal slice(const Instruction& op, Operands in) {
+  Ints strides = row_major_strides(in[0]->shape().dims);
+  int64_t base = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    base += op.attrs.slice[d].start * strides[d];
+    strides[d] *= op.attrs.slice[d].stride;
+  }
+  return view(op, *in[0], base, strides);
+}
+
+Literal reverse(const Instruction& op, Operands in) {
+  Ints strides = row_major_strides(op.shape.dims);
+  int64_t base = 0;
+  for (int64_t d : op.attrs.dimensions) {
+    base += (op.shape.dims[d] - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  return view(op, *in[0], base, strides);
+}
+
+Literal concatenate(const Instruction& op, Operands in) {
+  const int64_t along = op.attrs.dimensions.at(0);
+  const Ints strides = row_major_strides(op.shape.dims);
+  Literal result(op.shape);
+  int64_t at = 0;
+  for (const Literal* piece : in) {
+    const Ints& dims = piece->shape().dims;
+    copy_strided(width_of(*piece), dims, result.bytes().data(), at * strides[along], strides,
+                 piece->bytes().data(), 0, row_major_strides(dims));
+    at += dims[along];
+  }
+  return result;
+}
+
+// Operand element i lands at low + i * (interior + 1); negative edges cut elements off.
+Literal pad(const Instruction& op, Operands in) {
+  const Literal& operand = *in[0];
+  const Ints& dims = operand.shape().dims;
+  Literal result(op.shape);
+  const int width = width_of(operand);
+  const Ints none(op.shape.dims.size(), 0);
+  Ints to_strides = row_major_strides(op.shape.dims);
+  copy_strided(width, op.shape.dims, result.bytes().data(), 0, to_strides, in[1]->bytes().data(), 0,
+               none);
+  const Ints from_strides = row_major_strides(dims);
+  Ints box(dims.size());
+  int64_t to = 0, from = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const PadDim& p = op.attrs.padding[d];
+    const int64_t step = p.interior + 1;
+    const int64_t first = p.low >= 0 ? 0 : (-p.low + step - 1) / step;
+    const int64_t room = op.shape.dims[d] - p.low;  // positions before the end of the result
+    const int64_t last = room <= 0 ? 0 : std::min(dims[d], (room + step - 1) / step);
+    box[d] = std::max<int64_t>(last - first, 0);
+    to += (p.low + first * step) * to_strides[d];
+    from += first * from_strides[d];
+    to_strides[d] *= step;
+  }
+  copy_strided(width, box, result.bytes().data(), to, to_strides, operand.bytes().data(), from,
+               from_strides);
+  return result;
+}
+
+Literal dynamic_slice(const Instruction& op, Operands in) {
+  const Ints& dims = in[0]->shape().dims;
+  const Ints strides = row_major_strides(dims);
+  const Ints starts = clamped_starts(in.subspan(1), dims, op.attrs.dynamic_slice_sizes);
+  return view(op, *in[0], offset_of(starts, strides), strides);
+}
+
+Literal dynamic_update_slice(const Instruction& op, Operands in) {
+  const Ints& box = in[1]->shape().dims;
+  const Ints strides = row_major_strides(op.shape.dims);
+  const Ints starts = clamped_starts(in.subspan(2), op.shape.dims, box);
+  Literal result = reshape(op, in);
+  copy_strided(width_of(result), box, result.bytes().data(), offset_of(starts, strides), strides,
+               in[1]->bytes().data(), 0, row_major_strides(box));
+  return result;
+}
+
+}  // namespace hlojit::eval

@@ -1,0 +1,111 @@
+// reduce: for a block of results at a time, one after the other along the reduced dimensions, in
+// row-major order of the operand.
+//
+// That order is the one non-associative and index-tracking reducers are defined by. Sums, products
+// and extrema of floats, whose order is free, are kept in f64 and rounded once at the end.
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/eval/ops.h"
+#include "compiler/eval/strided.h"
+
+namespace hlojit::eval {
+namespace {
+
+constexpr int64_t kBlock = 256;
+
+// lane l of out = element source[base[l] + offset], bytes as they are.
+void collect(int width, const std::byte* source, std::span<const int64_t> base, int64_t offset,
+             std::byte* out) {
+  auto go = [&]<class T>(T) {
+    const T* from = reinterpret_cast<const T*>(source) + offset;
+    T* to = reinterpret_cast<T*>(out);
+    for (size_t lane = 0; lane < base.size(); ++lane) to[lane] = from[base[lane]];
+  };
+  switch (width) {
+    case 1: return go(uint8_t{});
+    case 2: return go(uint16_t{});
+    case 4: return go(uint32_t{});
+    case 8: return go(uint64_t{});
+    default:
+      for (size_t lane = 0; lane < base.size(); ++lane) {
+        std::memcpy(out + lane * width, source + (base[lane] + offset) * width, width);
+      }
+  }
+}
+
+}  // namespace
+
+Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
+  const size_t count = in.size() / 2;
+  const Ints& dims = in[0]->shape().dims;
+  const Ints strides = row_major_strides(dims);
+
+  Ints kept_dims, kept_strides, reduced_dims, reduced_strides;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const bool reduced = std::ranges::find(op.attrs.dimensions, static_cast<int64_t>(d)) !=
+                         op.attrs.dimensions.end();
+    (reduced ? reduced_dims : kept_dims).push_back(dims[d]);
+    (reduced ? reduced_strides : kept_strides).push_back(strides[d]);
+  }
+
+  ScalarFunction combine(*op.to_apply(), run);
+  const bool wide = combine.is_plain_float();
+  if (wide) combine.widen_to_f64();
+
+  std::vector<Literal> results;
+  for (size_t i = 0; i < count; ++i) {
+    results.emplace_back(op.shape.is_tuple() ? op.shape.elements[i] : op.shape);
+  }
+
+  Ints base;
+  int64_t first = 0;
+  std::vector<std::vector<std::byte>> sums(count), values(count), raw(count);
+  std::vector<const void*> arguments(2 * count);
+  std::vector<void*> targets(count);
+  for (size_t i = 0; i < count; ++i) {
+    sums[i].resize(kBlock * 16);
+    values[i].resize(kBlock * 16);
+    raw[i].resize(kBlock * 16);
+    arguments[i] = targets[i] = sums[i].data();
+    arguments[count + i] = values[i].data();
+  }
+  auto run_block = [&] {
+    const int64_t n = static_cast<int64_t>(base.size());
+    for (size_t i = 0; i < count; ++i) {
+      const Literal& init = *in[count + i];
+      const int width = dtype_bytes(combine.result_type(i));
+      convert(init.shape().type, combine.result_type(i), 1, init.bytes().data(), sums[i].data());
+      for (int64_t lane = 1; lane < n; ++lane) {
+        std::memcpy(sums[i].data() + lane * width, sums[i].data(), width);
+      }
+    }
+    const Ints none(reduced_dims.size(), 0);
+    for_each_offset(reduced_dims, reduced_strides, none, [&](int64_t offset, int64_t) {
+      for (size_t i = 0; i < count; ++i) {
+        const DType type = in[i]->shape().type;
+        const DType parameter = combine.parameter_type(count + i);
+        std::byte* gathered = type == parameter ? values[i].data() : raw[i].data();
+        collect(dtype_bytes(type), in[i]->bytes().data(), base, offset, gathered);
+        if (type != parameter) convert(type, parameter, n, gathered, values[i].data());
+      }
+      combine.run(n, arguments.data(), targets.data());
+    });
+    for (size_t i = 0; i < count; ++i) {
+      const DType type = results[i].shape().type;
+      convert(combine.result_type(i), type, n, sums[i].data(),
+              results[i].bytes().data() + first * dtype_bytes(type));
+    }
+    first += n;
+    base.clear();
+  };
+  const Ints none(kept_dims.size(), 0);
+  for_each_offset(kept_dims, kept_strides, none, [&](int64_t offset, int64_t) {
+    base.push_back(offset);
+    if (static_cast<int64_t>(base.size()) == kBlock) run_block();
+  });
+  if (!base.empty()) run_block();
+  return op.shape.is_tuple() ? Literal::tuple(std::move(results)) : std::move(results[0]);
+}
+
+}  // namespace hlojit::eval
