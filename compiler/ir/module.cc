@@ -213,9 +213,7 @@ void Computation::remove_all(std::span<Instruction* const> dead) {
   std::unordered_set<const Instruction*> gone(dead.begin(), dead.end());
   for (Instruction* i : dead) {
     assert(i != root_);
-    for (Instruction* o : i->operands_) {
-      if (!gone.contains(o)) o->drop_user(i);
-    }
+    i->set_operands({});  // an operand read twice counts once
     if (i->is(Opcode::kParameter)) std::erase(parameters_, i);
   }
   for (const auto& i : instructions_) {
