@@ -22,6 +22,7 @@ using nlohmann::json;
 constexpr std::string_view kUsage =
     "usage: roofline [--threads N]                            the whole table\n"
     "       roofline --read BYTES --write BYTES [--threads N] one mix at one size\n"
+    "       roofline --flops [--threads N]                    the arithmetic alone\n"
     "Prints JSON; rates are in GB/s and GFLOP/s.\n";
 
 struct Level {
@@ -56,6 +57,16 @@ json bandwidth_row(const hlojit::roof::Bandwidth& rate, int64_t bytes, int threa
           {"streaming", rate.streaming / 1e9}};
 }
 
+json flops_rows(int threads) {
+  json rows = json::array();
+  for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kS8}) {
+    rows.push_back({{"type", hlojit::dtype_name(type)},
+                    {"threads", threads},
+                    {"rate", hlojit::roof::measure_flops(type, threads) / 1e9}});
+  }
+  return rows;
+}
+
 json whole_table(int most_threads) {
   constexpr int kMixes[][2] = {{1, 0}, {2, 0}, {4, 0}, {0, 1}, {1, 1}, {2, 1}, {3, 1},
                                {4, 1}, {1, 2}, {1, 3}, {2, 3}, {3, 2}, {4, 3}};
@@ -72,13 +83,16 @@ json whole_table(int most_threads) {
         table["bandwidth"].push_back(row);
       }
     }
-    for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kS8}) {
-      table["flops"].push_back({{"type", hlojit::dtype_name(type)},
-                                {"threads", threads},
-                                {"rate", hlojit::roof::measure_flops(type, threads) / 1e9}});
-    }
+    for (const json& row : flops_rows(threads)) table["flops"].push_back(row);
   }
   return table;
+}
+
+// The number that `text` is, or -1.
+int64_t number(const char* text) {
+  char* end = nullptr;
+  const int64_t value = std::strtoll(text, &end, 10);
+  return *text != '\0' && *end == '\0' ? value : -1;
 }
 
 }  // namespace
@@ -86,21 +100,28 @@ json whole_table(int most_threads) {
 int main(int argc, char** argv) {
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   int64_t read = 0, written = 0;
-  for (int i = 1; i < argc; i += 2) {
+  bool flops_only = false;
+  for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
-    char* end = nullptr;
-    const int64_t value = i + 1 < argc ? std::strtoll(argv[i + 1], &end, 10) : -1;
-    const bool number = end != nullptr && *end == '\0' && value >= 0;
-    if (option == "--threads" && number && value >= 1 && value <= 1024) {
+    if (option == "--flops") {
+      flops_only = true;
+      continue;
+    }
+    const int64_t value = number(i + 1 < argc ? argv[++i] : "");
+    if (option == "--threads" && value >= 1 && value <= 1024) {
       threads = static_cast<int>(value);
-    } else if (option == "--read" && number) {
+    } else if (option == "--read" && value >= 0) {
       read = value;
-    } else if (option == "--write" && number) {
+    } else if (option == "--write" && value >= 0) {
       written = value;
     } else {
       std::cerr << kUsage;
       return option == "--help" ? 0 : 2;
     }
+  }
+  if (flops_only) {
+    std::cout << json{{"isa", hlojit::roof::isa()}, {"flops", flops_rows(threads)}} << "\n";
+    return 0;
   }
   if (read + written == 0) {
     std::cout << whole_table(threads).dump(1) << "\n";

@@ -1,0 +1,85 @@
+"""How much a program must move and compute, read off its HLO text: the roof's side of the scoreboard.
+
+Bytes are operands read once plus results written once, at the entry; a donated parameter that comes
+back is not counted as written, since only a part of it may be. Operations are those of `dot`, in every
+computation that runs, times the trip count of the loops around it (a loop's count is the one integer
+constant its condition compares with, as JAX prints fori_loop and scan).
+"""
+
+import math
+import re
+
+import hlo_signature
+
+_BITS = re.compile(r"(\d+)")
+_LINE = re.compile(r"^\s+(?:ROOT )?(\S+) = (\(.*?\)|\S+) ([a-z-]+)\((.*?)\)(.*)$")
+_ARRAY = re.compile(r"^([a-z][a-z0-9]*)\[([0-9,]*)\]")
+
+
+def item_bytes(dtype):
+    return 1 if dtype == "pred" else int(_BITS.search(dtype)[1]) // 8
+
+
+def array_bytes(leaf):
+    dtype, dims = leaf
+    return item_bytes(dtype) * math.prod(dims)
+
+
+def traffic(text):
+    """(bytes read, bytes written)"""
+    parameters, results = hlo_signature.signature(text)
+    donated = hlo_signature.donations(text)
+    return (sum(array_bytes(p) for p in parameters),
+            sum(array_bytes(r) for leaf, r in enumerate(results) if leaf not in donated))
+
+
+def _computations(text):
+    """{name: [(instruction, shape, opcode, operands, attributes)]}, and the entry's name."""
+    found, entry, lines = {}, None, None
+    for line in text.split("\n"):
+        if line.endswith("{") and not line.startswith(("HloModule", " ")):
+            words = line.split()
+            name = words[1] if words[0] == "ENTRY" else words[0]
+            entry = name if words[0] == "ENTRY" else entry
+            lines = found[name] = []
+        elif lines is not None and (match := _LINE.match(line)):
+            name, shape, opcode, operands, attributes = match.groups()
+            lines.append((name, shape, opcode, operands.split(", "), attributes))
+    return found, entry
+
+
+def _dims(shape):
+    match = _ARRAY.match(shape)
+    return match[1], [int(d) for d in match[2].split(",") if d]
+
+
+def operations(text):
+    """(operations of dots, element type of the widest share of them or "f32")"""
+    computations, entry = _computations(text)
+    by_type = {}
+
+    def trip_count(condition):
+        constants = [int(operands[0]) for _, shape, opcode, operands, _ in computations[condition]
+                     if opcode == "constant" and shape in ("s32[]", "s64[]")]
+        return constants[0] if len(constants) == 1 else 1
+
+    def visit(name, times):
+        shapes = {}
+        for instruction, shape, opcode, operands, attributes in computations[name]:
+            shapes[instruction] = shape
+            if opcode == "dot":
+                dtype, left = _dims(shapes[operands[0]])
+                contracted = re.search(r"lhs_contracting_dims=\{([0-9,]*)\}", attributes)
+                axes = [int(d) for d in contracted[1].split(",") if d] if contracted else []
+                count = 2 * math.prod(_dims(shape)[1]) * math.prod(left[a] for a in axes)
+                by_type[dtype] = by_type.get(dtype, 0) + times * count
+            elif opcode == "call":
+                visit(re.search(r"to_apply=(\S+?)(,|$)", attributes)[1], times)
+            elif opcode == "while":
+                condition = re.search(r"condition=(\S+?)(,|$)", attributes)[1]
+                visit(re.search(r"body=(\S+?)(,|$)", attributes)[1], times * trip_count(condition))
+
+    visit(entry, 1)
+    if not by_type:
+        return 0, "f32"
+    return sum(by_type.values()), max(by_type, key=by_type.get)
