@@ -351,6 +351,8 @@ void append_real(DType type, const std::byte* at, std::string& out) {
     append_chars(out, value);
   } else if (type == DType::kF32) {
     append_chars(out, static_cast<float>(value));
+  } else if (std::fabs(value) < 1e6 && value == std::trunc(value)) {
+    append_chars(out, value, std::chars_format::fixed);
   } else {
     // At most five digits tell f16 values apart, so the search is short.
     for (int precision = 1;; ++precision) {

@@ -186,7 +186,13 @@ class Parser : public Scope {
     if (signature) {
       for (bool first = true; !in_.accept(')'); first = false) {
         if (!first) in_.expect(',', "between parameters");
-        in_.name("a parameter's name");
+        // Directly before ':' even a reserved word is a name.
+        std::string_view word = in_.peek_identifier();
+        if (in_.text().substr(in_.pos() + word.size()).starts_with(':') && !word.empty()) {
+          in_.seek(in_.pos() + word.size());
+        } else {
+          in_.name("a parameter's name");
+        }
         in_.expect(':', "after a parameter's name");
         in_.shape();
       }
