@@ -1,35 +1,38 @@
 // The number type that every function of compiler/math is a template over, and its scalar instance.
 //
-// One source serves three users: the emitter (a type that records vector IR of any lane count), the evaluator and
-// constant folder (float, double), and run-time kernels (a SIMD batch). So a function may use only what is listed here,
-// it never branches on data (select, or cold for rare lanes), and every instance gives the same bits.
+// One source serves three users: the emitter (a type that records vector IR of any lane count), the
+// evaluator and constant folder (float, double), and run-time kernels (a SIMD batch). So a function
+// may use only what is listed here, it never branches on data (select, or cold for rare lanes), and
+// every instance gives the same bits.
 //
 // A number type comes as a triple of one lane count and one width w (32 or 64):
 //   F  floating point of w bits      I  signed integer of w bits, wraps      B  mask
-// and a specialisation of Number<F>. F32 and F64 are distinct types, so is_f64<F> is known at compile time.
-// Found by argument-dependent lookup (x, y, z: F; i, j: I; a, b: B; n: int known at compile time):
+// and a specialisation of Number<F>. F32 and F64 are distinct types, so is_f64<F> is known at
+// compile time. Found by argument-dependent lookup (x, y, z: F; i, j: I; a, b: B; n: int constant):
 //
-//   like(x, double c) -> F            constant of x's type, c rounded to nearest       likei(i, int64_t c) -> I
+//   like(x, double c) -> F        constant of x's type, c rounded to nearest
+//   likei(i, int64_t c) -> I
 //   x + y   x - y   x * y   x / y   -x           correctly rounded, never contracted
-//   fma(x, y, z) -> F                 one rounding
-//   sqrt_(x) -> F                     correctly rounded
-//   x < y   x <= y   x > y   x >= y   x == y   x != y  -> B     false with a NaN operand, except !=
+//   fma(x, y, z) -> F             one rounding
+//   sqrt_(x) -> F                 correctly rounded
+//   x < y   x <= y   x > y   x >= y   x == y   x != y  -> B     false on NaN, except !=
 //   a & b   a | b   !a -> B
-//   select(a, x, y) -> F              select(a, i, j) -> I
-//   abs_(x)   copysign_(x, sign of y)   signbit_(x) -> B        work on the sign bit, also of NaN
+//   select(a, x, y) -> F          select(a, i, j) -> I
+//   abs_(x)   copysign_(x, sign of y)   signbit_(x) -> B        the sign bit, also of NaN
 //   floor_(x)   trunc_(x)   round_even_(x) -> F                 keep the sign of zero
-//   ldexp2(x, i) -> F                 x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^(w = 32 ? 8 : 11)
-//   as_int(x) -> I   as_float(i) -> F           same bits
-//   to_float(i) -> F                  nearest; 64 bits: |i| < 2^51 only (one add, one subtract where the CPU lacks it)
-//   to_int(x) -> I                    towards zero; x must fit I (a NaN or anything else gives any value, no trap)
-//   i + j   i - j   -i   i & j   i | j   i ^ j -> I             i == j   i != j   i < j   i > j -> B (signed)
-//   shl(i, n)   lshr(i, n)   ashr(i, n) -> I                    bit(i, n) -> B: bit n is set
-//   to_f64(F32) -> F64                to_f32(F64) -> F32, to nearest     (lane count kept)
-//   cold(x, ok, fast, fn) -> F        lanes of fast where ok, elsewhere fn called on x of that lane: rare lanes
-//   cold(x, y, ok, fast, fn) -> F     the same for two arguments
-//                                     fn: ScalarFunction1<T>, ScalarFunction2<T> of scalar.h, T = Number<F>::Scalar
+//   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
+//   as_int(x) -> I   as_float(i) -> F            same bits
+//   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
+//                                 the CPU lacks it)
+//   to_int(x) -> I                towards zero; x must fit I (anything else gives any value, no
+//   trap) i + j   i - j   -i   i & j   i | j   i ^ j -> I i == j   i != j   i < j   i > j -> B
+//   signed shl(i, n)   lshr(i, n)   ashr(i, n) -> I     bit(i, n) -> B: bit n is set to_f64(F32) ->
+//   F64            to_f32(F64) -> F32, to nearest     (lane count kept) cold(x, ok, fast, fn) -> F
+//   lanes of fast where ok, else fn of that lane's x: rare lanes cold(x, y, ok, fast, fn) -> F
+//                                 fn: ScalarFunction1<T> or 2<T> of scalar.h, T = Number<F>::Scalar
 //
-// Masks of different widths never mix. Not an operation: anything a compare, a select and the above can say.
+// Masks of different widths never mix. Not an operation: what a compare, a select and the above
+// say.
 #pragma once
 
 #include <bit>
@@ -44,11 +47,17 @@ namespace hlojit::math {
 template <class F>
 struct Number;
 
+// The I of the scalar instance: an integer that wraps, as the others do.
+template <class T>
+struct Wrapping {
+  T v;
+};
+
 template <>
 struct Number<float> {
   static constexpr int bits = 32;
   using Scalar = float;
-  using Int = int32_t;
+  using Int = Wrapping<int32_t>;
   using Mask = bool;
 };
 
@@ -56,7 +65,7 @@ template <>
 struct Number<double> {
   static constexpr int bits = 64;
   using Scalar = double;
-  using Int = int64_t;
+  using Int = Wrapping<int64_t>;
   using Mask = bool;
 };
 
@@ -69,34 +78,95 @@ using IntOf = typename Number<F>::Int;
 template <class F>
 using MaskOf = typename Number<F>::Mask;
 
-// The scalar instance. Integer + and - of kernels stay in range, so plain int32_t and int64_t do.
+// The scalar instance: float, double, Wrapping<int32_t>, Wrapping<int64_t>, bool.
 
-inline float like(float, double c) { return static_cast<float>(c); }
-inline double like(double, double c) { return c; }
-inline int32_t likei(int32_t, int64_t c) { return static_cast<int32_t>(c); }
-inline int64_t likei(int64_t, int64_t c) { return c; }
+template <class T>
+constexpr Wrapping<T> operator+(Wrapping<T> i, Wrapping<T> j) {
+  using U = std::make_unsigned_t<T>;
+  return {static_cast<T>(static_cast<U>(i.v) + static_cast<U>(j.v))};
+}
+template <class T>
+constexpr Wrapping<T> operator-(Wrapping<T> i, Wrapping<T> j) {
+  using U = std::make_unsigned_t<T>;
+  return {static_cast<T>(static_cast<U>(i.v) - static_cast<U>(j.v))};
+}
+template <class T>
+constexpr Wrapping<T> operator-(Wrapping<T> i) {
+  return Wrapping<T>{0} - i;
+}
+template <class T>
+constexpr Wrapping<T> operator&(Wrapping<T> i, Wrapping<T> j) {
+  return {static_cast<T>(i.v & j.v)};
+}
+template <class T>
+constexpr Wrapping<T> operator|(Wrapping<T> i, Wrapping<T> j) {
+  return {static_cast<T>(i.v | j.v)};
+}
+template <class T>
+constexpr Wrapping<T> operator^(Wrapping<T> i, Wrapping<T> j) {
+  return {static_cast<T>(i.v ^ j.v)};
+}
+template <class T>
+constexpr bool operator==(Wrapping<T> i, Wrapping<T> j) {
+  return i.v == j.v;
+}
+template <class T>
+constexpr bool operator!=(Wrapping<T> i, Wrapping<T> j) {
+  return i.v != j.v;
+}
+template <class T>
+constexpr bool operator<(Wrapping<T> i, Wrapping<T> j) {
+  return i.v < j.v;
+}
+template <class T>
+constexpr bool operator>(Wrapping<T> i, Wrapping<T> j) {
+  return i.v > j.v;
+}
+template <class T>
+constexpr Wrapping<T> ashr(Wrapping<T> i, int n) {
+  return {static_cast<T>(i.v >> n)};
+}
+template <class T>
+constexpr Wrapping<T> lshr(Wrapping<T> i, int n) {
+  return {static_cast<T>(static_cast<std::make_unsigned_t<T>>(i.v) >> n)};
+}
+template <class T>
+constexpr Wrapping<T> shl(Wrapping<T> i, int n) {
+  return {static_cast<T>(static_cast<std::make_unsigned_t<T>>(i.v) << n)};
+}
+template <class T>
+constexpr bool bit(Wrapping<T> i, int n) {
+  return (i.v >> n) & 1;
+}
+template <class T>
+constexpr Wrapping<T> likei(Wrapping<T>, int64_t c) {
+  return {static_cast<T>(c)};
+}
+template <class T>
+constexpr Wrapping<T> select(bool a, Wrapping<T> i, Wrapping<T> j) {
+  return a ? i : j;
+}
 
+[[gnu::const]] inline float like(float, double c) { return static_cast<float>(c); }
+[[gnu::const]] inline double like(double, double c) { return c; }
 inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 inline float sqrt_(float x) { return __builtin_sqrtf(x); }
 inline double sqrt_(double x) { return __builtin_sqrt(x); }
-
 inline float select(bool a, float x, float y) { return a ? x : y; }
 inline double select(bool a, double x, double y) { return a ? x : y; }
-inline int32_t select(bool a, int32_t i, int32_t j) { return a ? i : j; }
-inline int64_t select(bool a, int64_t i, int64_t j) { return a ? i : j; }
 
-inline int32_t as_int(float x) { return std::bit_cast<int32_t>(x); }
-inline int64_t as_int(double x) { return std::bit_cast<int64_t>(x); }
-inline float as_float(int32_t i) { return std::bit_cast<float>(i); }
-inline double as_float(int64_t i) { return std::bit_cast<double>(i); }
+inline Wrapping<int32_t> as_int(float x) { return {std::bit_cast<int32_t>(x)}; }
+inline Wrapping<int64_t> as_int(double x) { return {std::bit_cast<int64_t>(x)}; }
+inline float as_float(Wrapping<int32_t> i) { return std::bit_cast<float>(i.v); }
+inline double as_float(Wrapping<int64_t> i) { return std::bit_cast<double>(i.v); }
 
 inline float abs_(float x) { return __builtin_fabsf(x); }
 inline double abs_(double x) { return __builtin_fabs(x); }
 inline float copysign_(float x, float y) { return __builtin_copysignf(x, y); }
 inline double copysign_(double x, double y) { return __builtin_copysign(x, y); }
-inline bool signbit_(float x) { return as_int(x) < 0; }
-inline bool signbit_(double x) { return as_int(x) < 0; }
+inline bool signbit_(float x) { return as_int(x).v < 0; }
+inline bool signbit_(double x) { return as_int(x).v < 0; }
 inline float floor_(float x) { return __builtin_floorf(x); }
 inline double floor_(double x) { return __builtin_floor(x); }
 inline float trunc_(float x) { return __builtin_truncf(x); }
@@ -104,39 +174,33 @@ inline double trunc_(double x) { return __builtin_trunc(x); }
 inline float round_even_(float x) { return __builtin_roundevenf(x); }
 inline double round_even_(double x) { return __builtin_roundeven(x); }
 
-inline int32_t ashr(int32_t i, int n) { return i >> n; }
-inline int64_t ashr(int64_t i, int n) { return i >> n; }
-inline int32_t lshr(int32_t i, int n) { return static_cast<int32_t>(static_cast<uint32_t>(i) >> n); }
-inline int64_t lshr(int64_t i, int n) { return static_cast<int64_t>(static_cast<uint64_t>(i) >> n); }
-inline int32_t shl(int32_t i, int n) { return static_cast<int32_t>(static_cast<uint32_t>(i) << n); }
-inline int64_t shl(int64_t i, int n) { return static_cast<int64_t>(static_cast<uint64_t>(i) << n); }
-inline bool bit(int32_t i, int n) { return (i >> n) & 1; }
-inline bool bit(int64_t i, int n) { return (i >> n) & 1; }
-
-inline float to_float(int32_t i) { return static_cast<float>(i); }
-inline double to_float(int64_t i) { return static_cast<double>(i); }
+inline float to_float(Wrapping<int32_t> i) { return static_cast<float>(i.v); }
+inline double to_float(Wrapping<int64_t> i) { return static_cast<double>(i.v); }
 // The guards keep C++ defined where the contract says "any value".
-inline int32_t to_int(float x) { return x >= -0x1p31f && x < 0x1p31f ? static_cast<int32_t>(x) : INT32_MIN; }
-inline int64_t to_int(double x) { return x >= -0x1p63 && x < 0x1p63 ? static_cast<int64_t>(x) : INT64_MIN; }
+inline Wrapping<int32_t> to_int(float x) {
+  return {x >= -0x1p31f && x < 0x1p31f ? static_cast<int32_t>(x) : INT32_MIN};
+}
+inline Wrapping<int64_t> to_int(double x) {
+  return {x >= -0x1p63 && x < 0x1p63 ? static_cast<int64_t>(x) : INT64_MIN};
+}
 
 inline double to_f64(float x) { return x; }
 inline float to_f32(double x) { return static_cast<float>(x); }
 
 // Scaling by two exact halves rounds once, like the scale instruction of AVX-512.
-inline float ldexp2(float x, int32_t i) {
-  int32_t h = i >> 1;
-  return x * as_float(shl(h + 127, 23)) * as_float(shl(i - h + 127, 23));
-}
-inline double ldexp2(double x, int64_t i) {
-  int64_t h = i >> 1;
-  return x * as_float(shl(h + 1023, 52)) * as_float(shl(i - h + 1023, 52));
+template <class F>
+requires std::is_floating_point_v<F>
+inline F ldexp2(F x, typename Number<F>::Int i) {
+  constexpr int m = sizeof(F) == 4 ? 23 : 52;
+  auto bias = likei(i, sizeof(F) == 4 ? 127 : 1023), h = ashr(i, 1);
+  return x * as_float(shl(h + bias, m)) * as_float(shl(i - h + bias, m));
 }
 
 template <class T>
-inline T cold(T x, bool ok, T fast, const ScalarFunction1<T>& fn) {
-  return ok ? fast : fn.call(x);
-}
+requires std::is_floating_point_v<T>
+inline T cold(T x, bool ok, T fast, const ScalarFunction1<T>& fn) { return ok ? fast : fn.call(x); }
 template <class T>
+requires std::is_floating_point_v<T>
 inline T cold(T x, T y, bool ok, T fast, const ScalarFunction2<T>& fn) {
   return ok ? fast : fn.call(x, y);
 }

@@ -1,8 +1,10 @@
-// Scalar routines that answer for the lanes a vector kernel cannot: huge arguments of sin, cos, tan and remainder.
+// Scalar routines that answer for the lanes a vector kernel cannot: huge arguments of sin, cos, tan
+// and remainder.
 //
-// Kernels reach them through cold() of number.h with one of the constants below. Code generation declares `name` in its
-// IR and registers every row of scalar_functions() with the JIT, so no process symbol is looked up.
-// The routines set no errno, raise nothing and never throw; they are right to the same bound as their kernels.
+// Kernels reach them through cold() of number.h with one of the constants below. Code generation
+// declares `name` in its IR and registers every row of scalar_functions() with the JIT, so no
+// process symbol is looked up. The routines set no errno, raise nothing and never throw; they are
+// right to the same bound as their kernels.
 #pragma once
 
 #include <span>
@@ -33,14 +35,32 @@ struct ScalarFunction2 {
   T (*call)(T, T) noexcept;
 };
 
-inline constexpr ScalarFunction1<float> kSinF32{"hlojit_sinf", &hlojit_sinf};
-inline constexpr ScalarFunction1<float> kCosF32{"hlojit_cosf", &hlojit_cosf};
-inline constexpr ScalarFunction1<float> kTanF32{"hlojit_tanf", &hlojit_tanf};
-inline constexpr ScalarFunction1<double> kSinF64{"hlojit_sin", &hlojit_sin};
-inline constexpr ScalarFunction1<double> kCosF64{"hlojit_cos", &hlojit_cos};
-inline constexpr ScalarFunction1<double> kTanF64{"hlojit_tan", &hlojit_tan};
-inline constexpr ScalarFunction2<float> kFmodF32{"hlojit_fmodf", &hlojit_fmodf};
-inline constexpr ScalarFunction2<double> kFmodF64{"hlojit_fmod", &hlojit_fmod};
+// The row of each width, T = float or double.
+template <class T>
+inline constexpr ScalarFunction1<T> kColdSin;
+template <class T>
+inline constexpr ScalarFunction1<T> kColdCos;
+template <class T>
+inline constexpr ScalarFunction1<T> kColdTan;
+template <class T>
+inline constexpr ScalarFunction2<T> kColdFmod;
+
+template <>
+inline constexpr ScalarFunction1<float> kColdSin<float>{"hlojit_sinf", &hlojit_sinf};
+template <>
+inline constexpr ScalarFunction1<float> kColdCos<float>{"hlojit_cosf", &hlojit_cosf};
+template <>
+inline constexpr ScalarFunction1<float> kColdTan<float>{"hlojit_tanf", &hlojit_tanf};
+template <>
+inline constexpr ScalarFunction2<float> kColdFmod<float>{"hlojit_fmodf", &hlojit_fmodf};
+template <>
+inline constexpr ScalarFunction1<double> kColdSin<double>{"hlojit_sin", &hlojit_sin};
+template <>
+inline constexpr ScalarFunction1<double> kColdCos<double>{"hlojit_cos", &hlojit_cos};
+template <>
+inline constexpr ScalarFunction1<double> kColdTan<double>{"hlojit_tan", &hlojit_tan};
+template <>
+inline constexpr ScalarFunction2<double> kColdFmod<double>{"hlojit_fmod", &hlojit_fmod};
 
 // For the JIT's symbol table: every routine above.
 struct ScalarSymbol {

@@ -1,0 +1,74 @@
+// atan2 and atan.
+//
+// atan of a ratio in [0, 1], then the octant. f32 takes one polynomial of the ratio. f64 folds
+// ratios above tan(pi/8) with atan(t) = pi/4 + atan((t-1)/(t+1)) inside the one division, which
+// halves the degree.
+#pragma once
+
+#include "compiler/math/basic.h"
+
+namespace hlojit::math {
+
+inline constexpr double kAtanF32[] = {-0x1.555540p-2, 0x1.999266p-3,  -0x1.24262ap-3,
+                                      0x1.c0c8e0p-4,  -0x1.58bcecp-4, 0x1.dc97d8p-5,
+                                      -0x1.012e58p-5, 0x1.6963e8p-7,  -0x1.dcbfd2p-10};
+inline constexpr double kAtanF64[] = {
+    -0x1.555555555553dp-2, 0x1.9999999995888p-3, -0x1.24924922ae4eap-3, 0x1.c71c70e66c134p-4,
+    -0x1.745cf8e5b7f05p-4, 0x1.3b1119a58f492p-4, -0x1.10ebbcf1b3595p-4, 0x1.df0f792f2e521p-5,
+    -0x1.9cd32742a35e1p-5, 0x1.37d5b2d371d6bp-5, -0x1.25684f4cfe530p-6};
+
+// atan(a / b) for 0 <= a <= b, as base + small part; a/b = 0/0 counts as 0, inf/inf as 1.
+template <class F>
+Pair<F> atan_ratio(F a, F b) {
+  F zero = like(a, 0.0);
+  F base = zero, t = a;
+  if constexpr (is_f64<F>) {
+    auto fold = a > b * like(a, 0x1.a827999fcef32p-2);
+    base = select(fold, like(a, 0x1.921fb54442d18p-1), zero);
+    t = select(fold, a - b, a) / select(fold, a + b, b);
+  } else {
+    t = a / b;
+  }
+  F z = t * t;
+  return {base, fma(z * t, poly(z, kAtanF32, kAtanF64), t)};
+}
+
+template <class F>
+F atan2(F y, F x) {
+  F ax = abs_(x), ay = abs_(y), inf = like(x, kInf), zero = like(x, 0.0);
+  auto steep = ay > ax;
+  F a = select(steep, ax, ay), b = select(steep, ay, ax);
+  // The exceptional quotients: both infinite is the diagonal, both zero the axis. Halved so that a
+  // + b does not overflow.
+  auto both_inf = a == inf;
+  a = select(both_inf, like(x, 1.0), a);
+  b = select(both_inf, like(x, 1.0), select(b == zero, like(x, 1.0), b));
+  if constexpr (is_f64<F>) {
+    auto huge = b > like(x, 0x1p1000);
+    a = select(huge, a * like(x, 0x1p-60), a);
+    b = select(huge, b * like(x, 0x1p-60), b);
+  }
+  Pair<F> r = atan_ratio(a, b);
+  // The angle from the x axis: r, pi/2 - r, pi - r or pi/2 + r.
+  auto left = signbit_(x);
+  F base = r.hi, small = r.lo;
+  F half_pi = like(x, 0x1.921fb6p+0, 0x1.921fb54442d18p+0),
+    half_pi_lo = like(x, -0x1.777a5cp-25, 0x1.1a62633145c07p-54);
+  F quarter_lo = select(base > zero, half_pi_lo * like(x, 0.5), zero);
+  auto mirror = (steep & !left) | (left & !steep);
+  F offset = select(steep, half_pi, select(left, half_pi + half_pi, zero));
+  F offset_lo = select(steep, half_pi_lo, select(left, half_pi_lo + half_pi_lo, zero));
+  F signed_base = select(mirror, -base, base);
+  F signed_lo = select(mirror, -quarter_lo, quarter_lo);
+  F signed_small = select(mirror, -small, small);
+  F angle = (offset + signed_base) + (signed_small + (offset_lo + signed_lo));
+  angle = select((x != x) | (y != y), like(x, kNan), angle);
+  return copysign_(angle, y);
+}
+
+template <class F>
+F atan(F x) {
+  return atan2(x, like(x, 1.0));
+}
+
+}  // namespace hlojit::math

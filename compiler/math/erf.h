@@ -1,0 +1,52 @@
+// erf.
+//
+// Small |x|: x + x P(x^2). Beyond: 1 - 2^Q(|x|), Q a polynomial for log2(erfc), which needs only
+// absolute accuracy because erfc is below 0.21 there. Both are evaluated and selected; neither
+// divides.
+#pragma once
+
+#include "compiler/math/basic.h"
+#include "compiler/math/exp.h"
+
+namespace hlojit::math {
+
+inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3,  -0x1.812740p-2, 0x1.ce2dbcp-4,
+                                          -0x1.b810e8p-6, 0x1.554772p-8,  -0x1.b46f86p-11,
+                                          0x1.b0d0c8p-14, -0x1.f2a5f2p-18};
+inline constexpr double kErfLargeF32[] = {-0x1.09fc20p-7, -0x1.995276p+0, -0x1.ebb38cp-1,
+                                          -0x1.e41606p-4, 0x1.2e73a4p-6,  -0x1.5c1e08p-10};
+// 2^f - 1 = f P(f) for |f| <= 1/2.
+inline constexpr double kExp2F32[] = {0x1.62e432p-1, 0x1.ebf9a4p-3, 0x1.c6acf8p-5, 0x1.3cf2e2p-7,
+                                      0x1.60371ap-10};
+inline constexpr double kErfSmallF64[] = {
+    0x1.06eba8214db69p-3,  -0x1.812746b0379fbp-2,  0x1.ce2f21a0433ecp-4,  -0x1.b82ce3129d973p-6,
+    0x1.565bcd0fba75cp-8,  -0x1.c02db3efafe2ep-11, 0x1.f9a31c107f15bp-14, -0x1.f4d0c8745255bp-17,
+    0x1.b9c710703e011p-20, -0x1.5def4d88636adp-23, 0x1.e5ed127b969dap-27, -0x1.dd95a5d100d37p-31};
+inline constexpr double kErfLargeF64[] = {
+    -0x1.b86a05569a286p-24, -0x1.a0be719419854p+0,  -0x1.d63f897b36b1dp-1, -0x1.2f9fb7de33551p-3,
+    0x1.c3a2d76e698e4p-6,   0x1.680a492476ffep-12,  -0x1.4581a012665d3p-9, 0x1.c57ac2789056dp-11,
+    -0x1.844d66ce403b3p-16, -0x1.04d3bbca2c7cdp-13, 0x1.3aa4936b81b38p-14, -0x1.caa68038241bep-16,
+    0x1.e41fbdc75a9b3p-18,  -0x1.819d567645080p-20, 0x1.cf5ecddfdf640p-23, -0x1.9940bc6170cb2p-26,
+    0x1.f6a0d285604dep-30,  -0x1.7fc90b132ad0fp-34, 0x1.1270949880719p-39};
+
+template <class F>
+F erf(F x) {
+  F a = at_most(abs_(x), like(x, 3.95, 5.95));
+  F z = a * a;
+  F small = fma(a, poly(z, kErfSmallF32, kErfSmallF64), a);
+  F q = poly(a, kErfLargeF32, kErfLargeF64);
+  F c = a;
+  if constexpr (is_f64<F>) {
+    c = exp_clamped(q * like(x, 0x1.62e42fefa39efp-1));
+  } else {
+    F magic = round_magic(x);
+    F t = q + magic;
+    F f = q - (t - magic);
+    F s = power_of_two(x, as_int(t) - as_int(magic));
+    c = fma(poly(f, kExp2F32) * f, s, s);
+  }
+  F r = select(a < like(x, 1.25, 0.9), small, like(x, 1.0) - c);
+  return copysign_(r, x);
+}
+
+}  // namespace hlojit::math

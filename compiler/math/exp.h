@@ -1,0 +1,100 @@
+// exp and what is made of it: expm1, logistic, tanh, sinh, cosh.
+//
+// x = n ln2 + r with |r| <= ln2/2; e^r = 1 + r + r^2 Q(r), and 2^n goes into the exponent. n comes
+// out of the low bits of a sum with round_magic, so no float -> int conversion (AVX2 has none for
+// f64); r is exact but for one rounding of n * (the low part of ln2).
+#pragma once
+
+#include "compiler/math/basic.h"
+
+namespace hlojit::math {
+
+inline constexpr double kExpF32[] = {0x1.fffffep-2, 0x1.5554a4p-3, 0x1.555788p-5, 0x1.123158p-7,
+                                     0x1.6adbecp-10};
+inline constexpr double kExpF64[] = {0x1p-1,
+                                     0x1.555555555555ap-3,
+                                     0x1.555555555555dp-5,
+                                     0x1.111111110f1c8p-7,
+                                     0x1.6c16c16c11baap-10,
+                                     0x1.a01a01b25e958p-13,
+                                     0x1.a01a01bb59ed5p-16,
+                                     0x1.71ddf0e4293dap-19,
+                                     0x1.27e4b1541cc0bp-22,
+                                     0x1.af6d39ed8493fp-26,
+                                     0x1.1fbd1476cdcb8p-29};
+
+template <class F>
+struct ExpReduced {
+  F r;         // |r| <= ln2/2
+  IntOf<F> n;  // garbage if x is NaN
+};
+
+template <class F>
+ExpReduced<F> reduce_exp(F x) {
+  F magic = round_magic(x);
+  F t = fma(x, like(x, 0x1.71547652b82fep+0), magic);
+  F n = t - magic;
+  F r = fma(n, like(x, -0x1.62e43p-1, -0x1.62e42fefa39efp-1), x);
+  r = fma(n, like(x, 0x1.05c61p-29, -0x1.abc9e3b39803fp-56), r);
+  return {r, as_int(t) - as_int(magic)};
+}
+
+// e^r - 1 - r
+template <class F>
+F exp_tail(F r) {
+  return r * r * poly(r, kExpF32, kExpF64);
+}
+
+// e^x where neither over- nor underflow leaves the range of ldexp2.
+template <class F>
+F exp_clamped(F x) {
+  auto [r, n] = reduce_exp(x);
+  F p = fma(r * r, poly(r, kExpF32, kExpF64), r) + like(x, 1.0);
+  return ldexp2(p, n);
+}
+
+template <class F>
+F exp(F x) {
+  F c = at_most(x, like(x, 89.0, 710.0));
+  return exp_clamped(at_least(c, like(x, -104.0, -746.0)));
+}
+
+// 2^n p + (2^n - 1) with p = e^r - 1, halved so that 2^1024 is not needed; tiny x is its own answer
+// (and keeps -0).
+template <class F>
+F expm1(F x) {
+  F c = at_most(x, like(x, 89.0, 710.0));
+  c = at_least(c, like(x, -18.0, -38.0));
+  auto [r, n] = reduce_exp(c);
+  F p = fma(r * r, poly(r, kExpF32, kExpF64), r);
+  F h = power_of_two(x, n - likei(n, 1));
+  F y = fma(p, h, h - like(x, 0.5));
+  return select(abs_(x) < like(x, 0x1p-25, 0x1p-54), x, y + y);
+}
+
+// 1 / (1 + e^-x), as z / (1 + z) or 1 / (1 + z) with z = e^-|x| so that nothing overflows and small
+// results keep all bits.
+template <class F>
+F logistic(F x) {
+  F one = like(x, 1.0);
+  F z = exp_clamped(at_least(-abs_(x), like(x, -104.0, -746.0)));
+  F num = select(x < like(x, 0.0), z, one);
+  return divide(Pair<F>{num, like(x, 0.0)}, fast_two_sum(one, z));
+}
+
+// e^(2|x|) - 1 over e^(2|x|) + 1, each as an unevaluated pair.
+template <class F>
+F tanh(F x) {
+  F a = at_most(abs_(x), like(x, 9.1, 19.1));
+  auto [r, n] = reduce_exp(a + a);
+  F s = power_of_two(x, n);
+  F tail = exp_tail(r);
+  Pair<F> p = fast_two_sum(r, tail);
+  F ps = p.hi * s, lo = p.lo * s;
+  Pair<F> num = fast_two_sum(s - like(x, 1.0), ps);
+  Pair<F> den = fast_two_sum(s + like(x, 1.0), ps);
+  F t = divide(Pair<F>{num.hi, num.lo + lo}, Pair<F>{den.hi, den.lo + lo});
+  return copysign_(t, x);
+}
+
+}  // namespace hlojit::math

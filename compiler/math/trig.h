@@ -1,0 +1,114 @@
+// sin, cos, tan.
+//
+// x = n pi/2 + r, |r| <= pi/4, with pi/2 in three parts of full width: up to kTrigLimit the fma
+// chain leaves r within an ulp however close x is to a multiple of pi/2. Larger arguments are rare
+// lanes (cold). The parts are all positive, so that -0 stays -0.
+#pragma once
+
+#include "compiler/math/basic.h"
+
+namespace hlojit::math {
+
+inline constexpr double kSinF32[] = {-0x1.555546p-3, 0x1.11077cp-7, -0x1.9955b6p-13};
+inline constexpr double kCosF32[] = {0x1.55554ap-5, -0x1.6c0c1ap-10, 0x1.99e0ecp-16};
+inline constexpr double kSinF64[] = {-0x1.5555555555549p-3,  0x1.111111110f8a2p-7,
+                                     -0x1.a01a019c154e4p-13, 0x1.71de357a3dd6ap-19,
+                                     -0x1.ae5e67d5d9870p-26, 0x1.5d9363b32eba0p-33};
+inline constexpr double kCosF64[] = {0x1.555555555554cp-5,  -0x1.6c16c16c1521cp-10,
+                                     0x1.a01a019cbee0ep-16, -0x1.27e4f81239c1bp-22,
+                                     0x1.1ee9f0ec7eb19p-29, -0x1.8fb0f47b9e5d4p-37};
+
+// Largest |x| that the vector reduction handles.
+template <class F>
+inline constexpr double kTrigLimit = is_f64<F> ? 0x1p30 : 0x1p17;
+
+template <class F>
+struct TrigReduced {
+  Pair<F> r;   // |r| <= pi/4 (a little more is harmless)
+  IntOf<F> q;  // quadrant in its low two bits
+};
+
+template <class F>
+TrigReduced<F> reduce_trig(F x) {
+  F magic = round_magic(x);
+  F t = fma(x, like(x, 0x1.45f306dc9c883p-1), magic);
+  F n = t - magic;
+  F h = fma(n, like(x, -0x1.921fb4p+0, -0x1.921fb54442d18p+0), x);  // exact
+  F c2 = like(x, 0x1.4442dp-24, 0x1.1a62633145c06p-54);
+  F c3 = like(x, 0x1.84698ap-48, 0x1.c1cd129024e09p-107);
+  // h - n c2 - n c3 as a pair; h and n c2 may cancel, in either order of size, so the sums are the
+  // general ones.
+  Pair<F> w = two_product(n, c2);
+  Pair<F> r = two_sum(h, -w.hi);
+  return {{r.hi, r.lo - fma(n, c3, w.lo)}, as_int(t)};
+}
+
+template <class F>
+F sin_of(Pair<F> r) {
+  F z = r.hi * r.hi;
+  return fma(z * r.hi, poly(z, kSinF32, kSinF64), r.lo) + r.hi;
+}
+
+// 1 - z/2 rounds; its error and the r.lo term go into the tail.
+template <class F>
+F cos_of(Pair<F> r) {
+  F one = like(r.hi, 1.0);
+  F z = r.hi * r.hi;
+  F h = z * like(z, 0.5);
+  F c = one - h;
+  F lo = (one - c) - h;
+  return c + fma(z * z, poly(z, kCosF32, kCosF64), fma(-r.hi, r.lo, lo));
+}
+
+// sin in quadrant 0, cos in 1, -sin in 2, -cos in 3.
+template <class F>
+F sin_quadrant(Pair<F> r, IntOf<F> q) {
+  F v = select(bit(q, 0), cos_of(r), sin_of(r));
+  return as_float(as_int(v) ^ shl(q & likei(q, 2), is_f64<F> ? 62 : 30));
+}
+
+// -cot in odd quadrants. Numerator and denominator as pairs: two roundings less than the quotient
+// of sin and cos.
+template <class F>
+F tan_quadrant(Pair<F> r, IntOf<F> q) {
+  F one = like(r.hi, 1.0);
+  F z = r.hi * r.hi;
+  F z_lo = fma(r.hi, r.hi, -z);
+  Pair<F> s = fast_two_sum(r.hi, fma(z * r.hi, poly(z, kSinF32, kSinF64), r.lo));
+  F h = z * like(z, 0.5);
+  F c0 = one - h;
+  F lo = fma(z_lo, like(z, -0.5), (one - c0) - h);
+  Pair<F> c = fast_two_sum(c0, fma(z * z, poly(z, kCosF32, kCosF64), fma(-r.hi, r.lo, lo)));
+  auto odd = bit(q, 0);
+  Pair<F> num = {select(odd, -c.hi, s.hi), select(odd, -c.lo, s.lo)};
+  Pair<F> den = {select(odd, s.hi, c.hi), select(odd, s.lo, c.lo)};
+  return divide(num, den);
+}
+
+template <class F>
+F sin(F x) {
+  auto [r, q] = reduce_trig(x);
+  F y = sin_quadrant(r, q);
+  auto ok = abs_(x) <= like(x, kTrigLimit<F>);
+  return cold(x, ok, y, kColdSin<typename Number<F>::Scalar>);
+}
+
+template <class F>
+F cos(F x) {
+  auto [r, q] = reduce_trig(x);
+  F y = sin_quadrant(r, q + likei(q, 1));
+  auto ok = abs_(x) <= like(x, kTrigLimit<F>);
+  return cold(x, ok, y, kColdCos<typename Number<F>::Scalar>);
+}
+
+template <class F>
+F tan(F x) {
+  auto [r, q] = reduce_trig(x);
+  F y = tan_quadrant(r, q);
+  F a = abs_(x);
+  y = select(a < like(x, 0x1p-13, 0x1p-27), x, y);  // subnormals, -0
+  auto ok = a <= like(x, kTrigLimit<F>);
+  return cold(x, ok, y, kColdTan<typename Number<F>::Scalar>);
+}
+
+}  // namespace hlojit::math
