@@ -116,6 +116,7 @@ void optimize(llvm::Module& module, const Target& target) {
     throw Error(ErrorKind::kFailed, "internal: emitted LLVM IR is not valid: " + broken);
   }
   auto machine = target.machine();
+  target.stamp(module, *machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;

@@ -50,9 +50,9 @@ class JitCode {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Runs the short pass list in place. Throws Error(kFailed) if the IR is broken (our bug).
+/// Stamps the target on the module and runs the short pass list in place. Throws Error(kFailed) if the IR is broken (our bug).
 void optimize(llvm::Module& module, const Target& target);
-/// Object file bytes; `assembly` gives text instead. The module must have been stamped and optimised.
+/// Object file bytes; `assembly` gives text instead. The module must have been optimised.
 std::string compile_object(llvm::Module& module, const Target& target, bool assembly = false);
 JitCode link_objects(const Target& target, std::vector<std::string> objects);
 

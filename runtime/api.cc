@@ -1,0 +1,120 @@
+// The free functions of the public header: thin faces of the rooms behind them.
+#include <fmt/format.h>
+
+#include "codegen/target.h"
+#include "compiler/eval/evaluator.h"
+#include "compiler/text/parser.h"
+#include "compiler/text/printer.h"
+#include "compiler/verify/verifier.h"
+#include "hlojit/version.h"
+#include "layout/index.h"
+#include "runtime/executable.h"
+
+namespace hlojit {
+namespace {
+
+Literal to_literal(const Buffer& buffer) {
+  Shape dense = Shape::array(buffer.shape().type, buffer.shape().dims);
+  Literal literal(dense);
+  relayout(buffer.shape(), buffer.raw(), dense, literal.bytes().data());
+  return literal;
+}
+
+// Takes the next leaves, in order, into a literal of the given shape.
+Literal assemble(const Shape& shape, const std::vector<Buffer>& inputs, size_t& next) {
+  if (shape.is_array()) return to_literal(inputs.at(next++));
+  std::vector<Literal> elements;
+  for (const Shape& e : shape.elements) elements.push_back(assemble(e, inputs, next));
+  return shape.is_tuple() ? Literal::tuple(std::move(elements)) : Literal(shape);
+}
+
+void disassemble(const Literal& literal, const std::vector<Shape>& shapes, std::vector<Buffer>& out) {
+  if (literal.shape().is_array()) {
+    Shape dense = Shape::array(literal.shape().type, literal.shape().dims);
+    Buffer plain = Buffer::copy_of(literal.bytes().data(), dense);
+    const Shape& wanted = shapes.at(out.size());
+    out.push_back(wanted == dense ? plain : plain.to_layout(wanted));
+    return;
+  }
+  for (const Literal& e : literal.elements()) disassemble(e, shapes, out);
+}
+
+const Instruction* find_instruction(const Module& module, std::string_view name) {
+  for (const auto& c : module.computations()) {
+    if (const Instruction* i = c->find(name)) return i;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t count_entries();
+
+ModulePtr parse(std::string_view text) { return parse_module(text); }
+void verify(const ModulePtr& module) { check(*module); }
+std::string to_text(const ModulePtr& module) { return to_string(*module); }
+std::vector<Shape> parameter_leaves(const ModulePtr& module) { return entry_parameter_leaves(*module); }
+std::vector<Shape> result_leaves(const ModulePtr& module) { return entry_result_leaves(*module); }
+
+std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>& inputs, const Options& options) {
+  check(*module);
+  std::vector<Shape> expected = entry_parameter_leaves(*module);
+  if (inputs.size() != expected.size()) {
+    throw Error(ErrorKind::kInput, fmt::format("the program takes {} input leaves, {} were given", expected.size(), inputs.size()));
+  }
+  std::vector<Literal> arguments;
+  size_t next = 0;
+  for (const Instruction* p : module->entry()->parameters()) arguments.push_back(assemble(p->shape, inputs, next));
+  EvalOptions eval;
+  eval.scatter_oob_window = options.scatter_oob_window;
+  std::vector<Buffer> out;
+  disassemble(evaluate(*module->entry(), arguments, eval), entry_result_leaves(*module), out);
+  return out;
+}
+
+std::string emit(const ModulePtr& module, Emit what, const Options& options) {
+  const Target& target = Target::get(options.isa);
+  Lowered l = lower(*module, options, target);
+  if (what == Emit::kHlo) return to_string(*l.module);
+  optimize(*l.code.ir.module, target);
+  if (what == Emit::kLlvm) return l.code.ir.to_string();
+  return compile_object(*l.code.ir.module, target, what == Emit::kAssembly);
+}
+
+ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,
+                     const std::vector<std::string>& only) {
+  check(*module);
+  std::unique_ptr<Module> copy = module->clone();
+  PipelineOptions p = pipeline_options(options, Target::get(options.isa));
+  p.until = until;
+  p.only = only;
+  run_pipeline(*copy, p);
+  return copy;
+}
+
+std::vector<std::string> pass_list() { return pass_names(); }
+
+ModulePtr extract(const ModulePtr& module, std::string_view name) {
+  const Instruction* found = find_instruction(*module, name);
+  if (!found) throw Error(ErrorKind::kInput, fmt::format("no instruction is named '{}'", name));
+  std::unique_ptr<Module> copy = module->clone();
+  // The instruction with its operands as parameters, in a module that keeps all computations it calls.
+  Computation* entry = copy->add_computation("extracted");
+  std::vector<Instruction*> operands;
+  const Instruction* inside = find_instruction(*copy, name);
+  for (size_t k = 0; k < inside->operand_count(); ++k) {
+    operands.push_back(entry->add_parameter(static_cast<int64_t>(k), inside->operand(k)->shape, inside->operand(k)->name));
+  }
+  entry->set_root(entry->clone_instruction(*inside, operands, name));
+  copy->set_entry(entry);
+  copy->name = std::string(name);
+  copy->config = ModuleConfig{};
+  copy->remove_unreachable();
+  copy->source = nullptr;
+  return copy;
+}
+
+Counters counters() { return {count_entries(), 0}; }
+std::string version() { return HLOJIT_VERSION; }
+
+}  // namespace hlojit

@@ -1,0 +1,59 @@
+#include <cstring>
+
+#include "hlojit/hlojit.h"
+#include "layout/index.h"
+#include "runtime/pool.h"
+
+namespace hlojit {
+namespace {
+
+void require_array(const Shape& shape) {
+  if (!shape.is_array()) {
+    throw Error(ErrorKind::kInput, "a buffer holds one array, not " + shape.to_string());
+  }
+  check_shape(shape);
+}
+
+}  // namespace
+
+Buffer Buffer::borrow(const void* data, Shape shape) {
+  require_array(shape);
+  if (!data && physical_size(shape) > 0) throw Error(ErrorKind::kInput, "a buffer needs memory, got a null pointer");
+  Buffer b;
+  b.shape_ = std::move(shape);
+  b.data_ = const_cast<void*>(data);  // never written: mutable_raw refuses, run() copies what it would write
+  return b;
+}
+
+Buffer Buffer::allocate(Shape shape) {
+  require_array(shape);
+  Buffer b;
+  b.shape_ = std::move(shape);
+  b.owner_ = pool_allocate(b.size_bytes());
+  b.data_ = b.owner_.get();
+  return b;
+}
+
+Buffer Buffer::copy_of(const void* data, const Shape& shape) {
+  Buffer b = allocate(shape);
+  if (b.size_bytes() > 0) std::memcpy(b.data_, data, b.size_bytes());
+  return b;
+}
+
+size_t Buffer::size_bytes() const { return static_cast<size_t>(physical_size(shape_)); }
+
+void* Buffer::mutable_raw() {
+  if (borrowed()) throw Error(ErrorKind::kInput, "a borrowed buffer is read-only");
+  return data_;
+}
+
+Buffer Buffer::to_layout(const Shape& shape) const {
+  if (!compatible(shape_, shape)) {
+    throw Error(ErrorKind::kInput, "cannot turn " + shape_.to_string() + " into " + shape.to_string() + ": other type or sizes");
+  }
+  Buffer b = allocate(shape);
+  relayout(shape_, data_, shape, b.data_);
+  return b;
+}
+
+}  // namespace hlojit

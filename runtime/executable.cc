@@ -1,0 +1,176 @@
+#include "runtime/executable.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "compiler/plan/kernel.h"
+#include "layout/index.h"
+#include "runtime/pool.h"
+
+namespace hlojit {
+namespace {
+
+std::atomic<int64_t> entry_calls{0};
+
+void append_leaves(const Shape& shape, std::vector<Shape>& out) {
+  for (const Shape* leaf : leaves(shape)) out.push_back(*leaf);
+}
+
+// Number of the leaf at `index` inside a shape, counted depth first.
+int64_t leaf_number(const Shape& shape, std::span<const int64_t> index) {
+  if (index.empty()) return 0;
+  int64_t n = 0;
+  for (int64_t k = 0; k < index[0]; ++k) n += leaf_count(shape.elements[static_cast<size_t>(k)]);
+  return n + leaf_number(shape.elements[static_cast<size_t>(index[0])], index.subspan(1));
+}
+
+std::vector<int64_t> donors(const Module& module, size_t results) {
+  std::vector<int64_t> donor(results, -1);
+  const auto& parameters = module.entry()->parameters();
+  for (const Alias& a : module.config.input_output_alias) {
+    int64_t leaf = 0;
+    for (int64_t p = 0; p < a.operand; ++p) leaf += leaf_count(parameters[static_cast<size_t>(p)]->shape);
+    leaf += leaf_number(parameters[static_cast<size_t>(a.operand)]->shape, a.operand_index);
+    donor[static_cast<size_t>(leaf_number(module.entry()->root()->shape, a.output_index))] = leaf;
+  }
+  return donor;
+}
+
+double dot_flops(const Computation& c) {
+  double n = 0;
+  for (const auto& i : c.instructions()) {
+    if (i->is(Opcode::kDot)) {
+      double k = 1;
+      for (int64_t d : i->attrs.dot.lhs_contracting) k *= static_cast<double>(i->operand(0)->shape.dims[static_cast<size_t>(d)]);
+      n += 2 * k * static_cast<double>(i->shape.element_count());
+    }
+    for (const Computation* callee : i->called) n += dot_flops(*callee);
+  }
+  return n;
+}
+
+std::shared_ptr<void> constant_blob(const BufferPlan& plan) {
+  std::shared_ptr<void> blob = pool_allocate(static_cast<size_t>(plan.constant_bytes));
+  for (const BufferPlan::Constant& c : plan.constants) {
+    const Literal& literal = *c.instruction->literal;
+    Shape dense = Shape::array(literal.shape().type, literal.shape().dims);
+    relayout(dense, literal.bytes().data(), c.instruction->shape, static_cast<char*>(blob.get()) + c.offset);
+  }
+  return blob;
+}
+
+void collect_kernels(const Computation& c, std::vector<KernelInfo>& out) {
+  for (const auto& i : c.instructions()) {
+    if (i->is(Opcode::kFusion)) {
+      auto plan = plan_kernel(*i->to_apply());
+      out.push_back({i->name, plan ? std::string(kernel_kind_name(plan->kind)) : std::string()});
+      continue;
+    }
+    for (const Computation* callee : i->called) collect_kernels(*callee, out);
+  }
+}
+
+}  // namespace
+
+int64_t count_entries() { return entry_calls; }
+
+std::vector<Shape> entry_parameter_leaves(const Module& module) {
+  std::vector<Shape> all;
+  const auto& parameters = module.entry()->parameters();
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    bool given = module.config.has_entry_layout && k < module.config.entry_parameters.size();
+    append_leaves(given ? module.config.entry_parameters[k] : parameters[k]->shape, all);
+  }
+  return all;
+}
+
+std::vector<Shape> entry_result_leaves(const Module& module) {
+  std::vector<Shape> all;
+  append_leaves(module.config.has_entry_layout ? module.config.entry_result : module.entry()->root()->shape, all);
+  return all;
+}
+
+Executable compile(const ModulePtr& module, const Options& options) {
+  const Target& target = Target::get(options.isa);
+  Lowered l = lower(*module, options, target);
+  auto impl = std::make_shared<Executable::Impl>();
+  impl->parameters = entry_parameter_leaves(*module);
+  impl->results = entry_result_leaves(*module);
+  for (const Shape& s : impl->results) impl->result_bytes.push_back(physical_size(s));
+  impl->donor = donors(*module, impl->results.size());
+  impl->flops = dot_flops(*l.module->entry());
+  for (const Shape& s : impl->parameters) impl->bytes_read += static_cast<double>(physical_size(s));
+  for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);
+  collect_kernels(*l.module->entry(), impl->kernels);
+  impl->memory_report = l.buffers.report();
+  impl->arena_bytes = l.code.arena_bytes;
+  auto start = std::chrono::steady_clock::now();
+  std::vector<IrModule> modules;
+  modules.push_back(std::move(l.code.ir));
+  impl->code = compile_modules(target, std::move(modules));
+  impl->entry = reinterpret_cast<abi::Entry>(impl->code.lookup(kEntryName));
+  std::chrono::duration<double, std::milli> jit = std::chrono::steady_clock::now() - start;
+  impl->times = std::move(l.times);
+  impl->times.push_back({"jit", jit.count()});
+  impl->constants = constant_blob(l.buffers);
+  impl->pool = ThreadPool::get(options.threads);
+  impl->isa = target.isa_name();
+  return Executable(std::move(impl));
+}
+
+std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
+  const Impl& m = *impl_;
+  if (inputs.size() != m.parameters.size()) {
+    throw Error(ErrorKind::kInput, fmt::format("the program takes {} input leaves, {} were given", m.parameters.size(), inputs.size()));
+  }
+  std::vector<void*> parameters, results;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].shape() != m.parameters[k]) {
+      throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k, inputs[k].shape().to_string(),
+                                                 m.parameters[k].to_string()));
+    }
+    parameters.push_back(inputs[k].data_);
+  }
+  std::vector<Buffer> outputs(m.results.size());
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    outputs[k].shape_ = m.results[k];
+    int64_t donor = m.donor[k];
+    if (donor >= 0 && inputs[static_cast<size_t>(donor)].unique() &&
+        inputs[static_cast<size_t>(donor)].size_bytes() == static_cast<size_t>(m.result_bytes[k])) {
+      outputs[k].owner_ = inputs[static_cast<size_t>(donor)].owner_;
+    } else {
+      outputs[k].owner_ = pool_allocate(static_cast<size_t>(m.result_bytes[k]));
+    }
+    outputs[k].data_ = outputs[k].owner_.get();
+    results.push_back(outputs[k].data_);
+  }
+  std::shared_ptr<void> arena = pool_allocate(static_cast<size_t>(m.arena_bytes));
+  abi::Context context;
+  context.constants = static_cast<const char*>(m.constants.get());
+  context.parallel_for = &parallel_for;
+  context.runtime = m.pool.get();
+  entry_calls.fetch_add(1, std::memory_order_relaxed);
+  FloatMode mode;
+  int32_t status = m.entry(&context, parameters.data(), results.data(), static_cast<char*>(arena.get()));
+  if (status != abi::kOk) {
+    throw Error(ErrorKind::kFailed, context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
+  }
+  return outputs;
+}
+
+const std::vector<Shape>& Executable::parameter_shapes() const { return impl_->parameters; }
+const std::vector<Shape>& Executable::result_shapes() const { return impl_->results; }
+int64_t Executable::arena_bytes() const { return impl_->arena_bytes; }
+const std::vector<PhaseTime>& Executable::compile_times() const { return impl_->times; }
+const std::vector<KernelInfo>& Executable::kernels() const { return impl_->kernels; }
+int Executable::threads() const { return impl_->pool->threads(); }
+const std::string& Executable::isa() const { return impl_->isa; }
+double Executable::flops() const { return impl_->flops; }
+double Executable::io_bytes_read() const { return impl_->bytes_read; }
+double Executable::io_bytes_written() const { return impl_->bytes_written; }
+const std::string& Executable::memory_report() const { return impl_->memory_report; }
+
+}  // namespace hlojit

@@ -1,0 +1,36 @@
+// What a compiled module keeps: code, constants, shapes of its leaves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/jit.h"
+#include "codegen/kernel_abi.h"
+#include "hlojit/hlojit.h"
+#include "runtime/lower.h"
+#include "runtime/parallel.h"
+
+namespace hlojit {
+
+struct Executable::Impl {
+  JitCode code;
+  abi::Entry entry = nullptr;
+  std::shared_ptr<void> constants;
+  std::shared_ptr<ThreadPool> pool;
+  std::vector<Shape> parameters, results;
+  std::vector<int64_t> result_bytes;
+  /// Result leaf -> parameter leaf whose memory it may take over, or -1.
+  std::vector<int64_t> donor;
+  int64_t arena_bytes = 0;
+  std::vector<PhaseTime> times;
+  std::vector<KernelInfo> kernels;
+  std::string isa, memory_report;
+  double flops = 0, bytes_read = 0, bytes_written = 0;
+};
+
+/// Leaves of all parameters in number order, with the layouts of the entry computation layout.
+std::vector<Shape> entry_parameter_leaves(const Module& module);
+std::vector<Shape> entry_result_leaves(const Module& module);
+
+}  // namespace hlojit

@@ -1,0 +1,167 @@
+// hlojit: HLO in, native SIMD code out. The whole public interface; the command line uses nothing else.
+//
+//     #include <hlojit/hlojit.h>
+//
+//     auto m = hlojit::parse(text);                              // HLO text
+//     auto e = hlojit::compile(m, hlojit::Options{});            // native code
+//     float x[3] = {1, 2, 3};
+//     auto out = e.run({hlojit::Buffer::borrow(x, hlojit::Shape::parse("f32[3]"))});
+//     const float* y = out[0].data<float>();
+//
+// Errors are exceptions of type hlojit::Error (kind, location, rule); nothing prints or aborts.
+// A leaf is an array inside a (possibly nested) tuple; leaves are counted depth first over the
+// parameters in number order. Tokens and () have no leaf.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layout/error.h"
+#include "layout/shape.h"
+
+#if defined(__GNUC__)
+#define HLOJIT_API __attribute__((visibility("default")))
+#else
+#define HLOJIT_API
+#endif
+
+namespace hlojit {
+
+class Module;  // the parsed program; opaque here
+
+/// A program. Immutable after parse; share it freely between threads.
+using ModulePtr = std::shared_ptr<const Module>;
+
+/// How to compile and run. A value; the defaults are what ships.
+struct Options {
+  int threads = 0;               ///< worker threads of a run; 0: one a core. Never changes result bits.
+  std::string isa = "native";    ///< "native", "avx2" or "avx512"
+  bool strict = false;           ///< no contraction: elementwise results equal the evaluator's bit for bit
+  int effort = 1;                ///< 0 compiles fastest, 2 runs fastest
+  bool scatter_oob_window = false;             ///< XLA's rule: drop a whole window that is partly out of bounds
+  std::vector<std::string> disabled_passes;    ///< names from `hlojit opt --list-passes`
+  std::function<void(const std::string&)> explain;  ///< receives each decision of the passes, a line each
+  /// Called after each pass that changed something, with its name and the program's text.
+  std::function<void(const std::string& pass, const std::string& hlo)> after_pass;
+  int vector_bytes = 0;          ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
+};
+
+/// An array in memory: a shape (with layout) and physical_size(shape) bytes. Copies share the memory.
+/// The pointer must be aligned to the element only.
+class HLOJIT_API Buffer {
+ public:
+  Buffer() = default;
+  /// Refers to the caller's memory, which must outlive every use and is never written.
+  static Buffer borrow(const void* data, Shape shape);
+  /// Own memory from the pool, uninitialised. Throws Error(kFailed) if there is not enough.
+  static Buffer allocate(Shape shape);
+  /// Own copy of physical_size(shape) bytes.
+  static Buffer copy_of(const void* data, const Shape& shape);
+
+  const Shape& shape() const { return shape_; }
+  size_t size_bytes() const;
+  const void* raw() const { return data_; }
+  /// Writable access to own memory (allocate, copy_of, results). Throws Error(kInput) on a borrowed one.
+  void* mutable_raw();
+  template <class T>
+  const T* data() const {
+    return static_cast<const T*>(data_);
+  }
+  /// The same elements in another layout (a copy). Shapes must be compatible.
+  Buffer to_layout(const Shape& shape) const;
+  bool borrowed() const { return data_ != nullptr && owner_ == nullptr; }
+  /// No other Buffer shares the memory.
+  bool unique() const { return owner_ != nullptr && owner_.use_count() == 1; }
+
+ private:
+  friend class Executable;
+  Shape shape_;
+  void* data_ = nullptr;
+  std::shared_ptr<void> owner_;
+};
+
+/// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit").
+struct PhaseTime {
+  std::string name;
+  double ms = 0;
+};
+
+/// A kernel as compiled, for reports.
+struct KernelInfo {
+  std::string name;    ///< the fusion instruction
+  std::string kind;    ///< "nest", "rows", "columns", "contraction"
+};
+
+/// Native code for one module. Cheap to copy (shared); run() may be called from many threads at once.
+class HLOJIT_API Executable {
+ public:
+  /// Runs the entry computation: a Buffer a parameter leaf in, a Buffer a result leaf out. Shapes must
+  /// equal parameter_shapes() including layouts: Error(kInput) otherwise. An owned, unique buffer given
+  /// for a parameter that the module aliases to a result is donated: its memory becomes the result's.
+  /// Throws Error(kFailed) for failures while running (memory).
+  std::vector<Buffer> run(std::vector<Buffer> inputs) const;
+
+  const std::vector<Shape>& parameter_shapes() const;
+  const std::vector<Shape>& result_shapes() const;
+  /// Temporaries of one call, in bytes.
+  int64_t arena_bytes() const;
+  const std::vector<PhaseTime>& compile_times() const;
+  const std::vector<KernelInfo>& kernels() const;
+  int threads() const;
+  const std::string& isa() const;
+  /// Floating-point operations of dot products of one call, and bytes read once plus written once.
+  double flops() const;
+  double io_bytes_read() const;
+  double io_bytes_written() const;
+  /// What holds memory at the peak, a line a buffer.
+  const std::string& memory_report() const;
+
+  struct Impl;
+  explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Parses HLO text; no verification beyond syntax. Throws Error(kInvalid) with line and column.
+HLOJIT_API ModulePtr parse(std::string_view text);
+/// Verifies: throws Error(kInvalid) that lists every error of the module.
+HLOJIT_API void verify(const ModulePtr& module);
+/// Verifies, optimises and compiles. Throws Error(kInvalid, kUnsupported, kFailed).
+HLOJIT_API Executable compile(const ModulePtr& module, const Options& options = {});
+/// The module as HLO text that parses back.
+HLOJIT_API std::string to_text(const ModulePtr& module);
+/// Runs the evaluator (slow, obvious, independent of the compiler) on the same leaves.
+HLOJIT_API std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>& inputs,
+                                        const Options& options = {});
+/// Parameter or result leaves of a module (with the entry layout), before compiling it.
+HLOJIT_API std::vector<Shape> parameter_leaves(const ModulePtr& module);
+HLOJIT_API std::vector<Shape> result_leaves(const ModulePtr& module);
+
+/// What the compiler makes of a module.
+enum class Emit { kHlo, kLlvm, kAssembly, kObject };
+HLOJIT_API std::string emit(const ModulePtr& module, Emit what, const Options& options = {});
+/// HLO after passes: all up to and including `until` (empty: all), or exactly `only` if not empty.
+HLOJIT_API ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,
+                                const std::vector<std::string>& only = {});
+HLOJIT_API std::vector<std::string> pass_list();
+/// One instruction of a sequential computation (a fusion) as a module of its own. Error(kInput) if
+/// there is none of that name.
+HLOJIT_API ModulePtr extract(const ModulePtr& module, std::string_view instruction);
+
+/// Counters of the process, for tests: native entry calls and uses of the evaluator so far.
+struct Counters {
+  int64_t entries = 0;
+  int64_t evaluations = 0;
+};
+HLOJIT_API Counters counters();
+
+HLOJIT_API std::string version();
+
+}  // namespace hlojit

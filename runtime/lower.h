@@ -1,0 +1,25 @@
+// From a parsed module to LLVM IR: the compiler's steps in order, timed. Everything that compiles goes
+// through here (compile, emit, the passes listed by the command line).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "codegen/entry.h"
+#include "compiler/pipeline.h"
+#include "hlojit/hlojit.h"
+
+namespace hlojit {
+
+struct Lowered {
+  std::unique_ptr<Module> module;  ///< planned HLO
+  BufferPlan buffers;
+  ModuleCode code;
+  std::vector<PhaseTime> times;
+};
+
+PipelineOptions pipeline_options(const Options& options, const Target& target);
+/// Verifies, runs all passes, assigns buffers, emits IR.
+Lowered lower(const Module& module, const Options& options, const Target& target);
+
+}  // namespace hlojit

@@ -1,0 +1,122 @@
+#include "runtime/parallel.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "runtime/pool.h"
+
+namespace hlojit {
+namespace {
+
+// Waking a worker that sleeps costs 20-45 us, one that still spins 2; a region must be worth it.
+constexpr int64_t kAwakeNs = 8'000;
+constexpr int64_t kAsleepNs = 60'000;
+constexpr int64_t kStaysAwakeNs = 100'000;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Scratch of a task: kept by its thread between regions.
+struct Scratch {
+  std::shared_ptr<void> block;
+  size_t bytes = 0;
+  void* get(size_t n) {
+    if (n > bytes) {
+      block = pool_allocate(n);
+      bytes = n;
+    }
+    return n == 0 ? nullptr : block.get();
+  }
+};
+thread_local Scratch scratch;
+
+}  // namespace
+
+FloatMode::FloatMode() noexcept : saved_(_mm_getcsr()) {
+  constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nearest even, denormals honoured
+  if ((saved_ & ~0x3fu) != kDefault) _mm_setcsr(kDefault);
+}
+FloatMode::~FloatMode() { _mm_setcsr(saved_); }
+
+struct ThreadPool::Impl {
+  // Above the core count TBB needs to be told that so many workers may exist.
+  tbb::global_control limit;
+  tbb::task_arena arena;
+  std::atomic<int64_t> last_use{0};
+  explicit Impl(int threads)
+      : limit(tbb::global_control::max_allowed_parallelism,
+              static_cast<size_t>(std::max<int>(threads, static_cast<int>(std::thread::hardware_concurrency())))),
+        arena(threads) {}
+};
+
+ThreadPool::ThreadPool(int threads) : threads_(threads), impl_(std::make_unique<Impl>(threads)) {}
+ThreadPool::~ThreadPool() = default;
+
+std::shared_ptr<ThreadPool> ThreadPool::get(int threads) {
+  static std::mutex mutex;
+  static auto* pools = new std::map<int, std::shared_ptr<ThreadPool>>;  // outlives static destruction
+  if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::lock_guard lock(mutex);
+  auto& p = (*pools)[threads];
+  if (!p) p = std::make_shared<ThreadPool>(threads);
+  return p;
+}
+
+int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks,
+                        int64_t scratch_bytes, int64_t cost_ns) noexcept {
+  auto bytes = static_cast<size_t>(scratch_bytes);
+  bool pays = false;
+  if (threads_ > 1 && chunks > 1) {
+    bool awake = now_ns() - impl_->last_use.load(std::memory_order_relaxed) < kStaysAwakeNs;
+    pays = cost_ns > (awake ? kAwakeNs : kAsleepNs);
+  }
+  try {
+    if (!pays) {
+      void* own = scratch.get(bytes);
+      for (int64_t c = 0; c < chunks; ++c) {
+        if (int32_t status = kernel(buffers, scalars, c, own)) return status;
+      }
+      return abi::kOk;
+    }
+    // The lowest failing chunk decides, whatever order they ran in.
+    std::atomic<int64_t> failed{chunks};
+    std::atomic<int32_t> status_of_lowest{abi::kOk};
+    std::mutex mutex;
+    auto task = [&](int64_t c) {
+      if (c > failed.load(std::memory_order_relaxed)) return;
+      FloatMode mode;
+      int32_t status = kernel(buffers, scalars, c, scratch.get(bytes));
+      if (status == abi::kOk) return;
+      std::lock_guard lock(mutex);
+      if (c < failed) {
+        failed = c;
+        status_of_lowest = status;
+      }
+    };
+    impl_->arena.execute([&] {
+      tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); });
+    });
+    impl_->last_use.store(now_ns(), std::memory_order_relaxed);
+    return status_of_lowest;
+  } catch (...) {
+    return abi::kFailed;  // scratch could not be had
+  }
+}
+
+int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
+                     int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept {
+  return static_cast<ThreadPool*>(context->runtime)->run(kernel, buffers, scalars, chunks, scratch_bytes, cost_ns);
+}
+
+}  // namespace hlojit

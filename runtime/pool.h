@@ -1,0 +1,18 @@
+// Pooled memory: fresh pages cost more than most kernels that fill them (1.3 us a page), so blocks
+// are kept across calls, in size classes, and large ones ask for huge pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace hlojit {
+
+/// At least `bytes` (never null, also for 0), 64-byte aligned, 64 readable bytes behind the end.
+/// Returned to the pool when the last owner goes. Throws Error(kFailed) if memory is short.
+std::shared_ptr<void> pool_allocate(size_t bytes);
+
+/// Bytes the pool holds for reuse at the moment.
+size_t pool_idle_bytes();
+
+}  // namespace hlojit
