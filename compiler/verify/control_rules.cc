@@ -1,0 +1,185 @@
+// Tuples, calls, loops, branches: shapes pass through unchanged, so that what a caller gives is what
+// the called computation takes. Layouts are free on either side.
+#include <charconv>
+#include <set>
+
+#include "compiler/verify/rules.h"
+
+namespace hlojit::rules {
+namespace {
+
+std::vector<Shape> operand_shapes(const Use& use, size_t first = 0) {
+  std::vector<Shape> shapes;
+  for (size_t i = first; i < use.operands.size(); ++i) shapes.push_back(use.operand(i));
+  return shapes;
+}
+
+// The value of `key` in `{key="value",key2={...}}`, without quotes; empty if absent. Keys inside
+// strings and nested braces do not count.
+std::string_view frontend_attribute(std::string_view text, std::string_view key) {
+  if (text.starts_with('{')) text.remove_prefix(1);
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      quoted = c != '"';
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if (c == '{') ++depth;
+    if (c == '}') --depth;
+    bool starts = depth == 0 && text.substr(i).starts_with(key) &&
+                  (i == 0 || text[i - 1] == ',' || text[i - 1] == ' ' || text[i - 1] == '\n');
+    if (!starts) continue;
+    std::string_view rest = text.substr(i + key.size());
+    if (!rest.starts_with('=')) continue;
+    rest.remove_prefix(1);
+    if (rest.starts_with('"')) {
+      rest.remove_prefix(1);
+      return rest.substr(0, rest.find('"'));
+    }
+    return rest.substr(0, rest.find_first_of(",}"));
+  }
+  return {};
+}
+
+void need_composite_attributes(const Use& use) {
+  const std::string& text = use.attrs.frontend_attributes;
+  if (frontend_attribute(text, "composite.name").empty()) {
+    fail("composite-attributes", "a composite call needs a composite.name",
+         "suggestion: frontend_attributes={composite.name=\"...\"}");
+  }
+  std::string_view version = frontend_attribute(text, "composite.version");
+  if (version.empty()) return;  // 0
+  uint64_t number = 0;
+  auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
+  need(error == std::errc() && end == version.data() + version.size(), "composite-attributes",
+       "composite.version must be a non-negative integer, not \"{}\"", version);
+}
+
+void need_aliases(const Use& use) {
+  std::set<Ints> seen;
+  for (const Alias& a : use.attrs.output_to_operand_aliasing) {
+    const Shape* out = subshape(*use.declared, a.output_index);
+    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index), *use.declared);
+    need(a.operand >= 0 && a.operand < use.count(), "output-aliasing",
+         "output {} is aliased with operand {} of {}", list(a.output_index), a.operand, use.count());
+    const Shape* in = subshape(use.operand(a.operand), a.operand_index);
+    need(in, "output-aliasing", "operand {} has no element {}: it is {}", a.operand,
+         list(a.operand_index), use.operand(a.operand));
+    need(compatible(*in, *out), "output-aliasing", "output {} is {}, its operand {} is {}",
+         list(a.output_index), *out, a.operand, *in);
+    need(seen.insert(a.output_index).second, "output-aliasing", "output {} is aliased twice",
+         list(a.output_index));
+  }
+}
+
+}  // namespace
+
+Shape given(const Use& use) {
+  need_count(use, 0);
+  return use.declared ? *use.declared : undetermined();
+}
+
+Shape identity(const Use& use) {
+  need_count(use, 1);
+  return use.operand(0);
+}
+
+Shape tuple(const Use& use) { return Shape::tuple(operand_shapes(use)); }
+
+Shape get_tuple_element(const Use& use) {
+  need_count(use, 1);
+  const Shape& x = use.operand(0);
+  need(x.is_tuple(), "operand-kind", "operand 0 of get-tuple-element must be a tuple, not {}", x);
+  int64_t i = use.attrs.tuple_index;
+  need(i >= 0 && i < static_cast<int64_t>(x.elements.size()), "tuple-index",
+       "index {} of a tuple with {} elements", i, x.elements.size());
+  return x.elements[i];
+}
+
+Shape call(const Use& use) {
+  need_called(use, 1);
+  need_parameters(*use.called[0], operand_shapes(use), "to_apply");
+  if (use.attrs.is_composite) need_composite_attributes(use);
+  return use.called[0]->root()->shape;
+}
+
+Shape fusion(const Use& use) {
+  need_called(use, 1);
+  need_parameters(*use.called[0], operand_shapes(use), "calls");
+  const Shape& result = use.called[0]->root()->shape;
+  if (use.declared && compatible(*use.declared, result)) need_aliases(use);
+  return result;
+}
+
+Shape while_loop(const Use& use) {
+  need_count(use, 1);
+  need_called(use, 2);
+  const Shape& state = use.operand(0);
+  struct Part {
+    const Computation& computation;
+    std::string_view role;
+  };
+  for (auto [c, role] : {Part{*use.called[0], "condition"}, Part{*use.called[1], "body"}}) {
+    need(c.parameters().size() == 1, "called-parameters", "{} computation {} takes {} parameters, not 1",
+         role, c.name, c.parameters().size());
+    const Shape& parameter = c.parameters()[0]->shape;
+    if (compatible(parameter, state)) continue;
+    fail("while-shape", fmt::format("the parameter of {} {} does not have the shape of the initial value",
+                                    role, c.name),
+         fmt::format("parameter: {}\ninitial value: {}", parameter, state));
+  }
+  need_result(*use.called[0], Shape::scalar(DType::kPred), "condition");
+  const Computation& body = *use.called[1];
+  if (!compatible(body.root()->shape, state)) {
+    fail("while-shape",
+         fmt::format("the result of body {} does not have the shape of the initial value", body.name),
+         fmt::format("result: {}\ninitial value: {}", body.root()->shape, state));
+  }
+  return state;
+}
+
+Shape conditional(const Use& use) {
+  need(use.count() >= 1, "operand-count", "conditional takes a selector and an operand a branch");
+  const Shape& selector = scalar(use, 0);
+  bool pred = is_pred(selector.type);
+  need(pred || selector.type == DType::kS32, "conditional-index",
+       "the selector must be pred[] or s32[], not {}", selector);
+  int64_t branches = static_cast<int64_t>(use.called.size());
+  need(!pred || branches == 2, "conditional-index",
+       "a pred selector chooses between 2 computations, not {}", branches);
+  need(branches >= 1, "conditional-index", "an s32 selector needs at least one branch");
+  need(use.count() == branches + 1, "operand-count", "{} branches take {} operands, not {}", branches,
+       branches, use.count() - 1);
+  for (int64_t i = 0; i < branches; ++i) {
+    std::string role = pred ? (i == 0 ? "true" : "false") : fmt::format("branch {}", i);
+    need_parameters(*use.called[i], {use.operands[i + 1], 1}, role);
+    need_result(*use.called[i], use.called[0]->root()->shape, role);
+  }
+  return use.called[0]->root()->shape;
+}
+
+Shape custom_call(const Use& use) {
+  need(!use.attrs.custom_call_target.empty(), "custom-call-target", "custom_call_target is empty");
+  const auto& layouts = use.attrs.operand_layout_constraints;
+  if (!layouts.empty()) {
+    need(layouts.size() == use.operands.size(), "custom-call-layouts",
+         "operand_layout_constraints has {} shapes for {} operands", layouts.size(), use.count());
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      need(compatible(layouts[i], use.operand(i)), "custom-call-layouts",
+           "operand_layout_constraints gives {} for operand {}, which is {}", layouts[i], i,
+           use.operand(i));
+      for (const std::string& error : shape_errors(layouts[i])) {
+        fail("custom-call-layouts", fmt::format("operand_layout_constraints for operand {}: {}", i, error));
+      }
+    }
+  }
+  if (!use.declared) return undetermined();
+  need_aliases(use);
+  return *use.declared;
+}
+
+}  // namespace hlojit::rules
