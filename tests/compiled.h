@@ -1,0 +1,28 @@
+// Compiled execution as the text tests see it: one function between the runner and the public API.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/module.h"
+
+namespace hlojit::test {
+
+struct CompiledOptions {
+  std::string isa = "native";  ///< "avx2", "avx512", "native"
+  int threads = 1;
+  bool strict = false;
+  bool scatter_oob_window = false;
+};
+
+/// Instruction sets this machine can run, the narrowest first; "native" is not among them.
+std::vector<std::string> compiled_isas();
+
+/// Compiles the module as it stands (entry layouts included) and runs it. `inputs` are the leaves of
+/// the entry parameters, depth first, dense; the results are the leaves of the entry's result, dense
+/// again whatever their layout. Throws what the public API throws.
+std::vector<Literal> run_compiled(const Module& module, std::span<const Literal> inputs,
+                                  const CompiledOptions& options);
+
+}  // namespace hlojit::test
