@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "layout/export.h"
+
 namespace hlojit {
 
 /// Values are those of XLA's PrimitiveType enum, so that protos need no translation.
@@ -30,18 +32,18 @@ enum class DType : uint8_t {
 enum class DTypeClass : uint8_t { kNone, kPred, kSigned, kUnsigned, kFloat, kComplex };
 
 /// "f32", "pred", ...; tuples and invalid give "(tuple)" / "(invalid)".
-std::string_view dtype_name(DType type);
+HLOJIT_API std::string_view dtype_name(DType type);
 /// Inverse of dtype_name for array types, token and opaque; nullopt for anything else.
-std::optional<DType> dtype_from_name(std::string_view name);
-DTypeClass dtype_class(DType type);
+HLOJIT_API std::optional<DType> dtype_from_name(std::string_view name);
+HLOJIT_API DTypeClass dtype_class(DType type);
 /// Logical bits of an element: pred 1, s4 4, f32 32, c64 64; 0 for non-array types.
-int dtype_bits(DType type);
+HLOJIT_API int dtype_bits(DType type);
 /// Bytes an unpacked element takes: ceil(bits/8).
-int dtype_bytes(DType type);
+HLOJIT_API int dtype_bytes(DType type);
 /// re/im type of a complex type; the type itself otherwise.
-DType component_type(DType type);
+HLOJIT_API DType component_type(DType type);
 /// kF32 -> kC64, kF64 -> kC128; kInvalid otherwise.
-DType complex_of(DType type);
+HLOJIT_API DType complex_of(DType type);
 
 inline bool is_array_type(DType t) { return dtype_class(t) != DTypeClass::kNone; }
 inline bool is_pred(DType t) { return t == DType::kPred; }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "layout/export.h"
+
 namespace hlojit {
 
 /// Whose fault an error is. The values are the command line's exit codes.
@@ -36,7 +38,7 @@ struct Diagnostic {
 };
 
 /// The only exception the library throws on purpose.
-class Error : public std::exception {
+class HLOJIT_API Error : public std::exception {
  public:
   Error(ErrorKind kind, std::string message) : kind_(kind) {
     diagnostics_.push_back({.message = std::move(message)});
@@ -75,6 +77,6 @@ class Error : public std::exception {
 };
 
 /// The word of cli.md for a kind: "unsupported", "invalid", "input", "failed".
-std::string_view error_kind_name(ErrorKind kind);
+HLOJIT_API std::string_view error_kind_name(ErrorKind kind);
 
 }  // namespace hlojit

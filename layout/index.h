@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "layout/export.h"
 #include "layout/shape.h"
 
 namespace hlojit {
@@ -15,27 +16,27 @@ namespace hlojit {
 using Index = std::vector<int64_t>;
 
 /// Elements the buffer holds, tile padding and tail padding included.
-int64_t physical_elements(const Shape& shape);
+HLOJIT_API int64_t physical_elements(const Shape& shape);
 /// The same for the largest memory of an array split by SC(...): each split dimension counts with its
 /// largest piece. On this target one buffer holds all pieces, so buffers never use this number.
-int64_t physical_elements_per_memory(const Shape& shape);
+HLOJIT_API int64_t physical_elements_per_memory(const Shape& shape);
 /// Bytes of the buffer: ceil(physical_elements * bits / 8) + metadata prefix.
-int64_t physical_size(const Shape& shape);
+HLOJIT_API int64_t physical_size(const Shape& shape);
 /// Bits an element takes in memory (E(n) or 8 * dtype_bytes).
-int64_t element_bits(const Shape& shape);
+HLOJIT_API int64_t element_bits(const Shape& shape);
 /// Position in memory, in elements, of the element at `index` (logical order of dims).
-int64_t linear_index(const Shape& shape, std::span<const int64_t> index);
+HLOJIT_API int64_t linear_index(const Shape& shape, std::span<const int64_t> index);
 /// Inverse: the index at position `linear`, or nullopt for padding.
-std::optional<Index> multi_index(const Shape& shape, int64_t linear);
+HLOJIT_API std::optional<Index> multi_index(const Shape& shape, int64_t linear);
 /// Both throw Error(kInput) for an index or position outside the array.
 /// Calls f(index, linear) for every element in memory order.
 void for_each_in_memory_order(const Shape& shape,
                               const std::function<void(std::span<const int64_t>, int64_t)>& f);
 /// A drawing of the buffer for a terminal: tiles, padding, order in memory. Cut above 1,024 elements.
-std::string draw(const Shape& shape, std::optional<int64_t> highlight = std::nullopt);
+HLOJIT_API std::string draw(const Shape& shape, std::optional<int64_t> highlight = std::nullopt);
 
 /// Copies elements between two buffers of compatible shapes in any two layouts (tiles, packing).
 /// Padding of dst is zeroed. Sizes: physical_size of each shape.
-void relayout(const Shape& from, const void* src, const Shape& to, void* dst);
+HLOJIT_API void relayout(const Shape& from, const void* src, const Shape& to, void* dst);
 
 }  // namespace hlojit

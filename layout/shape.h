@@ -15,6 +15,7 @@
 
 #include "layout/dtype.h"
 #include "layout/error.h"
+#include "layout/export.h"
 
 namespace hlojit {
 
@@ -33,7 +34,7 @@ struct SplitConfig {
 };
 
 /// Where the elements of an array lie. Default-constructed: rank 0, untiled.
-struct Layout {
+struct HLOJIT_API Layout {
   std::vector<int64_t> minor_to_major;
   std::vector<Tile> tiles;
   int64_t tail_padding_alignment = 1;  ///< L(n), in elements
@@ -53,7 +54,7 @@ struct Layout {
 };
 
 /// An array, tuple, token or opaque shape. A value type; cheap enough to copy.
-struct Shape {
+struct HLOJIT_API Shape {
   DType type = DType::kInvalid;
   std::vector<int64_t> dims;          ///< sizes; the bound for a dynamic dimension
   std::vector<bool> dynamic;          ///< empty, or one flag a dimension (`<=n`)
@@ -90,25 +91,25 @@ struct Shape {
 };
 
 /// Type and sizes equal (layouts ignored), recursively.
-bool compatible(const Shape& a, const Shape& b);
-bool compatible_ignoring_element_type(const Shape& a, const Shape& b);
+HLOJIT_API bool compatible(const Shape& a, const Shape& b);
+HLOJIT_API bool compatible_ignoring_element_type(const Shape& a, const Shape& b);
 /// Like compatible, but any two float types are equal.
-bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b);
-bool same_dimensions(const Shape& a, const Shape& b);
+HLOJIT_API bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b);
+HLOJIT_API bool same_dimensions(const Shape& a, const Shape& b);
 
 /// Number of leaves that have storage (arrays), depth first; tokens and () have none.
-int64_t leaf_count(const Shape& shape);
+HLOJIT_API int64_t leaf_count(const Shape& shape);
 /// Those leaves, depth first; pointers into `shape`.
-std::vector<const Shape*> leaves(const Shape& shape);
+HLOJIT_API std::vector<const Shape*> leaves(const Shape& shape);
 
 /// All broken rules of an array's layout (size, range, duplicates, tiles, L, E ...), empty if valid.
-std::vector<std::string> layout_errors(const Shape& shape);
+HLOJIT_API std::vector<std::string> layout_errors(const Shape& shape);
 /// Also: negative sizes, overflow of element or byte count, unbounded dims, tuple with dims.
-std::vector<std::string> shape_errors(const Shape& shape);
+HLOJIT_API std::vector<std::string> shape_errors(const Shape& shape);
 /// Throws Error(kInvalid) with the first of shape_errors.
-void check_shape(const Shape& shape, Location where = {});
+HLOJIT_API void check_shape(const Shape& shape, Location where = {});
 
-std::string to_string(const Layout& layout);
+HLOJIT_API std::string to_string(const Layout& layout);
 
 /// Cursor over text for the shape grammar, shared with the HLO parser.
 /// parse_shape_at reads a shape (tuple shapes included, comments allowed) from text[pos...],

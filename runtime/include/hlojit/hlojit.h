@@ -23,13 +23,8 @@
 #include <vector>
 
 #include "layout/error.h"
+#include "layout/export.h"
 #include "layout/shape.h"
-
-#if defined(__GNUC__)
-#define HLOJIT_API __attribute__((visibility("default")))
-#else
-#define HLOJIT_API
-#endif
 
 namespace hlojit {
 
