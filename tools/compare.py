@@ -7,7 +7,6 @@ PROGRAM is a name in bench/golden/manifest.json, which holds the golden files an
 may be from them: |got - golden| <= rtol * |golden| + atol. FOLDER holds out_0.npy, ...
 """
 
-import array
 import ast
 import json
 import pathlib
@@ -15,41 +14,59 @@ import struct
 import sys
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
-CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<u4": "I", "<i8": "q", "|i1": "b", "|b1": "B"}
+# Arrays in files by their header, and how Python unpacks them.
+CODES = {"|b1": "?", "|i1": "b", "|u1": "B", "<i2": "h", "<u2": "H", "<i4": "i", "<u4": "I",
+         "<i8": "q", "<u8": "Q", "<f2": "e", "<f4": "f", "<f8": "d"}
 
 
-def read(path):
-    """(descr, dims, values) of a .npy file in C order."""
+def programs():
+    """The programs of the manifest, by name."""
+    manifest = json.loads((BENCH / "golden/manifest.json").read_text())
+    return {program["name"]: program for program in manifest["programs"]}
+
+
+def read(path, dtype):
+    """(descr, dims, values) of a .npy file in C order; bf16 lies in it as raw bits."""
     raw = path.read_bytes()
     (length,) = struct.unpack_from("<H", raw, 8)
     header = ast.literal_eval(raw[10 : 10 + length].decode())
-    return header["descr"], header["shape"], array.array(CODES[header["descr"]], raw[10 + length :])
+    data, code = raw[10 + length :], CODES[header["descr"]]
+    count = len(data) // struct.calcsize(code)
+    values = struct.unpack(f"<{count}{code}", data)
+    if dtype == "bf16":
+        values = struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(v << 16 for v in values)))
+    return header["descr"], header["shape"], values
 
 
-def agrees(output, result_path):
-    """Prints one line about an output of the manifest."""
-    *kind, golden = read(BENCH / output["file"])
-    *result_kind, result = read(result_path)
+def difference(output, result_path):
+    """(agrees, a line about it) for an output of the manifest."""
+    dtype = output["dtype"]
+    *kind, golden = read(BENCH / output["file"], dtype)
+    if not result_path.is_file():
+        return False, f"{result_path.name} is missing"
+    *result_kind, result = read(result_path, dtype)
     if result_kind != kind:
-        print(f"  {result_path.name}: {result_kind} instead of {kind}")
-        return False
+        return False, f"{result_path.name}: {result_kind} instead of {kind}"
+    rtol, atol = output["rtol"], output["atol"]
     wrong, largest = 0, 0.0
     for want, got in zip(golden, result):
         if want == got or (want != want and got != got):
             continue
         largest = max(largest, abs(want - got))
-        wrong += not abs(want - got) <= output["rtol"] * abs(want) + output["atol"]
-    print(f"  {result_path.name}: {len(golden):,} values of {output['dtype']}, "
-          f"largest difference {largest:.2g}: " + (f"{wrong:,} are WRONG" if wrong else "agrees"))
-    return wrong == 0
+        wrong += not abs(want - got) <= rtol * abs(want) + atol
+    verdict = f"{wrong:,} are WRONG" if wrong else "agrees"
+    return not wrong, (f"{result_path.name}: {len(golden):,} values of {dtype}, "
+                       f"largest difference {largest:.2g}: {verdict}")
 
 
 def main():
-    name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    programs = json.loads((BENCH / "golden/manifest.json").read_text())["programs"]
-    (program,) = [p for p in programs if p["name"] == name]
-    found = [agrees(output, folder / f"out_{i}.npy") for i, output in enumerate(program["outputs"])]
-    sys.exit(0 if all(found) else 1)
+    program, folder = programs()[sys.argv[1]], pathlib.Path(sys.argv[2])
+    agree = True
+    for i, output in enumerate(program["outputs"]):
+        fits, line = difference(output, folder / f"out_{i}.npy")
+        print(f"  {line}")
+        agree = agree and fits
+    sys.exit(0 if agree else 1)
 
 
 if __name__ == "__main__":
