@@ -7,9 +7,9 @@ import numpy as np
 
 # Element type: (rtol, atol). Types that are not here (integers, pred) must be equal.
 TOLERANCES = {
-    "f64": (1e-11, 1e-13),
-    "f32": (2e-5, 2e-6),
-    "f16": (4e-3, 1e-3),
+    "f64": (1e-13, 1e-14),
+    "f32": (1e-5, 1e-6),
+    "f16": (2e-3, 5e-4),
     "bf16": (1.6e-2, 4e-3),
 }
 
