@@ -27,12 +27,12 @@ struct Plan {
   std::optional<Claim> unsupported, error;
 };
 
-// `SHAPE LITERAL`
+// `SHAPE LITERAL`; the shape ends at the first blank, so that the literal's brace is no layout.
 Literal parse_value(const TestFile& file, const Claim& claim) {
   try {
-    size_t end = 0;
-    const Shape shape = parse_shape_at(claim.text, end, true);
-    return parse_literal(shape, std::string_view(claim.text).substr(end));
+    const std::string_view text = claim.text;
+    const size_t end = std::min(text.find(' '), text.size());
+    return parse_literal(Shape::parse(text.substr(0, end)), text.substr(end));
   } catch (const Error& error) {
     throw std::runtime_error(at(file, claim.line) + error.what());
   }
