@@ -39,6 +39,7 @@ MAY_KNOW = {
     "tests/layout": LAYOUT,
     "tests/compiler": COMPILER,
     "tests/codegen": CODEGEN,
+    "tests/bench": LAYOUT + ["bench/roof"],
     "tests": RUNTIME,
 }
 
