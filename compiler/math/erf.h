@@ -1,8 +1,8 @@
 // erf.
 //
-// Small |x|: x + x P(x^2). Beyond: 1 - 2^Q(|x|), Q a polynomial for log2(erfc), which needs only
-// absolute accuracy because erfc is below 0.21 there. Both are evaluated and selected; neither
-// divides.
+// Small |x|: x + x P(x^2). Beyond: 1 - erfc(|x|), which is below 0.21 there and forgives: in f32
+// Q(|x|)^8, in f64 2^Q(|x|) with Q fitted to log2(erfc). Both ranges are evaluated and selected;
+// neither divides.
 #pragma once
 
 #include "compiler/math/basic.h"
@@ -10,14 +10,12 @@
 
 namespace hlojit::math {
 
-inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3,  -0x1.812740p-2, 0x1.ce2dbcp-4,
-                                          -0x1.b810e8p-6, 0x1.554772p-8,  -0x1.b46f86p-11,
-                                          0x1.b0d0c8p-14, -0x1.f2a5f2p-18};
-inline constexpr double kErfLargeF32[] = {-0x1.09fc20p-7, -0x1.995276p+0, -0x1.ebb38cp-1,
-                                          -0x1.e41606p-4, 0x1.2e73a4p-6,  -0x1.5c1e08p-10};
-// 2^f - 1 = f P(f) for |f| <= 1/2.
-inline constexpr double kExp2F32[] = {0x1.62e432p-1, 0x1.ebf9a4p-3, 0x1.c6acf8p-5, 0x1.3cf2e2p-7,
-                                      0x1.60371ap-10};
+inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3,  -0x1.81273ep-2, 0x1.ce2ce6p-4,
+                                          -0x1.b7f71ap-6, 0x1.53f244p-8,  -0x1.a3515ep-11,
+                                          0x1.477156p-14};
+inline constexpr double kErfLargeF32[] = {0x1.0036b4p+0,  -0x1.291582p-3, -0x1.f73484p-5,
+                                          -0x1.74afdap-7, 0x1.a78dc0p-7,  -0x1.43b628p-9,
+                                          0x1.3a414ap-13};
 inline constexpr double kErfSmallF64[] = {
     0x1.06eba8214db69p-3,  -0x1.812746b0379fbp-2,  0x1.ce2f21a0433ecp-4,  -0x1.b82ce3129d973p-6,
     0x1.565bcd0fba75cp-8,  -0x1.c02db3efafe2ep-11, 0x1.f9a31c107f15bp-14, -0x1.f4d0c8745255bp-17,
@@ -35,17 +33,14 @@ F erf(F x) {
   F z = a * a;
   F small = fma(a, poly(z, kErfSmallF32, kErfSmallF64), a);
   F q = poly(a, kErfLargeF32, kErfLargeF64);
-  F c = a;
   if constexpr (is_f64<F>) {
-    c = exp_clamped(q * like(x, 0x1.62e42fefa39efp-1));
+    q = exp_clamped(q * like(x, 0x1.62e42fefa39efp-1));
   } else {
-    F magic = round_magic(x);
-    F t = q + magic;
-    F f = q - (t - magic);
-    F s = power_of_two(x, as_int(t) - as_int(magic));
-    c = fma(poly(f, kExp2F32) * f, s, s);
+    q = q * q;
+    q = q * q;
+    q = q * q;
   }
-  F r = select(a < like(x, 1.25, 0.9), small, like(x, 1.0) - c);
+  F r = select(a < like(x, 1.0, 0.9), small, like(x, 1.0) - q);
   return copysign_(r, x);
 }
 

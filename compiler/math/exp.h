@@ -82,10 +82,32 @@ F logistic(F x) {
   return divide(Pair<F>{num, like(x, 0.0)}, fast_two_sum(one, z));
 }
 
-// e^(2|x|) - 1 over e^(2|x|) + 1, each as an unevaluated pair.
+inline constexpr double kTanhF32[] = {-0x1.55554ap-2, 0x1.110ceep-3, -0x1.b91e7ep-5, 0x1.58e518p-6,
+                                      -0x1.99219ep-8};
+// 2^f - 1 = f P(f) for |f| <= 1/2.
+inline constexpr double kExp2F32[] = {0x1.62e43p-1,  0x1.ebfbep-3,   0x1.c6af72p-5,
+                                      0x1.3b2a48p-7, 0x1.5f0ddcp-10, 0x1.4424b8p-13};
+
+// f32: x + x^3 P(x^2), and from 0.55 on 1 - 2 / (e^2|x| + 1), where the error of e^2|x| shrinks.
+template <class F>
+F tanh_f32(F x) {
+  F a = at_most(abs_(x), like(x, 9.1)), one = like(x, 1.0);
+  F magic = round_magic(x), two_log2e = like(x, 0x1.715476p+1);
+  F t = fma(a, two_log2e, magic);
+  F f = fma(a, two_log2e, magic - t);
+  F s = as_float(shl(as_int(t), 23) + as_int(one));  // 2^n: the bits of magic fall out on the left
+  F e = fma(f * s, poly(f, kExp2F32), s);
+  F large = one - like(x, 2.0) / (e + one);
+  F z = a * a;
+  F small = fma(z * a, poly(z, kTanhF32), a);
+  return copysign_(select(a < like(x, 0.55), small, large), x);
+}
+
+// f64: e^(2|x|) - 1 over e^(2|x|) + 1, each as an unevaluated pair.
 template <class F>
 F tanh(F x) {
-  F a = at_most(abs_(x), like(x, 9.1, 19.1));
+  if constexpr (!is_f64<F>) return tanh_f32(x);
+  F a = at_most(abs_(x), like(x, 19.1));
   auto [r, n] = reduce_exp(a + a);
   F s = power_of_two(x, n);
   F tail = exp_tail(r);

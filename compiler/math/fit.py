@@ -226,6 +226,24 @@ def exp2_tail(x):
 for d in (3, 4, 5):
     case(f"exp2_f32_{d}", exp2_tail, lambda x: abs(nz(x)), mpf("-0.5"), mpf("0.5"), d, 24)
 
+# erf(x) = 1 - Q(x)^8 beyond the small range: absolute error again.
+for t in ("0.9", "1.0", "1.1", "1.25"):
+    for n in (4, 8, 16):
+        for d in (4, 5, 6, 7, 8):
+            case(f"erf_power{n}_f32_{t}_{d}", lambda x, n=n: mp.root(mp.erfc(x), n),
+                 lambda x, n=n: n * mp.root(mp.erfc(x), n) ** (n - 1), mpf(t), mpf("3.95"), d, 24)
+
+
+# tanh(x) = x + x^3 P(x^2) for small x.
+def tanh_tail(z):
+    t = mp.sqrt(nz(z))
+    return (mp.tanh(t) - t) / t**3
+
+
+for t in ("0.5", "0.55", "0.625"):
+    for d in (2, 3, 4, 5):
+        case(f"tanh_f32_{t}_{d}", tanh_tail, lambda z: z * mp.sqrt(nz(z)) / mp.tanh(mp.sqrt(nz(z))), 0, mpf(t) ** 2, d, 24)
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or FITS:
         for key in [k for k in FITS if k == name or (name.endswith("*") and k.startswith(name[:-1]))]:

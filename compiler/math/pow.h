@@ -75,28 +75,22 @@ F exp_pair(Pair<F> x) {
 
 template <class F>
 F pow(F x, F y) {
-  F zero = like(x, 0.0), one = like(x, 1.0), inf = like(x, kInf), nan = like(x, kNan);
-  F ax = abs_(x), ay = abs_(y);
-  // A huge y would overflow in y log x though the clamped result is the same.
-  F big = like(x, 0x1p40, 0x1p80);
-  F yc = copysign_(at_most(ay, big), y);
+  F zero = like(x, 0.0), one = like(x, 1.0), inf = like(x, kInf);
+  F ax = abs_(x);
   Pair<F> l = log_pair(ax);
-  Pair<F> t = two_product(yc, l.hi);
-  t.lo = fma(yc, l.lo, t.lo);
-  F r = exp_pair(t);
-  // Base 0 or inf: 0 or inf, by the signs of the logarithm and of y.
-  auto grows = (ax > one) & (y > zero);
-  grows = grows | ((ax < one) & (y < zero));
-  r = select((ax == zero) | (ax == inf), select(grows, inf, zero), r);
+  l.hi = select(ax < inf, l.hi, ax);  // inf, NaN
+  l.hi = select(ax == zero, -inf, l.hi);
+  // An infinite or NaN product has a NaN low part, which exp_pair drops.
+  Pair<F> t = two_product(y, l.hi);
+  t.lo = fma(y, l.lo, t.lo);
+  F r = select((ax == one) | (y == zero), one, exp_pair(t));
+  // A negative base: the sign of an odd power, NaN if y is no integer (or NaN). (-inf)^y is no NaN.
   F half = y * like(x, 0.5);
   auto integer = floor_(y) == y;
   auto odd = integer & (floor_(half) != half);
   auto negative = signbit_(x);
   r = select(negative & odd, -r, r);
-  r = select((x < zero) & !integer & (ax < inf), nan, r);
-  r = select((x != x) | (y != y), nan, r);
-  r = select((x == one) | (y == zero) | ((ax == one) & (ay == inf)), one, r);
-  return r;
+  return select((x < zero) & (x > -inf) & !integer, like(x, kNan), r);
 }
 
 }  // namespace hlojit::math

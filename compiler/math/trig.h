@@ -28,19 +28,32 @@ struct TrigReduced {
   IntOf<F> q;  // quadrant in its low two bits
 };
 
+// What both reductions start with: x = n pi/2 + h, h exact, but for the low parts of pi/2.
 template <class F>
-TrigReduced<F> reduce_trig(F x) {
+struct TrigStart {
+  F n, h, c2, c3;
+  IntOf<F> q;
+};
+
+template <class F>
+TrigStart<F> start_trig(F x) {
   F magic = round_magic(x);
   F t = fma(x, like(x, 0x1.45f306dc9c883p-1), magic);
   F n = t - magic;
   F h = fma(n, like(x, -0x1.921fb4p+0, -0x1.921fb54442d18p+0), x);  // exact
   F c2 = like(x, 0x1.4442dp-24, 0x1.1a62633145c06p-54);
   F c3 = like(x, 0x1.84698ap-48, 0x1.c1cd129024e09p-107);
-  // h - n c2 - n c3 as a pair; h and n c2 may cancel, in either order of size, so the sums are the
-  // general ones.
+  return {n, h, c2, c3, as_int(t)};
+}
+
+// r = h - n c2 - n c3 as a pair; h and n c2 may cancel, in either order of size, so the sums are
+// the general ones.
+template <class F>
+TrigReduced<F> reduce_trig(F x) {
+  auto [n, h, c2, c3, q] = start_trig(x);
   Pair<F> w = two_product(n, c2);
   Pair<F> r = two_sum(h, -w.hi);
-  return {{r.hi, r.lo - fma(n, c3, w.lo)}, as_int(t)};
+  return {{r.hi, r.lo - fma(n, c3, w.lo)}, q};
 }
 
 template <class F>
@@ -60,11 +73,33 @@ F cos_of(Pair<F> r) {
   return c + fma(z * z, poly(z, kCosF32, kCosF64), fma(-r.hi, r.lo, lo));
 }
 
+// Negated in quadrants 2 and 3.
+template <class F>
+F quadrant_sign(F v, IntOf<F> q) {
+  return as_float(as_int(v) ^ shl(q & likei(q, 2), is_f64<F> ? 62 : 30));
+}
+
 // sin in quadrant 0, cos in 1, -sin in 2, -cos in 3.
 template <class F>
 F sin_quadrant(Pair<F> r, IntOf<F> q) {
-  F v = select(bit(q, 0), cos_of(r), sin_of(r));
-  return as_float(as_int(v) ^ shl(q & likei(q, 2), is_f64<F> ? 62 : 30));
+  return quadrant_sign(select(bit(q, 0), cos_of(r), sin_of(r)), q);
+}
+
+// sin(x + turn pi/2). f32 stays below 2 ulp without low parts.
+template <class F>
+F sin_turned(F x, int turn) {
+  if constexpr (is_f64<F>) {
+    auto [r, q] = reduce_trig(x);
+    return sin_quadrant(r, q + likei(q, turn));
+  } else {
+    auto [n, h, c2, c3, q] = start_trig(x);
+    F r = fma(n, -c3, fma(n, -c2, h));
+    F z = r * r;
+    F s = fma(z * r, poly(z, kSinF32), r);
+    F c = fma(z * z, poly(z, kCosF32), fma(z, like(z, -0.5), like(z, 1.0)));
+    q = q + likei(q, turn);
+    return quadrant_sign(select(bit(q, 0), c, s), q);
+  }
 }
 
 // -cot in odd quadrants. Numerator and denominator as pairs: two roundings less than the quotient
@@ -87,16 +122,14 @@ F tan_quadrant(Pair<F> r, IntOf<F> q) {
 
 template <class F>
 F sin(F x) {
-  auto [r, q] = reduce_trig(x);
-  F y = sin_quadrant(r, q);
+  F y = sin_turned(x, 0);
   auto ok = abs_(x) <= like(x, kTrigLimit<F>);
   return cold(x, ok, y, kColdSin<typename Number<F>::Scalar>);
 }
 
 template <class F>
 F cos(F x) {
-  auto [r, q] = reduce_trig(x);
-  F y = sin_quadrant(r, q + likei(q, 1));
+  F y = sin_turned(x, 1);
   auto ok = abs_(x) <= like(x, kTrigLimit<F>);
   return cold(x, ok, y, kColdCos<typename Number<F>::Scalar>);
 }
