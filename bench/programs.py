@@ -503,7 +503,7 @@ section("contractions")
 
 
 @program(golden=dict(m=97, k=130, n=161),
-         timing={f"_{s}": dict(m=s, k=s, n=s) for s in (256, 512, 1024, 2048)}, tiled=True)
+         timing={f"_{s}": dict(m=s, k=s, n=s) for s in (256, 512, 1024, 2048)}, tiled=True, loose=2)
 def gemm(m, k, n):
     return (lambda a, b: a @ b), [f32(m, k), f32(k, n)]
 
@@ -523,7 +523,7 @@ def gemv(m, k):
     return (lambda a, x: a @ x), [f32(m, k), f32(k)]
 
 
-@program(golden=dict(m=97, k=130), timing=dict(m=4096, k=4096))
+@program(golden=dict(m=97, k=130), timing=dict(m=4096, k=4096), loose=2)
 def gemv_transposed(m, k):
     return (lambda a, x: x @ a), [f32(m, k), f32(m)]
 
@@ -595,13 +595,13 @@ def block(batch, seq, dim, heads, dtype):
 
 @program(golden=dict(batch=2, seq=128, dim=256, heads=4),
          timing={"": dict(batch=4, seq=256, dim=512, heads=8), "_demo": dict(batch=2, seq=128, dim=256, heads=4)},
-         fixed=("heads",))
+         fixed=("heads",), loose=2)
 def transformer_block(batch, seq, dim, heads):
     return block(batch, seq, dim, heads, F32)
 
 
 @program(golden=dict(batch=2, seq=24, dim=64, heads=4), timing=dict(batch=4, seq=256, dim=512, heads=8),
-         fixed=("heads",))
+         fixed=("heads",), loose=2)
 def transformer_block_bf16(batch, seq, dim, heads):
     return block(batch, seq, dim, heads, BF16)
 
