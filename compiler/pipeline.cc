@@ -7,6 +7,7 @@
 
 #include "compiler/passes/alias.h"
 #include "compiler/passes/dce.h"
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/schedule.h"
@@ -27,6 +28,7 @@ constexpr Pass kPasses[] = {
     {"dce", dce},
     // What is left now must be in some kernel, or the module is refused by name.
     {"legalize_check", legalize_check},
+    {"fuse", fuse},
     // From here on all computing is done by fusions, each of them one kernel.
     {"wrap", wrap},
     {"dce", dce},

@@ -9,33 +9,6 @@
 namespace hlojit {
 namespace {
 
-/// The element at each place of the result lies at the same place of the operand.
-bool keeps_memory(const Instruction& i) {
-  const Shape& from = i.operand(0)->shape;
-  const Shape& to = i.shape;
-  if (physical_size(from) != physical_size(to) || element_bits(from) != element_bits(to)) {
-    return false;
-  }
-  std::vector<IndexExpr> index, read;
-  for (int d = 0; d < to.rank(); ++d) index.push_back(IndexExpr::var(d, to.dims[d]));
-  switch (i.opcode) {
-    case Opcode::kReshape:
-      read = reshape_coordinates(from.dims, to.dims, index);
-      break;
-    case Opcode::kTranspose:
-      read.resize(index.size());
-      for (size_t d = 0; d < index.size(); ++d) read[i.attrs.dimensions.at(d)] = index[d];
-      break;
-    case Opcode::kBroadcast:
-      if (from.element_count() != to.element_count()) return false;
-      for (int64_t d : i.attrs.dimensions) read.push_back(index.at(d));
-      break;
-    default:
-      return false;
-  }
-  return linear_index(from, read) == linear_index(to, index);
-}
-
 /// Reshapes and the like that move nothing become bitcasts, barriers are bypassed.
 bool simplify_forwarding(Computation& c) {
   std::vector<Instruction*> dead;
@@ -86,6 +59,32 @@ std::vector<KernelGroup> single_groups(const Computation& c) {
 }
 
 }  // namespace
+
+bool keeps_memory(const Instruction& i) {
+  const Shape& from = i.operand(0)->shape;
+  const Shape& to = i.shape;
+  if (physical_size(from) != physical_size(to) || element_bits(from) != element_bits(to)) {
+    return false;
+  }
+  std::vector<IndexExpr> index, read;
+  for (int d = 0; d < to.rank(); ++d) index.push_back(IndexExpr::var(d, to.dims[d]));
+  switch (i.opcode) {
+    case Opcode::kReshape:
+      read = reshape_coordinates(from.dims, to.dims, index);
+      break;
+    case Opcode::kTranspose:
+      read.resize(index.size());
+      for (size_t d = 0; d < index.size(); ++d) read[i.attrs.dimensions.at(d)] = index[d];
+      break;
+    case Opcode::kBroadcast:
+      if (from.element_count() != to.element_count()) return false;
+      for (int64_t d : i.attrs.dimensions) read.push_back(index.at(d));
+      break;
+    default:
+      return false;
+  }
+  return linear_index(from, read) == linear_index(to, index);
+}
 
 bool wrap(Module& module, const PipelineOptions&) {
   bool changed = false;

@@ -13,6 +13,10 @@
 
 namespace hlojit {
 
+/// A reshape, transpose or broadcast of one operand whose result has its elements where the operand has
+/// them: nothing to compute.
+bool keeps_memory(const Instruction& instruction);
+
 bool wrap(Module& module, const PipelineOptions& options);
 
 }  // namespace hlojit

@@ -1,0 +1,196 @@
+// See cluster_graph.h.
+#include "compiler/passes/cluster_graph.h"
+
+#include <algorithm>
+
+namespace hlojit {
+
+ClusterGraph::ClusterGraph(const Computation& computation) {
+  for (const auto& owned : computation.instructions()) {
+    Instruction* i = owned.get();
+    position_.emplace(i, position_.size());
+    for (Instruction* p : i->control_predecessors) {
+      control_successors_[p].push_back(i);
+      pinned_[p] = pinned_[i] = true;
+    }
+    if (is_inline_constant(*i)) continue;
+    if (i->is(Opcode::kGetTupleElement) && is_kernel_op(*i)) {
+      int c = home_.at(i->operand(0));
+      clusters_[c].members.push_back(i);
+      home_[i] = c;
+      in_[i] = {c};
+      continue;
+    }
+    int c = static_cast<int>(clusters_.size());
+    Cluster& cluster = clusters_.emplace_back();
+    cluster.members = {i};
+    cluster.kernel = is_kernel_op(*i);
+    cluster.order = sequence_.size();
+    sequence_.push_back(c);
+    home_[i] = c;
+    in_[i] = {c};
+  }
+  seen_.resize(clusters_.size(), 0);
+  for (size_t c = 0; c < clusters_.size(); ++c) {
+    int id = static_cast<int>(c);
+    clusters_[c].roots = roots_of(clusters_[c].members, id, id);
+  }
+}
+
+int ClusterGraph::home(const Instruction* value) const {
+  auto at = home_.find(value);
+  return at == home_.end() ? -1 : at->second;
+}
+
+bool ClusterGraph::contains(int cluster, const Instruction* value) const {
+  auto at = in_.find(value);
+  return at != in_.end() && std::ranges::binary_search(at->second, cluster);
+}
+
+std::vector<int> ClusterGraph::readers(const Instruction* value) const {
+  std::vector<int> found;
+  for (const Instruction* user : value->users()) {
+    auto at = in_.find(user);
+    if (at == in_.end()) continue;
+    for (int c : at->second) {
+      if (!contains(c, value)) found.push_back(c);
+    }
+  }
+  auto by_order = [&](int c) { return clusters_[c].order; };
+  std::ranges::sort(found, {}, by_order);
+  auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
+  return found;
+}
+
+std::vector<Instruction*> ClusterGraph::joined(int a, int b) const {
+  std::vector<Instruction*> all;
+  auto by_position = [&](const Instruction* i) { return position_.at(i); };
+  std::ranges::set_union(clusters_[a].members, clusters_[b].members, std::back_inserter(all), {},
+                         by_position, by_position);
+  return all;
+}
+
+std::vector<Instruction*> ClusterGraph::roots_of(const std::vector<Instruction*>& members, int a,
+                                                 int b) const {
+  std::vector<Instruction*> roots;
+  for (Instruction* m : members) {
+    int at = home(m);
+    if (at != a && at != b) continue;  // handed out by another cluster
+    bool outside = m->is_root();
+    for (const Instruction* user : m->users()) {
+      if (outside) break;
+      auto in = in_.find(user);
+      if (in == in_.end()) continue;
+      outside = std::ranges::any_of(
+          in->second, [&](int c) { return c != a && c != b && !contains(c, m); });
+    }
+    if (outside) roots.push_back(m);
+  }
+  return roots;
+}
+
+template <class F>
+void ClusterGraph::for_successors(int c, F f) const {
+  const Cluster& cluster = clusters_[c];
+  auto visit = [&](const Instruction* i) {
+    for (const Instruction* user : i->users()) {
+      auto at = in_.find(user);
+      if (at == in_.end()) continue;
+      for (int next : at->second) {
+        if (next != c && !contains(next, i)) f(next);
+      }
+    }
+  };
+  for (const Instruction* r : cluster.roots) visit(r);
+  for (const Instruction* m : cluster.members) {
+    auto at = control_successors_.find(m);
+    if (at == control_successors_.end()) continue;
+    for (const Instruction* next : at->second) {
+      for (int n : in_.at(next)) f(n);
+    }
+  }
+}
+
+bool ClusterGraph::walk(int from, int to) {
+  ++walks_;
+  reached_.clear();
+  size_t limit = clusters_[to].order;
+  bool met = false;
+  for_successors(from, [&](int next) {
+    if (next == to || clusters_[next].order > limit || seen_[next] == walks_) return;
+    seen_[next] = walks_;
+    reached_.push_back(next);
+  });
+  for (size_t k = 0; k < reached_.size() && !met; ++k) {
+    for_successors(reached_[k], [&](int next) {
+      if (next == to) met = true;
+      if (clusters_[next].order >= limit || seen_[next] == walks_) return;
+      seen_[next] = walks_;
+      reached_.push_back(next);
+    });
+  }
+  return !met;
+}
+
+bool ClusterGraph::tied(int a, int b) {
+  if (clusters_[a].order > clusters_[b].order) std::swap(a, b);
+  return !walk(a, b);
+}
+
+void ClusterGraph::add_member(const Instruction* i, int cluster) {
+  std::vector<int>& list = in_[i];
+  auto at = std::ranges::lower_bound(list, cluster);
+  if (at == list.end() || *at != cluster) list.insert(at, cluster);
+}
+
+int ClusterGraph::merge(int a, int b) {
+  if (clusters_[a].order > clusters_[b].order) std::swap(a, b);
+  walk(a, b);  // what depends on a moves behind the merged cluster
+
+  std::vector<Instruction*> members = joined(a, b);
+  std::vector<Instruction*> roots = roots_of(members, a, b);
+  for (Instruction* m : clusters_[a].members) {
+    std::erase(in_[m], a);
+    add_member(m, b);
+    if (home(m) == a) home_[m] = b;
+  }
+  clusters_[b].members = std::move(members);
+  clusters_[b].roots = std::move(roots);
+  clusters_[a].alive = false;
+
+  size_t first = clusters_[a].order, last = clusters_[b].order;
+  std::vector<int> before, after;
+  for (size_t k = first; k <= last; ++k) {
+    int c = sequence_[k];
+    if (c < 0 || c == a || c == b) continue;
+    (seen_[c] == walks_ ? after : before).push_back(c);
+  }
+  size_t at = first;
+  auto place = [&](int c) {
+    sequence_[at] = c;
+    clusters_[c].order = at++;
+  };
+  for (int c : before) place(c);
+  place(b);
+  for (int c : after) place(c);
+  while (at <= last) sequence_[at++] = -1;
+  return b;
+}
+
+void ClusterGraph::duplicate(int a, int reader) {
+  std::vector<Instruction*> members = joined(a, reader);
+  for (Instruction* m : clusters_[a].members) add_member(m, reader);
+  clusters_[reader].members = std::move(members);
+  Cluster& source = clusters_[a];
+  source.roots = roots_of(source.members, a, a);
+  if (!source.roots.empty()) return;
+  for (Instruction* m : source.members) {
+    std::erase(in_[m], a);
+    home_.erase(m);
+  }
+  source.alive = false;
+  sequence_[source.order] = -1;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,347 @@
+// See fuse.h. One walk in reverse order, so that a consumer's kernel is as large as it gets when its
+// producers are asked; each step compares the cost of kernels that exist with that of kernels that
+// would. A value read by thousands (a broadcast constant) is looked at once a reader; everything else
+// is linear but for the walks that rule out cycles, which stay between the two clusters.
+#include "compiler/passes/fuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/passes/cluster_graph.h"
+#include "compiler/passes/fusion_builder.h"
+#include "compiler/passes/wrap.h"
+#include "compiler/plan/cost.h"
+
+namespace hlojit {
+namespace {
+
+constexpr int64_t kMaxBuffers = 64;
+constexpr int64_t kMaxStreams = 24;         // vectors in flight
+constexpr int64_t kMaxInstructions = 2000;  // of the loop bodies, roughly
+constexpr size_t kMaxMembers = 400;
+constexpr size_t kMaxSiblings = 8;          // kernels ahead that a kernel is compared with
+
+/// Of an elementwise op, at most one operand is more than a scalar: a factor, an offset, a conversion.
+bool is_scale(const Instruction* i) {
+  int wide = 0;
+  for (const Instruction* o : i->operands()) {
+    bool scalar = o->shape.rank() == 0 || is_inline_constant(*o) ||
+                  (o->is(Opcode::kBroadcast) && o->operand(0)->shape.rank() == 0);
+    if (!scalar) ++wide;
+  }
+  return wide <= 1;
+}
+
+/// The packing of a dot's operands may be repeated for each block of the other side, so only what is
+/// nearly free is put there: moves, conversions, scaling.
+bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& members) {
+  std::unordered_set<const Instruction*> packed(plan.hero->operands().begin(),
+                                                plan.hero->operands().end());
+  for (auto at = members.rbegin(); at != members.rend(); ++at) {
+    const Instruction* i = *at;
+    if (!packed.contains(i)) continue;
+    if (is_elementwise(i->opcode) && !is_scale(i)) return false;
+    packed.insert(i->operands().begin(), i->operands().end());
+  }
+  return true;
+}
+
+/// Computing it again for each reader is worth a thought.
+bool is_cheap(const Instruction* i) {
+  if (i->shape.is_tuple()) return false;
+  if (i->shape.rank() == 0) return !i->is(Opcode::kReduce) && !i->is(Opcode::kDot);
+  switch (i->info().op_class) {
+    case OpClass::kElementwise: return i->info().price <= OpPrice::kCheap;
+    case OpClass::kMoves: return !i->is(Opcode::kGather) && !i->is(Opcode::kDynamicUpdateSlice);
+    case OpClass::kSource: return true;
+    default: return false;
+  }
+}
+
+/// A copy that changes the layout was put there for its readers: it stays a buffer.
+bool stays_buffer(const Instruction* i) {
+  return i->is(Opcode::kCopy) && i->shape.layout != i->operand(0)->shape.layout;
+}
+
+struct Candidate {
+  KernelPlan plan;
+  KernelCost cost;
+};
+
+class Fuser {
+ public:
+  Fuser(Computation& c, const PipelineOptions& options)
+      : c_(c), options_(options), graph_(c) {}
+
+  bool run() {
+    for (size_t k = 0; k < graph_.size(); ++k) price(static_cast<int>(k));
+    for (size_t k = graph_.size(); k-- > 0;) {
+      int p = static_cast<int>(k);  // clusters were made in order of position
+      if (graph_[p].kernel && graph_[p].alive) join_readers(p);
+    }
+    for (const auto& i : c_.instructions()) join_siblings(i.get());
+    return build();
+  }
+
+ private:
+  std::optional<Candidate> evaluate(const std::vector<Instruction*>& members,
+                                    const std::vector<Instruction*>& roots, std::string* why) {
+    if (members.size() > kMaxMembers) {
+      *why = "too many instructions";
+      return std::nullopt;
+    }
+    std::vector<const Instruction*> m(members.begin(), members.end());
+    std::vector<const Instruction*> r(roots.begin(), roots.end());
+    auto plan = plan_kernel(m, r, why);
+    if (!plan) return std::nullopt;
+    if (plan->kind == KernelKind::kContraction && !packs_lightly(*plan, members)) {
+      *why = "too much work for the packing of a dot";
+      return std::nullopt;
+    }
+    KernelCost cost = kernel_cost(m, *plan, options_.target);
+    if (cost.buffers > kMaxBuffers || cost.streams > kMaxStreams ||
+        cost.instructions > kMaxInstructions) {
+      *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers,
+                         cost.streams, cost.instructions);
+      return std::nullopt;
+    }
+    return Candidate{std::move(*plan), cost};
+  }
+
+  void price(int c) {
+    Cluster& cluster = graph_[c];
+    if (!cluster.kernel || cluster.roots.empty()) return;
+    const Instruction* only = cluster.members[0];
+    if (only->operand_count() == 1 && keeps_memory(*only)) free_.insert(only);
+    std::string why;
+    auto own = evaluate(cluster.members, cluster.roots, &why);
+    if (!own) return;
+    cluster.plan = std::move(own->plan);
+    cluster.cost = own->cost;
+  }
+
+  /// What a cluster costs as it stands. Alone, an op that leaves the bytes where they are is free: it
+  /// becomes a bitcast.
+  double cost(int c) const {
+    const Cluster& cluster = graph_[c];
+    if (is_free(c)) return 0;
+    return cluster.plan ? cluster.cost.total_ns() : std::numeric_limits<double>::infinity();
+  }
+  bool is_free(int c) const {
+    const std::vector<Instruction*>& members = graph_[c].members;
+    return members.size() == 1 && free_.contains(members[0]);
+  }
+
+  bool fusable(int c) const {
+    return graph_[c].kernel && graph_[c].alive &&
+           std::ranges::none_of(graph_[c].members, [&](auto* m) { return graph_.pinned(m); });
+  }
+
+  // ---- a producer and its readers -------------------------------------------------------------------
+
+  void join_readers(int p) {
+    if (!fusable(p) || stays_buffer(graph_[p].members[0])) return;
+    std::vector<int> readers;
+    bool leaves = false;
+    for (const Instruction* m : graph_[p].roots) {
+      leaves |= m->is_root();
+      for (int r : graph_.readers(m)) {
+        if (!fusable(r)) {
+          leaves = true;
+        } else if (std::ranges::find(readers, r) == readers.end()) {
+          readers.push_back(r);
+        }
+      }
+    }
+    if (readers.empty()) return;
+    bool alone = readers.size() == 1 && !leaves;
+    bool cheap = graph_[p].members.size() == 1 && is_cheap(graph_[p].members[0]);
+
+    std::vector<std::optional<Candidate>> again(readers.size());
+    double again_gain = alone || !cheap ? 0 : try_again(p, readers, leaves, again);
+    auto [best, one, one_gain] = try_one(p, readers, alone);
+    if (one_gain > 0 || (one_gain == 0 && alone && best >= 0)) {
+      if (one_gain >= again_gain) {
+        int stays = graph_.merge(p, best);
+        graph_[stays].plan = std::move(one->plan);
+        graph_[stays].cost = one->cost;
+        return;
+      }
+    }
+    if (!cheap || alone) return;
+    for (size_t k = 0; k < readers.size(); ++k) {
+      if (!again[k]) continue;
+      graph_.duplicate(p, readers[k]);
+      graph_[readers[k]].plan = std::move(again[k]->plan);
+      graph_[readers[k]].cost = again[k]->cost;
+    }
+    if (graph_[p].alive) price(p);
+  }
+
+  /// Every reader computes p itself; returns what is won. Entries of `again` stay for readers that do.
+  double try_again(int p, const std::vector<int>& readers, bool leaves,
+                   std::vector<std::optional<Candidate>>& again) {
+    double more = 0;
+    bool all = !leaves;
+    for (size_t k = 0; k < readers.size(); ++k) {
+      std::string why;
+      again[k] = evaluate(graph_.joined(p, readers[k]), graph_[readers[k]].roots, &why);
+      if (!again[k]) {
+        all = false;
+        explain("again", p, readers[k], 0, 0, false, why);
+        continue;
+      }
+      more += again[k]->cost.total_ns() - cost(readers[k]);
+    }
+    if (all && more <= cost(p)) {
+      explain("again", p, readers[0], cost(p), more, true, fmt::format("{} readers", readers.size()));
+      return cost(p) - more;
+    }
+    // p stays a buffer: only those go their own way whose own way is shorter.
+    double gain = 0;
+    for (size_t k = 0; k < readers.size(); ++k) {
+      if (!again[k]) continue;
+      double apart = cost(readers[k]), together = again[k]->cost.total_ns();
+      bool better = together < apart || (is_free(p) && together <= apart);
+      explain("again", p, readers[k], apart, together, better, "");
+      if (better) gain += apart - together;
+      if (!better) again[k].reset();
+    }
+    return gain;
+  }
+
+  struct One {
+    int reader = -1;
+    std::optional<Candidate> candidate;
+    double gain = 0;
+  };
+
+  /// p joins the one reader where that wins most; other readers take it as a result from there.
+  One try_one(int p, const std::vector<int>& readers, bool alone) {
+    One best;
+    for (int r : readers) {
+      std::vector<Instruction*> members = graph_.joined(p, r);
+      std::string why;
+      auto together = evaluate(members, graph_.roots_of(members, p, r), &why);
+      if (together && graph_.tied(p, r)) {
+        together.reset();
+        why = "another kernel stands between them";
+      }
+      if (!together) {
+        explain("join", p, r, 0, 0, false, why);
+        continue;
+      }
+      double apart = cost(p) + cost(r);
+      double gain = apart - together->cost.total_ns();
+      bool better = gain > best.gain || (gain == 0 && alone);
+      explain("join", p, r, apart, together->cost.total_ns(), better, "");
+      if (better) best = {r, std::move(together), gain};
+    }
+    return best;
+  }
+
+  // ---- kernels that read, or make and read, the same value ------------------------------------------
+
+  void join_siblings(const Instruction* value) {
+    if (!value->shape.is_array() || is_inline_constant(*value)) return;
+    std::vector<int> kernels = graph_.readers(value);
+    if (int h = graph_.home(value); h >= 0) kernels.insert(kernels.begin(), h);
+    std::erase_if(kernels, [&](int c) { return !streams(c, value); });
+    for (size_t a = 0; a < kernels.size(); ++a) {
+      size_t last = std::min(kernels.size(), a + 1 + kMaxSiblings);
+      for (size_t b = a + 1; b < last; ++b) {
+        if (kernels[a] < 0 || kernels[b] < 0) continue;
+        int stays = try_siblings(kernels[a], kernels[b]);
+        if (stays < 0) continue;
+        // Going on with the merged kernel from b's place keeps the list in order.
+        kernels[a] = -1;
+        kernels[b] = stays;
+        break;
+      }
+    }
+  }
+
+  /// The kernel runs over at most as many elements as `value` has: reading it once is worth something.
+  bool streams(int c, const Instruction* value) const {
+    if (!fusable(c) || !graph_[c].plan || is_free(c)) return false;
+    int64_t domain = 1;
+    for (int64_t d : graph_[c].plan->domain) domain *= d;
+    return value->shape.element_count() >= domain;
+  }
+
+  int try_siblings(int a, int b) {
+    std::vector<Instruction*> members = graph_.joined(a, b);
+    std::string why;
+    auto together = evaluate(members, graph_.roots_of(members, a, b), &why);
+    if (together && graph_.tied(a, b)) {
+      together.reset();
+      why = "another kernel stands between them";
+    }
+    if (!together) {
+      explain("siblings", a, b, 0, 0, false, why);
+      return -1;
+    }
+    double apart = cost(a) + cost(b);
+    bool better = together->cost.total_ns() < apart;
+    explain("siblings", a, b, apart, together->cost.total_ns(), better, "");
+    if (!better) return -1;
+    int stays = graph_.merge(a, b);
+    graph_[stays].plan = std::move(together->plan);
+    graph_[stays].cost = together->cost;
+    return stays;
+  }
+
+  // ---- result -------------------------------------------------------------------------------------
+
+  /// Clusters of several instructions become fusions; single ones are left for `wrap`, and so is what
+  /// only renames bytes.
+  bool build() {
+    std::vector<KernelGroup> groups;
+    for (size_t k = 0; k < graph_.size(); ++k) {
+      const Cluster& cluster = graph_[static_cast<int>(k)];
+      if (!cluster.alive || !cluster.kernel || cluster.members.size() < 2 || !cluster.plan) continue;
+      bool renames =
+          std::ranges::all_of(cluster.members, [&](auto* m) { return free_.contains(m); });
+      if (renames) continue;
+      groups.push_back({cluster.members, cluster.roots, cluster.plan->kind});
+    }
+    if (groups.empty()) return false;
+    build_fusions(c_, groups);
+    return true;
+  }
+
+  void explain(std::string_view what, int a, int b, double apart, double together, bool yes,
+               const std::string& why) {
+    if (!options_.explain) return;
+    auto name = [&](int c) { return graph_[c].members.back()->name; };
+    std::string text = fmt::format("fuse {}: {} {} {}", c_.name, what, name(a), name(b));
+    if (apart > 0 || together > 0) {
+      text += fmt::format(": apart {:.1f} ns, together {:.1f} ns", apart, together);
+    }
+    text += yes ? ": yes" : ": no";
+    if (!why.empty()) text += ", " + why;
+    options_.explain(text);
+  }
+
+  Computation& c_;
+  const PipelineOptions& options_;
+  ClusterGraph graph_;
+  std::unordered_set<const Instruction*> free_;  // alone, these become bitcasts
+};
+
+}  // namespace
+
+bool fuse(Module& module, const PipelineOptions& options) {
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) {
+    changed |= split_variadic_results(*c);
+    changed |= Fuser(*c, options).run();
+  }
+  if (changed) module.remove_unreachable();
+  return changed;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,257 @@
+// See cost.h. One sweep from results to operands counts, for every value, how many of its elements are
+// evaluated (a value read elementwise by several users is evaluated once; through slices, pads and the
+// like once a reader) and at how many places of the loop body its code stands.
+#include "compiler/plan/cost.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "layout/index.h"
+
+namespace hlojit {
+namespace {
+
+constexpr double kCallNs = 50;
+constexpr double kCyclesPerNs = 3;
+// Bytes a nanosecond from each level; a gather or a transposed read moves whole cache lines.
+constexpr double kL1 = 200, kL2 = 100, kLlc = 50, kMemory = 20;
+constexpr double kStridedFactor = 3;
+
+struct Demand {
+  double together = 0;  // elements wanted by elementwise users: the same ones, so the largest counts
+  double apart = 0;     // elements wanted through other maps: each its own
+  double code_together = 0, code_apart = 0;
+  bool strided = false;
+
+  double elements() const { return together + apart; }
+  double code() const { return code_together + code_apart; }
+};
+
+double count(const Shape& shape) { return static_cast<double>(shape.element_count()); }
+
+double product(std::span<const int64_t> dims) {
+  double n = 1;
+  for (int64_t d : dims) n *= static_cast<double>(d);
+  return n;
+}
+
+double cycles_per_vector(const Instruction* i) {
+  switch (i->info().price) {
+    case OpPrice::kFree: return 0;
+    case OpPrice::kCheap: return 0.5;
+    case OpPrice::kDivide: return 5;
+    case OpPrice::kTranscendental: return 20;
+  }
+  return 0;
+}
+
+double code_size(const Instruction* i) {
+  if (i->is(Opcode::kGather)) return 10;
+  switch (i->info().price) {
+    case OpPrice::kFree: return 0.5;
+    case OpPrice::kCheap: return 1;
+    case OpPrice::kDivide: return 3;
+    case OpPrice::kTranscendental: return 40;
+  }
+  return 1;
+}
+
+/// Result dims up to the last one (in memory order) that a broadcast's operand has: what varies in
+/// loops further in is hoisted out of them.
+double hoisted_elements(const Instruction* broadcast) {
+  double outer = 1, all = 1;
+  const auto& minor = broadcast->shape.layout.minor_to_major;
+  for (auto d = minor.rbegin(); d != minor.rend(); ++d) {
+    all *= static_cast<double>(broadcast->shape.dims[*d]);
+    if (std::ranges::find(broadcast->attrs.dimensions, *d) != broadcast->attrs.dimensions.end()) {
+      outer = all;
+    }
+  }
+  return outer;
+}
+
+bool moves_minor_dim(const Instruction* transpose) {
+  const auto& order = transpose->shape.layout.minor_to_major;
+  const auto& from = transpose->operand(0)->shape.layout.minor_to_major;
+  if (order.empty()) return false;
+  return transpose->attrs.dimensions[order[0]] != from[0];
+}
+
+class Sweep {
+ public:
+  Sweep(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target)
+      : members_(members), plan_(plan), target_(target) {}
+
+  KernelCost run() {
+    for (const Instruction* r : plan_.roots) {
+      bool update = r->is(Opcode::kDynamicUpdateSlice);
+      double n = update ? count(r->operand(1)->shape) : count(r->shape);
+      want_together(r, n, 1);
+      write(r, n);
+    }
+    for (auto at = members_.rbegin(); at != members_.rend(); ++at) {
+      auto demand = demands_.find(*at);
+      if (demand == demands_.end()) continue;
+      Demand d = demand->second;
+      demands_.erase(demand);  // what remains in the end was read from outside
+      compute(*at, d.elements());
+      cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
+      spread(*at, d);
+    }
+    for (auto& [outside, demand] : demands_) read(outside, demand);
+    cost_.call_ns = kCallNs;
+    return cost_;
+  }
+
+ private:
+  void want_together(const Instruction* i, double elements, double code, bool strided = false) {
+    Demand& d = demands_[i];
+    d.together = std::max(d.together, elements);
+    d.code_together = std::max(d.code_together, code);
+    d.strided |= strided;
+  }
+  void want_apart(const Instruction* i, double elements, double code, bool strided = false) {
+    Demand& d = demands_[i];
+    d.apart += elements;
+    d.code_apart += code;
+    d.strided |= strided;
+  }
+
+  void spread(const Instruction* i, const Demand& d) {
+    double n = d.elements(), code = d.code();
+    double share = i->shape.is_array() ? n / std::max(1.0, count(i->shape)) : 1;
+    auto scalar = [](const Instruction* o) { return o->shape.is_array() && o->shape.rank() == 0; };
+    switch (i->opcode) {
+      case Opcode::kBroadcast:
+        if (scalar(i->operand(0))) {
+          want_together(i->operand(0), 1, 1);
+        } else {
+          want_apart(i->operand(0), hoisted_elements(i) * share, code, d.strided);
+        }
+        break;
+      case Opcode::kReshape:
+      case Opcode::kReverse:
+      case Opcode::kSlice:
+        want_apart(i->operand(0), n, code, d.strided);
+        break;
+      case Opcode::kTranspose:
+        want_apart(i->operand(0), n, code, d.strided || moves_minor_dim(i));
+        break;
+      case Opcode::kPad:
+        want_apart(i->operand(0), count(i->operand(0)->shape) * share, code, d.strided);
+        want_together(i->operand(1), 1, 1);
+        break;
+      case Opcode::kConcatenate:
+        for (const Instruction* o : i->operands()) {
+          want_apart(o, count(o->shape) * share, code, d.strided);
+        }
+        break;
+      case Opcode::kDynamicSlice:
+        want_apart(i->operand(0), n, code, d.strided);
+        for (size_t k = 1; k < i->operand_count(); ++k) want_together(i->operand(k), 1, 1);
+        break;
+      case Opcode::kDynamicUpdateSlice:
+        want_together(i->operand(1), n, code, d.strided);
+        for (size_t k = 2; k < i->operand_count(); ++k) want_together(i->operand(k), 1, 1);
+        break;
+      case Opcode::kGather:
+        want_apart(i->operand(0), n, code, true);
+        want_apart(i->operand(1), count(i->operand(1)->shape) * share, code);
+        break;
+      case Opcode::kReduce:
+        for (size_t k = 0; k < i->operand_count(); ++k) {
+          bool init = k >= i->operand_count() / 2;
+          if (init) {
+            want_together(i->operand(k), 1, 1);
+          } else {
+            // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
+            want_together(i->operand(k), count(i->operand(k)->shape), 0, d.strided);
+            demands_[i->operand(k)].code_apart += code;
+          }
+        }
+        break;
+      case Opcode::kDot:
+        for (const Instruction* o : i->operands()) want_apart(o, count(o->shape), code);
+        break;
+      default:
+        for (const Instruction* o : i->operands()) {
+          if (scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
+            want_together(o, 1, 1);
+          } else {
+            want_together(o, n, code, d.strided);
+          }
+        }
+    }
+  }
+
+  void compute(const Instruction* i, double elements) {
+    const Shape& shape = i->shape.is_tuple() ? i->shape.elements[0] : i->shape;
+    double lanes = std::max(1.0, target_.vector_bytes / lane_bytes(shape));
+    double cycles = elements / lanes * cycles_per_vector(i);
+    if (i->is(Opcode::kReduce)) {
+      cycles = reduce_cycles(i, lanes);
+    } else if (i->is(Opcode::kDot)) {
+      double depth = 1;
+      for (int64_t d : i->attrs.dot.lhs_contracting) depth *= i->operand(0)->shape.dims[d];
+      cycles = count(i->shape) * depth / lanes * 0.5;
+    } else if (i->is(Opcode::kGather)) {
+      cycles = elements;
+    }
+    cost_.compute_ns += cycles / kCyclesPerNs;
+  }
+
+  static double reduce_cycles(const Instruction* i, double lanes) {
+    double steps = 0;
+    for (const auto& s : i->to_apply()->instructions()) {
+      steps += s->is(Opcode::kParameter) ? 0 : cycles_per_vector(s.get());
+    }
+    return count(i->operand(0)->shape) / lanes * steps;
+  }
+
+  static double lane_bytes(const Shape& shape) {
+    if (is_narrow_float(shape.type)) return 4;  // computed in f32
+    return dtype_bytes(shape.type);
+  }
+
+  double bandwidth(double buffer_bytes) const {
+    if (buffer_bytes <= static_cast<double>(target_.l1_bytes)) return kL1;
+    if (buffer_bytes <= static_cast<double>(target_.l2_bytes)) return kL2;
+    if (buffer_bytes <= static_cast<double>(target_.llc_bytes)) return kLlc;
+    return kMemory;
+  }
+
+  void move(const Shape& shape, double elements, double factor) {
+    double size = count(shape) * dtype_bytes(shape.type);
+    double bytes = std::min(elements * dtype_bytes(shape.type), size);
+    cost_.memory_ns += factor * bytes / bandwidth(size);
+    ++cost_.buffers;
+    if (count(shape) >= product(plan_.domain) && shape.rank() > 0) ++cost_.streams;
+  }
+
+  void read(const Instruction* outside, const Demand& demand) {
+    if (is_inline_constant(*outside)) return;
+    bool packs = plan_.kind == KernelKind::kContraction;  // packing reads in any order
+    move(outside->shape, demand.elements(), demand.strided && !packs ? kStridedFactor : 1);
+  }
+
+  void write(const Instruction* root, double elements) {
+    if (root->shape.is_array()) move(root->shape, elements, 1);
+  }
+
+  std::span<const Instruction* const> members_;
+  const KernelPlan& plan_;
+  const TargetInfo& target_;
+  std::unordered_map<const Instruction*, Demand> demands_;
+  KernelCost cost_;
+};
+
+}  // namespace
+
+double KernelCost::total_ns() const { return std::max(memory_ns, compute_ns) + call_ns; }
+
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan,
+                       const TargetInfo& target) {
+  return Sweep(members, plan, target).run();
+}
+
+}  // namespace hlojit

@@ -1,0 +1,33 @@
+// What a kernel costs, before it exists: the one yardstick that fuse compares plans with.
+//
+//   ns = max(bytes moved / bandwidth of the level each buffer fits, operations / lanes) + the call
+//
+// Only shapes and op prices enter, never names or particular sizes, so that a decision is the same on
+// every run. The numbers are those of one current core; fuse only ever compares sums of them, and both
+// sides of a comparison are wrong in the same way.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "compiler/pipeline.h"
+#include "compiler/plan/kernel.h"
+
+namespace hlojit {
+
+struct KernelCost {
+  double memory_ns = 0;
+  double compute_ns = 0;
+  double call_ns = 0;
+  int64_t instructions = 0;  ///< rough size of the emitted loop bodies, in instructions
+  int64_t buffers = 0;       ///< operands and results
+  int64_t streams = 0;       ///< of these, as large as the domain: each holds vectors in flight
+  double total_ns() const;
+};
+
+/// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are
+/// plan.roots. Time and memory O(members + operands).
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan,
+                       const TargetInfo& target);
+
+}  // namespace hlojit
