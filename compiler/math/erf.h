@@ -10,12 +10,12 @@
 
 namespace hlojit::math {
 
-inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3,  -0x1.81273ep-2, 0x1.ce2ce6p-4,
-                                          -0x1.b7f71ap-6, 0x1.53f244p-8,  -0x1.a3515ep-11,
-                                          0x1.477156p-14};
-inline constexpr double kErfLargeF32[] = {0x1.0036b4p+0,  -0x1.291582p-3, -0x1.f73484p-5,
-                                          -0x1.74afdap-7, 0x1.a78dc0p-7,  -0x1.43b628p-9,
-                                          0x1.3a414ap-13};
+inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3,  -0x1.812734p-2, 0x1.ce2aa6p-4,
+                                          -0x1.b7cde0p-6, 0x1.52ac24p-8,  -0x1.9a3de0p-11,
+                                          0x1.2f80b2p-14};
+inline constexpr double kErfLargeF32[] = {0x1.004732p+0,  -0x1.2afff6p-3, -0x1.eb9048p-5,
+                                          -0x1.99a886p-7, 0x1.b7b8b6p-7,  -0x1.527896p-9,
+                                          0x1.50378ap-13};
 inline constexpr double kErfSmallF64[] = {
     0x1.06eba8214db69p-3,  -0x1.812746b0379fbp-2,  0x1.ce2f21a0433ecp-4,  -0x1.b82ce3129d973p-6,
     0x1.565bcd0fba75cp-8,  -0x1.c02db3efafe2ep-11, 0x1.f9a31c107f15bp-14, -0x1.f4d0c8745255bp-17,
@@ -40,7 +40,7 @@ F erf(F x) {
     q = q * q;
     q = q * q;
   }
-  F r = select(a < like(x, 1.0, 0.9), small, like(x, 1.0) - q);
+  F r = select(a < like(x, 1.1, 0.9), small, like(x, 1.0) - q);
   return copysign_(r, x);
 }
 

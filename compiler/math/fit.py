@@ -190,7 +190,7 @@ def erf_small(z):
     return mp.erf(x) / x - 1
 
 
-for t in ("0.9", "1.0", "1.25"):
+for t in ("0.9", "1.0", "1.1", "1.15", "1.25"):
     for d in (5, 6, 7, 8):
         case(f"erf_small_f32_{t}_{d}", erf_small, lambda z: 1 / (1 + erf_small(z)), 0, mpf(t) ** 2, d, 24)
 for t in ("0.9", "1.0"):
@@ -227,7 +227,7 @@ for d in (3, 4, 5):
     case(f"exp2_f32_{d}", exp2_tail, lambda x: abs(nz(x)), mpf("-0.5"), mpf("0.5"), d, 24)
 
 # erf(x) = 1 - Q(x)^8 beyond the small range: absolute error again.
-for t in ("0.9", "1.0", "1.1", "1.25"):
+for t in ("0.9", "1.0", "1.1", "1.15", "1.25"):
     for n in (4, 8, 16):
         for d in (4, 5, 6, 7, 8):
             case(f"erf_power{n}_f32_{t}_{d}", lambda x, n=n: mp.root(mp.erfc(x), n),
@@ -240,8 +240,13 @@ def tanh_tail(z):
     return (mp.tanh(t) - t) / t**3
 
 
-for t in ("0.5", "0.55", "0.625"):
-    for d in (2, 3, 4, 5):
+for t in ("1.0", "1.1", "1.2", "1.3"):
+    for n in (4, 8, 16):
+        for d in (4, 5, 6, 7):
+            case(f"tanh_power{n}_f32_{t}_{d}", lambda x, n=n: mp.root(2 / (mp.exp(2 * x) + 1), n),
+                 lambda x, n=n: n * mp.root(2 / (mp.exp(2 * x) + 1), n) ** (n - 1), mpf(t), mpf("9.1"), d, 24)
+for t in ("1.0", "1.1", "1.2", "1.3"):
+    for d in (5, 6, 7, 8):
         case(f"tanh_f32_{t}_{d}", tanh_tail, lambda z: z * mp.sqrt(nz(z)) / mp.tanh(mp.sqrt(nz(z))), 0, mpf(t) ** 2, d, 24)
 
 if __name__ == "__main__":
