@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/jit.h"
-#include "codegen/nest/element_emitter.h"
+#include "codegen/options.h"
 #include "compiler/plan/buffers.h"
 
 namespace hlojit {

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
 
+#include "codegen/kernels/contraction.h"
 #include "codegen/kernels/function.h"
+#include "codegen/target.h"
 
 namespace hlojit {
 namespace {
@@ -46,10 +48,13 @@ class Emission {
                   fmt::format("fusion {} fits no kernel kind: {}", fusion.name, why));
     }
     plan_ = *plan;
-    vector_bytes_ = options.max_lanes_bytes ? options.max_lanes_bytes : options.target->vector_bytes();
+    vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
   }
 
   std::vector<KernelFunction> run() {
+    if (plan_.kind == KernelKind::kContraction) {
+      if (auto blocked = emit_contraction(module_, fusion_, plan_, overlap_, options_)) return std::move(*blocked);
+    }
     if (plan_.kind == KernelKind::kRows) rows();
     else nest();
     return std::move(functions_);
@@ -133,7 +138,8 @@ class Emission {
       reduces = w.has_reduction();
       work = estimate(w, product(plan_.domain) * reduced_product());
     };
-    LoopPlanOptions loop_options{true, vector_bytes_ / 4, vector_bytes_ / 4};
+    LoopPlanOptions loop_options{plan_.kind != KernelKind::kContraction || lanes_on_result(), vector_bytes_ / 4,
+                                 vector_bytes_ / 4};
     std::vector<LoopPiece> pieces = plan_loops(plan_.domain, vars_, walk, loop_options);
     int native = std::max(1, vector_bytes_ / widest);
     // Short bodies and serial reductions want several vectors in flight; LLVM splits wide ones.
@@ -155,6 +161,29 @@ class Emission {
       });
       finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()));
     }
+  }
+
+  // A dot as a reduction (matrix times vector): do most of its bytes lie contiguous along the result's
+  // dims, or along the contracting ones, which then take the lanes?
+  bool lanes_on_result() {
+    Coords coords;
+    std::vector<int> result_vars;
+    for (int64_t n : plan_.domain) {
+      result_vars.push_back(vars_.fresh());
+      coords.push_back(IndexExpr::var(result_vars.back(), n));
+    }
+    AccessWalk walk(vars_);
+    walk_roots(walk, coords, {0});
+    double along_result = 0, along_contracted = 0;
+    for (const Access& a : walk.accesses()) {
+      if (a.write || a.bytes == 0 || a.random) continue;
+      for (int v : a.address.variables()) {
+        if (a.address.coefficient(v) != 1) continue;
+        bool result = std::find(result_vars.begin(), result_vars.end(), v) != result_vars.end();
+        (result ? along_result : along_contracted) += a.bytes * static_cast<double>(a.address.range().hi + 1);
+      }
+    }
+    return along_result >= along_contracted;
   }
 
   // rows: scalar loops over the kept dims; reductions and full-domain results are inner loops.

@@ -15,15 +15,10 @@
 
 #include "codegen/nest/loop_plan.h"
 #include "codegen/nest/scope.h"
+#include "codegen/options.h"
 #include "codegen/target.h"
 
 namespace hlojit {
-
-struct EmitOptions {
-  const Target* target = nullptr;
-  bool strict = false;
-  int max_lanes_bytes = 0;  ///< 0: the target's vectors; tests force other widths
-};
 
 /// A buffer the kernel reads or writes.
 struct BufferRef {
@@ -83,7 +78,7 @@ class ElementEmitter {
   const EmitOptions& options() const { return options_; }
   NumberOptions number() const { return {options_.target->isa() == Isa::kAvx512, !options_.strict}; }
   int vector_bytes() const {
-    return options_.max_lanes_bytes ? options_.max_lanes_bytes : options_.target->vector_bytes();
+    return options_.vector_bytes ? options_.vector_bytes : options_.target->vector_bytes();
   }
   VarSource& vars() { return vars_; }
 

@@ -1,0 +1,45 @@
+// The register tile of a contraction: C[rows x vectors*lanes] += A[rows x k] * B[k x vectors*lanes].
+//
+// B comes as a packed panel (k rows of vectors*lanes elements); A is read by broadcast at constant
+// strides, so that an untiled operand needs no packing at all. Accumulators stay in registers for the
+// whole k loop.
+#pragma once
+
+#include <cstdint>
+
+#include "layout/dtype.h"
+
+namespace llvm {
+class Function;
+class Module;
+}  // namespace llvm
+
+namespace hlojit {
+
+class Target;
+
+/// Shape of a register tile for a target and accumulator type.
+struct RegisterTile {
+  int rows = 6;
+  int vectors = 2;
+  int lanes = 8;
+  int columns() const { return vectors * lanes; }
+};
+
+RegisterTile register_tile(const Target& target, int vector_bytes, DType type);
+
+struct MicroKernelShape {
+  DType type = DType::kF32;     ///< of A, B (as packed) and C
+  int rows = 6;
+  int vectors = 2;
+  int lanes = 8;
+  int64_t row_stride = 0;       ///< of A, in elements
+  int64_t k_stride = 1;
+  bool operator==(const MicroKernelShape&) const = default;
+};
+
+/// void f(ptr a, ptr b, ptr c, i64 k, i1 accumulate): c is a dense tile of rows x columns; added to if
+/// `accumulate`, else overwritten. Emitted once a module for each shape.
+llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape);
+
+}  // namespace hlojit
