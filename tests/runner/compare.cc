@@ -47,6 +47,10 @@ bool same_part(double expected, double actual, bool sign_matters, DType type,
   if (tolerance.exact() || std::isinf(expected) || std::isinf(actual)) return false;
   const double distance = std::fabs(expected - actual);
   if (tolerance.ulp && distance <= *tolerance.ulp * spacing(type, expected)) return true;
+  if (tolerance.golden && distance <= tolerance.golden->relative * std::fabs(expected) +
+                                           tolerance.golden->absolute) {
+    return true;
+  }
   return tolerance.relative && distance <= *tolerance.relative * std::max(std::fabs(expected), scale);
 }
 
@@ -75,12 +79,12 @@ std::string element_text(const Literal& literal, int64_t i) {
 Tolerance usual_tolerance(DType type) {
   switch (type) {
     case DType::kF64:
-    case DType::kC128: return {{}, 1e-11};
+    case DType::kC128: return {.ulp = {}, .relative = 1e-11, .golden = {}};
     case DType::kF32:
-    case DType::kC64: return {{}, 2e-5};
-    case DType::kF16: return {{}, 4e-3};
-    case DType::kBF16: return {{}, 3e-2};
-    default: return is_float(type) ? Tolerance{{}, 0.3} : Tolerance{};
+    case DType::kC64: return {.ulp = {}, .relative = 2e-5, .golden = {}};
+    case DType::kF16: return {.ulp = {}, .relative = 4e-3, .golden = {}};
+    case DType::kBF16: return {.ulp = {}, .relative = 3e-2, .golden = {}};
+    default: return is_float(type) ? Tolerance{.ulp = {}, .relative = 0.3, .golden = {}} : Tolerance{};
   }
 }
 

@@ -9,11 +9,17 @@
 
 namespace hlojit::test {
 
-/// How far apart two values may be. The default is bit for bit, NaNs being one class.
+/// How far apart two values may be; any one that is met suffices. The default is bit for bit, NaNs
+/// being one class.
 struct Tolerance {
   std::optional<double> ulp;       ///< units in the last place of the type
   std::optional<double> relative;  ///< of max(|expected|, root mean square of the leaf)
-  bool exact() const { return !ulp && !relative; }
+  /// relative . |expected| + absolute, with those of a golden file.
+  struct Golden {
+    double relative = 0, absolute = 0;
+  };
+  std::optional<Golden> golden;
+  bool exact() const { return !ulp && !relative && !golden; }
 };
 
 /// The tolerance between two correct implementations of free-order float programs, by type.

@@ -1,7 +1,9 @@
-// Runs text tests: `hlo_test FILE...`. The format is described in test_file.h. Prints what fails and
-// ends with 1 if anything did.
+// Runs text tests: `hlo_test FILE...` (the format is described in test_file.h), and programs of the
+// benchmarks against their golden answers: `hlo_test --golden MANIFEST PROGRAM...`. Prints what fails
+// and ends with 1 if anything did.
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "layout/error.h"
 #include "tests/runner/test_file.h"
@@ -39,16 +41,33 @@ Failures check_file(const char* path) {
   return failures;
 }
 
+Failures check_program(const char* manifest, const char* name) {
+  Failures failures;
+  try {
+    check_golden(manifest, name, failures);
+  } catch (const std::exception& error) {
+    failures.push_back(std::string(name) + ": " + error.what());
+  }
+  return failures;
+}
+
+int run(int argc, char** argv) {
+  const bool golden = argc > 2 && std::string_view(argv[1]) == "--golden";
+  const int first = golden ? 3 : 1;
+  if (argc <= first) {
+    std::fprintf(stderr, "usage: hlo_test FILE... | --golden MANIFEST PROGRAM...\n");
+    return 1;
+  }
+  bool failed = false;
+  for (int i = first; i < argc; ++i) {
+    const Failures failures = golden ? check_program(argv[2], argv[i]) : check_file(argv[i]);
+    for (const std::string& failure : failures) std::fprintf(stderr, "%s\n", failure.c_str());
+    failed |= !failures.empty();
+  }
+  return failed ? 1 : 0;
+}
+
 }  // namespace
 }  // namespace hlojit::test
 
-int main(int argc, char** argv) {
-  size_t failed = 0;
-  for (int i = 1; i < argc; ++i) {
-    const auto failures = hlojit::test::check_file(argv[i]);
-    for (const std::string& failure : failures) std::fprintf(stderr, "%s\n", failure.c_str());
-    failed += failures.size();
-  }
-  if (argc < 2) std::fprintf(stderr, "usage: hlo_test FILE...\n");
-  return argc < 2 || failed > 0 ? 1 : 0;
-}
+int main(int argc, char** argv) { return hlojit::test::run(argc, argv); }

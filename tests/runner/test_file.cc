@@ -51,8 +51,8 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 }  // namespace
 
-std::string at(const TestFile& file, int line) {
-  return file.path + ":" + std::to_string(line) + ": ";
+std::string at(const std::string& path, int line) {
+  return path + ":" + std::to_string(line) + ": ";
 }
 
 TestFile read_test_file(const std::string& path) {

@@ -59,9 +59,14 @@ void check_opt(const TestFile& file, const Section& section, Failures& failures)
 void check_text(const TestFile& file, const Section& section, Failures& failures);
 void check_verify(const TestFile& file, const Section& section, Failures& failures);
 
+/// A program of bench/ against the answers of XLA:CPU beside it, on the oracle and compiled:
+/// `manifest` is the path of manifest.json, `name` one of its programs.
+void check_golden(const std::string& manifest, const std::string& name, Failures& failures);
+
 /// Matches the CHECK and CHECK-NOT claims of a section against printed text.
 void match_claims(const TestFile& file, const Section& section, std::string_view printed,
                   Failures& failures);
-std::string at(const TestFile& file, int line);
+std::string at(const std::string& path, int line);
+inline std::string at(const TestFile& file, int line) { return at(file.path, line); }
 
 }  // namespace hlojit::test
