@@ -40,7 +40,7 @@ int64_t iota_group_size(std::string_view text) {
   return cut[1];
 }
 
-// Ids in each group of `{{0,1},{2,3}}`.
+// The inner lists of `{{0,1},{2,3}}`.
 Groups listed_groups(std::string_view text) {
   Groups groups;
   text.remove_prefix(1);
@@ -152,14 +152,15 @@ const Shape& element(const Use& use, size_t i) {
 }
 
 void need_pairs(const Use& use) {
-  std::vector<int64_t> ids = numbers(other(use.attrs, "source_target_pairs"));
-  need(ids.size() % 2 == 0, "source-target-pairs", "source_target_pairs name an odd number of ids");
+  std::string_view text = other(use.attrs, "source_target_pairs");
   std::set<int64_t> sources, targets;
-  for (size_t i = 0; i < ids.size(); i += 2) {
-    need(ids[i] >= 0 && ids[i + 1] >= 0, "source-target-pairs", "the pair {{{},{}}} has a negative id",
-         ids[i], ids[i + 1]);
-    need(sources.insert(ids[i]).second, "source-target-pairs", "{} is a source twice", ids[i]);
-    need(targets.insert(ids[i + 1]).second, "source-target-pairs", "{} is a target twice", ids[i + 1]);
+  for (const auto& pair : text.empty() ? Groups{} : listed_groups(text)) {
+    need(pair.size() == 2, "source-target-pairs", "{} is not a list of pairs", text);
+    int64_t source = pair[0], target = pair[1];
+    need(source >= 0 && target >= 0, "source-target-pairs", "the pair {} has a negative id",
+         list(pair));
+    need(sources.insert(source).second, "source-target-pairs", "{} is a source twice", source);
+    need(targets.insert(target).second, "source-target-pairs", "{} is a target twice", target);
   }
 }
 
