@@ -39,10 +39,14 @@ struct DimCut {
 };
 
 /// A break pattern of one dimension: in iterations i, something wraps where
-/// (i + offset) is a multiple of width (width > 0; offset may be any integer).
+/// (i + offset) is a multiple of width (width > 0; offset may be any integer). With `within` > 0 the
+/// count restarts at every multiple of it: something wraps where (i + offset) mod within is a
+/// multiple of width. (A reshape that merges a dimension of 130 tiled by 8: width 8 within 130.)
 struct Break {
   int64_t width = 1;
   int64_t offset = 0;
+  int64_t within = 0;
+  bool moves = false;  ///< one of several offsets that other variables choose between
   bool operator==(const Break&) const = default;
 };
 
