@@ -72,8 +72,10 @@ void cut(Tiled<T>& v, std::span<const int64_t> tile) {
   size_t first = v.sizes.size() - tile.size();
   for (size_t p = 0; p < tile.size(); ++p) {
     T index = v.index[first + p];
-    v.index[first + p] = floordiv(index, tile[p]);
-    v.index.push_back(mod(index, tile[p]));
+    // An index is in bounds, also where the range of a symbolic one (a clipped digit) is wider.
+    bool one_tile = v.sizes[first + p] <= tile[p];
+    v.index[first + p] = one_tile ? T(0) : floordiv(index, tile[p]);
+    v.index.push_back(one_tile ? index : mod(index, tile[p]));
     v.sizes[first + p] = ceildiv(v.sizes[first + p], tile[p]);
     v.sizes.push_back(tile[p]);
   }
