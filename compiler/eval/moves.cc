@@ -11,7 +11,29 @@ namespace {
 
 int width_of(const Literal& literal) { return dtype_bytes(literal.shape().type); }
 
-Shape dense(const Shape& shape) { return Shape::array(shape.type, shape.dims); }
+// Calls f(element, bit, bits): row-major number of an element, where it lies in the buffer of the
+// shape's layout, how many bits it takes there.
+template <class F>
+void walk_memory(const Shape& shape, F f) {
+  const int64_t bits = element_bits(shape);
+  const Ints strides = row_major_strides(shape.dims);
+  for_each_in_memory_order(shape, [&](std::span<const int64_t> index, int64_t position) {
+    int64_t element = 0;
+    for (size_t d = 0; d < index.size(); ++d) element += index[d] * strides[d];
+    f(element, 8 * shape.layout.metadata_prefix_bytes + position * bits, static_cast<int>(bits));
+  });
+}
+
+void copy_bits(const std::byte* from, int64_t from_bit, std::byte* to, int64_t to_bit, int bits) {
+  if (bits % 8 == 0) {
+    std::memcpy(to + to_bit / 8, from + from_bit / 8, bits / 8);
+    return;
+  }
+  for (int i = 0; i < bits; ++i, ++from_bit, ++to_bit) {
+    const std::byte bit = from[from_bit / 8] >> from_bit % 8 & std::byte{1};
+    to[to_bit / 8] |= bit << to_bit % 8;
+  }
+}
 
 // result[index] = operand[base + index . strides]
 Literal view(const Instruction& op, const Literal& operand, int64_t base, const Ints& strides) {
@@ -73,13 +95,23 @@ Literal reshape(const Instruction& op, Operands in) {
   return result;
 }
 
-// The bytes of the operand in its layout, read under the result's shape and layout.
+// The bytes of the operand in its layout, read under the result's shape and layout. Padding that
+// the operand does not define reads as zero.
 Literal bitcast(const Instruction& op, Operands in) {
   const Shape& from = op.operand(0)->shape;
   std::vector<std::byte> memory(std::max(physical_size(from), physical_size(op.shape)));
-  relayout(dense(from), in[0]->bytes().data(), from, memory.data());
+  const Literal& operand = *in[0];
   Literal result(op.shape);
-  relayout(op.shape, memory.data(), dense(op.shape), result.bytes().data());
+  walk_memory(from, [&](int64_t element, int64_t bit, int bits) {
+    copy_bits(operand.bytes().data() + element * width_of(operand), 0, memory.data(), bit, bits);
+  });
+  walk_memory(op.shape, [&](int64_t element, int64_t bit, int bits) {
+    copy_bits(memory.data(), bit, result.bytes().data() + element * width_of(result), 0, bits);
+  });
+  if (is_signed(op.shape.type) && dtype_bits(op.shape.type) < 8) {
+    const int up = 8 - dtype_bits(op.shape.type);
+    for (int8_t& v : result.data<int8_t>()) v = static_cast<int8_t>(static_cast<int8_t>(v << up) >> up);
+  }
   return result;
 }
 
