@@ -11,6 +11,7 @@
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/schedule.h"
+#include "compiler/passes/squeeze.h"
 #include "compiler/passes/wrap.h"
 #include "compiler/verify/verifier.h"
 
@@ -25,6 +26,7 @@ struct Pass {
 constexpr Pass kPasses[] = {
     // One flat graph a computation; foreign fusions are dissolved, ours kept.
     {"inline_calls", inline_calls},
+    {"squeeze", squeeze},
     {"dce", dce},
     // What is left now must be in some kernel, or the module is refused by name.
     {"legalize_check", legalize_check},

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "compiler/analysis/dataflow.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr int64_t kMaxBuffers = 64;
 constexpr int64_t kMaxStreams = 24;         // vectors in flight
 constexpr int64_t kMaxInstructions = 2000;  // of the loop bodies, roughly
+constexpr double kRounding = 1e-3;          // costs this close are equal
 constexpr size_t kMaxMembers = 400;
 constexpr size_t kMaxSiblings = 8;          // kernels ahead that a kernel is compared with
 
@@ -163,15 +165,12 @@ class Fuser {
     std::vector<std::optional<Candidate>> again(readers.size());
     double again_gain = alone || !cheap ? 0 : try_again(p, readers, leaves, again);
     auto [best, one, one_gain] = try_one(p, readers, alone);
-    if (one_gain > 0 || (one_gain == 0 && alone && best >= 0)) {
-      if (one_gain >= again_gain) {
-        int stays = graph_.merge(p, best);
-        graph_[stays].plan = std::move(one->plan);
-        graph_[stays].cost = one->cost;
-        return;
-      }
+    if (best >= 0 && (alone || one_gain > again_gain)) {
+      int stays = graph_.merge(p, best);
+      graph_[stays].plan = std::move(one->plan);
+      graph_[stays].cost = one->cost;
+      return;
     }
-    if (!cheap || alone) return;
     for (size_t k = 0; k < readers.size(); ++k) {
       if (!again[k]) continue;
       graph_.duplicate(p, readers[k]);
@@ -196,7 +195,7 @@ class Fuser {
       }
       more += again[k]->cost.total_ns() - cost(readers[k]);
     }
-    if (all && more <= cost(p)) {
+    if (all && more <= cost(p) + kRounding * std::abs(more)) {
       explain("again", p, readers[0], cost(p), more, true, fmt::format("{} readers", readers.size()));
       return cost(p) - more;
     }
@@ -236,6 +235,7 @@ class Fuser {
       }
       double apart = cost(p) + cost(r);
       double gain = apart - together->cost.total_ns();
+      if (alone && is_free(p) && gain > -kRounding * apart) gain = std::max(gain, 0.0);
       bool better = gain > best.gain || (gain == 0 && alone);
       explain("join", p, r, apart, together->cost.total_ns(), better, "");
       if (better) best = {r, std::move(together), gain};

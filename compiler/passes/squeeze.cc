@@ -1,0 +1,144 @@
+// See squeeze.h. One walk in order. For each value that has dims of size 1 and can do without, the
+// narrow version is made from the narrow versions of its operands; readers that cannot use it read a
+// reshape back. What nobody reads any more is left to dce.
+#include "compiler/passes/squeeze.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/analysis/dataflow.h"
+
+namespace hlojit {
+namespace {
+
+bool has_unit_dims(const Shape& shape) {
+  return shape.is_array() && !shape.has_dynamic_dims() && std::ranges::count(shape.dims, 1) > 0;
+}
+
+bool plain_layout(const Shape& shape) {
+  Layout ordered;
+  ordered.minor_to_major = shape.layout.minor_to_major;
+  return shape.layout == ordered;
+}
+
+/// The shape without dims of size 1; the others keep their order in memory.
+Shape narrow_shape(const Shape& shape) {
+  Shape narrow;
+  narrow.type = shape.type;
+  std::vector<int64_t> place(shape.dims.size(), -1);
+  for (size_t d = 0; d < shape.dims.size(); ++d) {
+    if (shape.dims[d] == 1) continue;
+    place[d] = static_cast<int64_t>(narrow.dims.size());
+    narrow.dims.push_back(shape.dims[d]);
+  }
+  for (int64_t d : shape.layout.minor_to_major) {
+    if (place[d] >= 0) narrow.layout.minor_to_major.push_back(place[d]);
+  }
+  return narrow;
+}
+
+class Squeezer {
+ public:
+  explicit Squeezer(Computation& c) : c_(c) {}
+
+  bool run() {
+    for (Instruction* i : c_.snapshot()) visit(i);
+    if (changed_) c_.sort_topologically();
+    return changed_;
+  }
+
+ private:
+  void visit(Instruction* i) {
+    if (i->is(Opcode::kReshape) || i->is(Opcode::kBroadcast)) {
+      read_narrow(i);
+      return;
+    }
+    bool squeezes = is_elementwise(i->opcode) && !i->is(Opcode::kBitcastConvert) &&
+                    !i->is(Opcode::kMap) && has_unit_dims(i->shape) && plain_layout(i->shape) &&
+                    std::ranges::all_of(i->operands(), [](const Instruction* o) {
+                      return o->shape.is_array() && plain_layout(o->shape);
+                    });
+    if (!squeezes) return;
+    std::vector<Instruction*> operands;
+    for (Instruction* o : i->operands()) operands.push_back(narrow(o));
+    Instruction* made = c_.clone_instruction(*i, std::move(operands));
+    made->shape = narrow_shape(i->shape);
+    replace(i, made);
+  }
+
+  /// Reshapes and broadcasts between plain layouts start from the narrow version of their operand.
+  void read_narrow(Instruction* i) {
+    Instruction* o = i->operand(0);
+    if (!plain_layout(i->shape) || !plain_layout(o->shape) || i->shape.has_dynamic_dims()) return;
+    if (!has_unit_dims(o->shape) && !has_unit_dims(i->shape)) return;
+    Instruction* from = narrow(o);
+    Shape to = narrow_shape(i->shape);
+    Instruction* made = from;  // it only added or took dims of size 1
+    if (i->is(Opcode::kReshape)) {
+      if (from->shape.dims != to.dims) made = c_.add(Opcode::kReshape, to, {from}, i->name);
+    } else {
+      Ints dims = narrow_dims(*i);
+      if (from->shape.dims != to.dims || !std::ranges::is_sorted(dims)) {
+        made = c_.add(Opcode::kBroadcast, to, {from}, i->name);
+        made->attrs.dimensions = std::move(dims);
+        made->attrs.has_dimensions = true;
+      }
+    }
+    if (made == o) {
+      narrow_[i] = made;  // already as narrow as it gets
+      return;
+    }
+    if (made != from) made->location = i->location;
+    replace(i, made);
+  }
+
+  /// Where the dims of a broadcast's narrow operand go in its narrow result.
+  static Ints narrow_dims(const Instruction& broadcast) {
+    Ints dims;
+    for (size_t d = 0; d < broadcast.attrs.dimensions.size(); ++d) {
+      if (broadcast.operand(0)->shape.dims[d] == 1) continue;
+      int64_t to = broadcast.attrs.dimensions[d], place = 0;
+      for (int64_t k = 0; k < to; ++k) place += broadcast.shape.dims[k] != 1;
+      dims.push_back(place);
+    }
+    return dims;
+  }
+
+  /// The value without dims of size 1.
+  Instruction* narrow(Instruction* value) {
+    if (!has_unit_dims(value->shape)) return value;
+    Instruction*& known = narrow_[value];
+    if (!known) {
+      known = c_.add(Opcode::kReshape, narrow_shape(value->shape), {value}, value->name);
+      known->location = value->location;
+    }
+    return known;
+  }
+
+  /// Readers of `old` read a reshape of `made`, its narrow version.
+  void replace(Instruction* old, Instruction* made) {
+    changed_ = true;
+    if (made->shape.dims == old->shape.dims && made->shape.layout == old->shape.layout) {
+      old->replace_all_uses_with(made);
+      return;
+    }
+    Instruction* back = c_.add(Opcode::kReshape, old->shape, {made}, old->name);
+    back->location = old->location;
+    old->replace_all_uses_with(back);
+    narrow_[back] = made;
+  }
+
+  Computation& c_;
+  bool changed_ = false;
+  std::unordered_map<const Instruction*, Instruction*> narrow_;
+};
+
+}  // namespace
+
+bool squeeze(Module& module, const PipelineOptions&) {
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= Squeezer(*c).run();
+  return changed;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,22 @@
+// Computes elementwise values without their dims of size 1.
+//
+//   m = f32[8] reduce(x, zero)                      m = f32[8] reduce(x, zero)
+//   c = f32[8,1] reshape(m)                         d = f32[8] divide(m, n')
+//   d = f32[8,1] divide(c, n)                 ->    b = f32[8,4] broadcast(d), dimensions={0}
+//   e = f32[8,1] broadcast(d), dimensions={0,1}
+//   f = f32[8] reshape(e)
+//   b = f32[8,4] broadcast(f), dimensions={0}
+//
+// Frontends keep reduced dims as 1 and take them away again; without them, what belongs to a row has
+// the sizes of the rows, which is what a kernel can hand out beside the rows. Values in tiled layouts
+// are left alone, since there a dim of size 1 is part of where the bytes lie.
+// Test: tests/hlo/opt/squeeze.hlo.
+#pragma once
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+bool squeeze(Module& module, const PipelineOptions& options);
+
+}  // namespace hlojit
