@@ -23,6 +23,8 @@ void store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
+constexpr int64_t kMaxBytes = int64_t{1} << 40;  // more is a mistake; not worth asking the allocator
+
 // Bytes of a dense array, or an error that a caller can survive.
 size_t checked_bytes(const Shape& shape) {
   int64_t bytes = dtype_bytes(shape.type);
@@ -30,7 +32,7 @@ size_t checked_bytes(const Shape& shape) {
   for (int64_t d : shape.dims) empty |= d == 0;
   if (empty) return 0;
   for (int64_t d : shape.dims) {
-    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes)) {
+    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes) || bytes > kMaxBytes) {
       throw Error(ErrorKind::kFailed, "a literal of shape " + shape.to_string() + " is too large");
     }
   }

@@ -1,6 +1,7 @@
 // Wrong HLO text: each mistake gives one located error; no bytes at all crash.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -8,6 +9,7 @@
 
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
+#include "compiler/verify/verifier.h"
 
 namespace hlojit {
 namespace {
@@ -232,8 +234,10 @@ TEST_CASE("mutated text is parsed or refused, and what is parsed prints stably")
       }
     }
     try {
-      std::string once = to_string(*parse_module(text));
+      auto module = parse_module(text);
       ++accepted;
+      verify(*module);  // whatever it finds, it does not crash either
+      std::string once = to_string(*module);
       // Generated names aside, what was accepted is printed in a form that is accepted.
       CHECK(to_string(*parse_module(once)) == once);
     } catch (const Error& error) {

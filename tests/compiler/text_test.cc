@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -183,7 +184,7 @@ TEST_CASE("wide and long modules in linear time") {
   CHECK(module->entry()->find("r")->operand_count() == 20000);
   CHECK(to_string(*parse_module(out)) == out);
   MESSAGE((text.size() / 1000) << " kB parsed and printed in " << (seconds.count() * 1e3) << " ms");
-  CHECK(seconds.count() < 2);  // quadratic would be minutes; 2 s is for sanitizers and busy machines
+  CHECK(seconds.count() < 20);  // quadratic would be minutes; the rest is for sanitizers
 }
 
 TEST_CASE("a diagnostic shows the line, the place and the rule") {
