@@ -53,6 +53,10 @@ class Squeezer {
       read_narrow(i);
       return;
     }
+    if (i->is(Opcode::kReduce)) {
+      if (i->operand_count() == 2) reduce_narrow(i);
+      return;
+    }
     bool squeezes = is_elementwise(i->opcode) && !i->is(Opcode::kBitcastConvert) &&
                     !i->is(Opcode::kMap) && has_unit_dims(i->shape) && plain_layout(i->shape) &&
                     std::ranges::all_of(i->operands(), [](const Instruction* o) {
@@ -90,6 +94,63 @@ class Squeezer {
     }
     if (made != from) made->location = i->location;
     replace(i, made);
+  }
+
+  /// Reducing dims of size 1 is no reduction: what is left is one step of the reducer.
+  void reduce_narrow(Instruction* i) {
+    Instruction* o = i->operand(0);
+    if (!has_unit_dims(o->shape) || !plain_layout(i->shape) || !plain_layout(o->shape)) return;
+    Ints reduced;
+    for (size_t d = 0, place = 0; d < o->shape.dims.size(); ++d) {
+      if (o->shape.dims[d] == 1) continue;
+      if (std::ranges::count(i->attrs.dimensions, d) > 0) reduced.push_back(static_cast<int64_t>(place));
+      ++place;
+    }
+    Instruction* from = narrow(o);
+    if (reduced.empty()) {
+      if (Instruction* step = one_step(i, from)) replace(i, step);
+      return;
+    }
+    Instruction* made = c_.clone_instruction(*i, {from, i->operand(1)});
+    made->shape = narrow_shape(i->shape);
+    made->attrs.dimensions = std::move(reduced);
+    replace(i, made);
+  }
+
+  /// reducer(init, value), element by element; nullptr if the reducer is more than elementwise ops.
+  Instruction* one_step(const Instruction* reduce, Instruction* value) {
+    const Computation& reducer = *reduce->to_apply();
+    for (const auto& r : reducer.instructions()) {
+      bool plain = r->is(Opcode::kParameter) || r->is(Opcode::kConstant) ||
+                   (is_elementwise(r->opcode) && !r->is(Opcode::kMap));
+      if (!plain || !r->shape.is_scalar()) return nullptr;
+    }
+    auto spread = [&](Instruction* scalar) {
+      Shape shape = value->shape;
+      shape.type = scalar->shape.type;
+      if (shape.rank() == 0) return scalar;
+      Instruction* b = c_.add(Opcode::kBroadcast, shape, {scalar}, scalar->name);
+      b->attrs.has_dimensions = true;
+      return b;
+    };
+    std::unordered_map<const Instruction*, Instruction*> copies;
+    for (const auto& r : reducer.instructions()) {
+      Instruction*& copy = copies[r.get()];
+      if (r->is(Opcode::kParameter)) {
+        copy = r->attrs.parameter_number == 0 ? spread(reduce->operand(1)) : value;
+      } else if (r->is(Opcode::kConstant)) {
+        copy = spread(c_.clone_instruction(*r, {}));
+      } else {
+        std::vector<Instruction*> operands;
+        for (Instruction* o : r->operands()) operands.push_back(copies.at(o));
+        copy = c_.clone_instruction(*r, std::move(operands));
+        Shape shape = value->shape;
+        shape.type = r->shape.type;
+        copy->shape = std::move(shape);
+        copy->location = reduce->location;
+      }
+    }
+    return copies.at(reducer.root());
   }
 
   /// Where the dims of a broadcast's narrow operand go in its narrow result.

@@ -6,6 +6,7 @@
 //   e = f32[8,1] broadcast(d), dimensions={0,1}
 //   f = f32[8] reshape(e)
 //   b = f32[8,4] broadcast(f), dimensions={0}
+//   r = f32[8] reduce(d, zero), dimensions={1}      r = f32[8] add(zeros, d)
 //
 // Frontends keep reduced dims as 1 and take them away again; without them, what belongs to a row has
 // the sizes of the rows, which is what a kernel can hand out beside the rows. Values in tiled layouts
