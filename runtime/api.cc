@@ -56,6 +56,18 @@ std::string to_text(const ModulePtr& module) { return to_string(*module); }
 std::vector<Shape> parameter_leaves(const ModulePtr& module) { return entry_parameter_leaves(*module); }
 std::vector<Shape> result_leaves(const ModulePtr& module) { return entry_result_leaves(*module); }
 
+std::string literal_text(const Buffer& buffer) { return literal_to_string(to_literal(buffer)); }
+
+std::vector<double> to_doubles(const Buffer& buffer) {
+  Literal literal = to_literal(buffer);
+  std::vector<double> values;
+  for (int64_t i = 0; i < literal.shape().element_count(); ++i) {
+    DType type = literal.shape().type;
+    values.push_back(is_float(type) || is_complex(type) ? literal.as_double(i) : static_cast<double>(literal.as_int(i)));
+  }
+  return values;
+}
+
 std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>& inputs, const Options& options) {
   check(*module);
   std::vector<Shape> expected = entry_parameter_leaves(*module);

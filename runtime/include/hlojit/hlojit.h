@@ -44,6 +44,7 @@ struct Options {
   std::function<void(const std::string&)> explain;  ///< receives each decision of the passes, a line each
   /// Called after each pass that changed something, with its name and the program's text.
   std::function<void(const std::string& pass, const std::string& hlo)> after_pass;
+  std::string cache_dir;         ///< keep compiled objects here; empty: no cache
   int vector_bytes = 0;          ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
 };
 
@@ -132,6 +133,9 @@ HLOJIT_API void verify(const ModulePtr& module);
 HLOJIT_API Executable compile(const ModulePtr& module, const Options& options = {});
 /// The module as HLO text that parses back.
 HLOJIT_API std::string to_text(const ModulePtr& module);
+/// The elements as a literal in HLO text, and as doubles (complex: real parts), in row-major order.
+HLOJIT_API std::string literal_text(const Buffer& buffer);
+HLOJIT_API std::vector<double> to_doubles(const Buffer& buffer);
 /// Runs the evaluator (slow, obvious, independent of the compiler) on the same leaves.
 HLOJIT_API std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>& inputs,
                                         const Options& options = {});

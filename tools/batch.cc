@@ -1,0 +1,150 @@
+// batch: a worker. One JSON request a line in, one JSON answer a line out, in order, flushed.
+#include <iostream>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/request.h"
+
+namespace hlojit::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+// A key of the wrong JSON type is wrong usage of that key.
+template <class T>
+void take(const Json& request, const char* key, T& value) {
+  auto it = request.find(key);
+  if (it == request.end() || it->is_null()) return;
+  try {
+    value = it->get<T>();
+  } catch (const Json::exception&) {
+    throw UsageError(fmt::format("key '{}' has the wrong type", key));
+  }
+}
+
+template <class T>
+void take(const Json& request, const char* key, std::optional<T>& value) {
+  if (!request.contains(key) || request[key].is_null()) return;
+  T inner{};
+  take(request, key, inner);
+  value = std::move(inner);
+}
+
+// A list, or one string with commas as on the command line.
+void take_list(const Json& request, const char* key, std::vector<std::string>& value) {
+  if (request.contains(key) && request[key].is_string()) {
+    std::string text = request[key], item;
+    for (char c : text + ",") {
+      if (c != ',') {
+        item += c;
+      } else {
+        if (!item.empty()) value.push_back(item);
+        item.clear();
+      }
+    }
+    return;
+  }
+  take(request, key, value);
+}
+
+Request parse_request(const Json& j) {
+  Request r;
+  take(j, "module", r.module);
+  take(j, "inputs", r.inputs);
+  take(j, "input", r.inputs);
+  take(j, "random", r.random);
+  take(j, "output_dir", r.output_dir);
+  take(j, "print", r.print);
+  take(j, "against_eval", r.against_eval);
+  take_list(j, "passes", r.passes);
+  take(j, "until", r.until);
+  take(j, "extract", r.extract);
+  take(j, "list_passes", r.list_passes);
+  take(j, "emit", r.emit);
+  take(j, "output", r.output);
+  take(j, "shape", r.shape);
+  take(j, "index", r.index);
+  take(j, "linear", r.linear);
+  take(j, "min_ms", r.min_ms);
+  take(j, "threads", r.threads);
+  take(j, "device_isa", r.device_isa);
+  take(j, "strict", r.strict);
+  take_list(j, "disable", r.disable);
+  take(j, "effort", r.effort);
+  take(j, "cache", r.cache);
+  take(j, "dump_to", r.dump_to);
+  take(j, "time", r.time);
+  take(j, "scatter_oob", r.scatter_oob);
+  take_list(j, "load", r.load);
+  take(j, "timeout_s", r.timeout_s);
+  return r;
+}
+
+void answer_request(const Json& j, Json& answer, std::string& source) {
+  std::string verb;
+  if (!j.contains("cmd")) throw UsageError("a request needs the key 'cmd'");
+  take(j, "cmd", verb);
+  Request r = parse_request(j);
+  std::string text;
+  Sink sink = [&](const std::string& s) { text += s; };
+  bool takes_module = verb == "run" || verb == "check" || verb == "opt" || verb == "compile" || verb == "bench";
+  if (takes_module && r.module.empty() && !r.list_passes) throw UsageError(verb + ": the key 'module' is needed");
+  if (verb == "run") {
+    run_verb(r, source, sink);
+  } else if (verb == "check") {
+    check_verb(r, source, sink);
+  } else if (verb == "opt") {
+    opt_verb(r, source, sink);
+  } else if (verb == "compile") {
+    compile_verb(r, source, sink);
+  } else if (verb == "layout") {
+    LayoutAnswer a = layout_answer(r);
+    if (a.linear) answer["linear"] = *a.linear;
+    if (a.index) answer["index"] = *a.index == "padding" ? Json() : Json::parse("[" + *a.index + "]");
+    answer["elements"] = a.elements;
+    answer["bytes"] = a.bytes;
+  } else if (verb == "bench") {
+    if (!j.contains("min_ms")) r.min_ms = 40;
+    BenchResult b = bench(r, source);
+    answer["compile_ms"] = b.compile_ms;
+    answer["us"] = {b.min_us, b.median_us, b.runs};
+    answer["threads"] = b.threads;
+    answer["isa"] = b.isa;
+    answer["peak_bytes"] = b.peak_bytes;
+  } else {
+    throw UsageError(fmt::format("there is no cmd '{}'", verb));
+  }
+  if (!text.empty()) answer["output"] = text;
+}
+
+}  // namespace
+
+int batch_verb() {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Json answer = Json::object();
+    std::string source;
+    Outcome outcome = guarded([&] {
+      Json j = Json::parse(line, nullptr, false);
+      if (j.is_discarded() || !j.is_object()) throw UsageError("a line must be one JSON object");
+      if (j.contains("id")) answer["id"] = j["id"];
+      answer_request(j, answer, source);
+    }, &source);
+    if (outcome.code != 0) {
+      Json failed = Json::object();
+      if (answer.contains("id")) failed["id"] = answer["id"];
+      failed["msg"] = outcome.message;
+      if (outcome.errors.size() > 0 && outcome.code == 4) failed["errors"] = outcome.errors;
+      answer = std::move(failed);
+    }
+    answer["rc"] = outcome.code;
+    std::cout << answer.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+    if (!std::cout) return 6;
+  }
+  return 0;
+}
+
+}  // namespace hlojit::tools

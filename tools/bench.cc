@@ -1,0 +1,79 @@
+// bench: how long one call takes, and how far that is from what this machine can do.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/roof/roof.h"
+#include "tools/request.h"
+
+namespace hlojit::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// The type the multiply-adds run in: that of the first floating result.
+DType compute_type(const Executable& e) {
+  for (const Shape& s : e.result_shapes()) {
+    if (is_float(s.type) || is_integral(s.type)) return s.type;
+  }
+  return DType::kF32;
+}
+
+}  // namespace
+
+BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
+  Options options = compile_options(r);
+  options.cache_dir.clear();
+  load_module(r, source);  // reading the file is not compiling
+  auto start = Clock::now();
+  ModulePtr module = parse(source);
+  Executable e = compile(module, options);
+  BenchResult b;
+  b.compile_ms = ms_since(start);
+  Request with_values = r;
+  if (!with_values.random) with_values.random = 1;
+  std::vector<Buffer> inputs = gather_inputs(with_values, module);
+  e.run(inputs);
+  std::vector<double> us;
+  auto begin = Clock::now();
+  while (us.size() < 5 || ms_since(begin) < r.min_ms) {
+    auto t = Clock::now();
+    std::vector<Buffer> results = e.run(inputs);
+    us.push_back(1e3 * ms_since(t));
+  }
+  std::sort(us.begin(), us.end());
+  b.min_us = us.front();
+  b.median_us = us[us.size() / 2];
+  b.max_us = us[us.size() * 95 / 100];
+  b.runs = static_cast<int>(us.size());
+  b.threads = e.threads();
+  b.isa = e.isa();
+  b.peak_bytes = e.arena_bytes() + static_cast<int64_t>(e.io_bytes_read() + e.io_bytes_written());
+  if (compiled) *compiled = e;
+  return b;
+}
+
+void bench_verb(const Request& r, std::string& source, const Sink& out) {
+  Executable e(nullptr);
+  BenchResult b = bench(r, source, &e);
+  double read = e.io_bytes_read(), written = e.io_bytes_written(), flops = e.flops();
+  out(fmt::format("compile {:.2f} ms, {} kernels, {} threads, {}\n", b.compile_ms, e.kernels().size(), b.threads, b.isa));
+  out(fmt::format("run     median {:.2f} us, min {:.2f}, p95 {:.2f}, {} calls\n", b.median_us, b.min_us, b.max_us, b.runs));
+  out(fmt::format("memory  {:.2f} GB/s (reads {:.3f} MB, writes {:.3f} MB, temporaries {:.3f} MB)\n",
+                  (read + written) / b.median_us / 1e3, read / 1e6, written / 1e6, static_cast<double>(e.arena_bytes()) / 1e6));
+  if (flops > 0) out(fmt::format("compute {:.2f} GFLOP/s\n", flops / b.median_us / 1e3));
+  roof::Roof roof(b.threads);
+  double best = 1e6 * roof.seconds(static_cast<int64_t>(read), static_cast<int64_t>(written), flops, compute_type(e));
+  out(fmt::format("roof    {:.2f} us at this machine's measured limits: {:.0f} % of roof\n", best, 100 * best / b.median_us));
+  if (!r.explain) return;
+  for (const KernelInfo& k : e.kernels()) out(fmt::format("kernel  {:<32} {}\n", k.name, k.kind));
+  for (const PhaseTime& p : e.compile_times()) out(fmt::format("phase   {:<32} {:.3f} ms\n", p.name, p.ms));
+  out(e.memory_report());
+}
+
+}  // namespace hlojit::tools

@@ -1,0 +1,161 @@
+// The command line: verbs and options to Requests (tools/request.h). The contract with users is the
+// table of exit codes in outcome.cc and what README and --help say.
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "tools/request.h"
+
+namespace hlojit::tools {
+namespace {
+
+// Standard output is written at once and its failure noticed.
+class Output {
+ public:
+  void write(const std::string& text) { text_ += text; }
+  void flush() {
+    bool ok = std::fwrite(text_.data(), 1, text_.size(), stdout) == text_.size();
+    ok = std::fflush(stdout) == 0 && ok;
+    text_.clear();
+    if (!ok) throw Error(ErrorKind::kFailed, "cannot write to standard output");
+  }
+
+ private:
+  std::string text_;
+};
+
+void common_options(CLI::App* verb, Request& r) {
+  verb->add_option("--threads", r.threads, "Worker threads; obeyed also above the core count")->check(CLI::Range(1, 4096));
+  verb->add_option("--device-isa", r.device_isa, "avx2, avx512 or native")->check(CLI::IsMember({"avx2", "avx512", "native"}));
+  verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
+  verb->add_option("--disable", r.disable, "Leave out a pass (repeatable)")->delimiter(',');
+  verb->add_option("--effort", r.effort, "0 compiles fastest, 2 runs fastest")->check(CLI::Range(0, 2));
+  verb->add_option("--cache", r.cache, "Keep compiled objects in this folder")->envname("HLOJIT_CACHE_DIR");
+  verb->add_option("--dump-to", r.dump_to, "Write HLO per pass, LLVM IR, assembly and the buffer plan here");
+  verb->add_flag("--time", r.time, "Show compile phases and the emitter of every kernel");
+  verb->add_option("--scatter-oob", r.scatter_oob, "element or window")->check(CLI::IsMember({"element", "window"}));
+  verb->add_option("--load", r.load, "Library with custom-call targets (repeatable)");
+  verb->add_option("--timeout-s", r.timeout_s, "Seconds a replica may wait")->check(CLI::PositiveNumber);
+}
+
+void module_argument(CLI::App* verb, Request& r, bool required = true) {
+  auto* o = verb->add_option("MODULE", r.module, "HLO text or binary proto; - is standard input");
+  if (required) o->required();
+}
+
+void input_options(CLI::App* verb, Request& r) {
+  verb->add_option("--input", r.inputs, "F.npy: value of the next leaf; K=F.npy: of leaf K (repeatable)");
+  verb->add_option("--random", r.random, "Seed for every leaf not given");
+}
+
+CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& what, const std::string& examples) {
+  CLI::App* verb = app.add_subcommand(name, what);
+  verb->footer("Examples:\n" + examples);
+  return verb;
+}
+
+int main_with(int argc, char** argv) {
+  CLI::App app{"hlojit: HLO in, native SIMD code out", "hlojit"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "hlojit " + version());
+  Request r;
+  std::string source;
+  Output output;
+  Sink out = [&](const std::string& text) { output.write(text); };
+  std::function<void()> action;
+  int batch_code = 0;
+
+  CLI::App* run = add_verb(app, "run", "Compile and run the entry computation",
+                           "  hlojit run bench/hlo/softmax.hlo --random 1 --print\n"
+                           "  hlojit run bench/hlo/gelu.hlo --input bench/golden/gelu/in_0.npy --output-dir out");
+  module_argument(run, r);
+  input_options(run, r);
+  run->add_option("--output-dir", r.output_dir, "Write out_0.npy, out_1.npy, ... here");
+  run->add_flag("--print", r.print, "Print each result leaf as SHAPE LITERAL");
+  run->callback([&] { action = [&] { run_verb(r, source, out); }; });
+
+  CLI::App* batch = add_verb(app, "batch", "Answer JSON requests, a line each",
+                             "  echo '{\"cmd\": \"layout\", \"shape\": \"f32[3,5]{1,0:T(2,2)}\", \"index\": [2,3]}' | hlojit batch\n"
+                             "  echo '{\"cmd\": \"bench\", \"module\": \"bench/hlo/gelu.hlo\"}' | hlojit batch");
+  batch->callback([&] { action = [&] { batch_code = batch_verb(); }; });
+
+  CLI::App* check = add_verb(app, "check", "Parse and verify a module",
+                             "  hlojit check bench/hlo/transformer_block.hlo\n"
+                             "  hlojit check bench/hlo/softmax.hlo --against-eval --random 7");
+  module_argument(check, r);
+  input_options(check, r);
+  check->add_flag("--against-eval", r.against_eval, "Also run it compiled and on the evaluator, and compare");
+  check->callback([&] { action = [&] { check_verb(r, source, out); }; });
+
+  CLI::App* opt = add_verb(app, "opt", "Print HLO after passes, in text that can be fed back in",
+                           "  hlojit opt bench/hlo/softmax.hlo --until=fuse\n"
+                           "  hlojit opt --list-passes");
+  module_argument(opt, r, false);
+  opt->add_option("--passes", r.passes, "Run just these passes, in this order")->delimiter(',');
+  opt->add_option("--until", r.until, "Stop after this pass");
+  opt->add_flag("--list-passes", r.list_passes, "Names of all passes, in order");
+  opt->add_option("--extract", r.extract, "Print this instruction as a module of its own");
+  opt->add_flag("--explain", r.explain, "Tell each decision with its costs (stderr)");
+  opt->callback([&] { action = [&] { opt_verb(r, source, out); }; });
+
+  CLI::App* compile = add_verb(app, "compile", "Print what the compiler makes of a module",
+                               "  hlojit compile bench/hlo/gelu.hlo --emit=llvm\n"
+                               "  hlojit compile bench/hlo/gelu.hlo --emit=asm -o gelu.s");
+  module_argument(compile, r);
+  compile->add_option("--emit", r.emit, "hlo, llvm, asm or obj")->required()->check(CLI::IsMember({"hlo", "llvm", "asm", "obj"}));
+  compile->add_option("-o,--output", r.output, "Write to this file instead of standard output");
+  compile->callback([&] { action = [&] { compile_verb(r, source, out); }; });
+
+  CLI::App* bench = add_verb(app, "bench", "Time a module and compare with this machine's limits",
+                             "  hlojit bench bench/hlo/big/softmax.hlo\n"
+                             "  hlojit bench bench/hlo/transformer_block.hlo --explain --threads 1");
+  module_argument(bench, r);
+  input_options(bench, r);
+  bench->add_flag("--explain", r.explain, "Also list kernels, compile phases and memory");
+  bench->add_option("--min-ms", r.min_ms, "Measure for at least this long")->check(CLI::PositiveNumber);
+  bench->callback([&] { action = [&] { bench_verb(r, source, out); }; });
+
+  CLI::App* layout = add_verb(app, "layout", "Where elements lie in memory",
+                              "  hlojit layout 'f32[3,5]{1,0:T(2,2)}' --index 2,3\n"
+                              "  hlojit layout 'bf16[10,130]{1,0:T(8,128)(2,1)}' --linear 1025 --json");
+  std::vector<int64_t> index;
+  layout->add_option("SHAPE", r.shape, "Shape with layout")->required();
+  auto* index_option = layout->add_option("--index", index, "Multi-index i,j,...")->delimiter(',');
+  layout->add_option("--linear", r.linear, "Position in the buffer");
+  layout->add_flag("--json", r.json, "Print one JSON object");
+  layout->callback([&] {
+    if (index_option->count() > 0) r.index = index;
+    action = [&] { layout_verb(r, out); };
+  });
+
+  for (CLI::App* verb : {run, check, opt, compile, bench}) common_options(verb, r);
+
+  Outcome o;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    o.code = 2;
+    o.message = fmt::format("usage: {}", e.what());
+  }
+  if (o.code == 0) {
+    o = guarded([&] {
+      action();
+      output.flush();
+    }, &source);
+  }
+  if (o.code != 0) std::fprintf(stderr, "hlojit: %s\n%s", o.message.c_str(), o.details.c_str());
+  return o.code != 0 ? o.code : batch_code;
+}
+
+}  // namespace
+}  // namespace hlojit::tools
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, not a death
+  return hlojit::tools::main_with(argc, argv);
+}

@@ -1,0 +1,164 @@
+// Values for the program's parameters: files, and random ones that are the same bits on every machine.
+#include <cctype>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "compiler/ir/module.h"
+#include "layout/index.h"
+#include "tools/npy.h"
+#include "tools/request.h"
+
+namespace hlojit::tools {
+namespace {
+
+// SplitMix64: one state word, any seed is good.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  /// Uniform in [-1, 1), 24 bits: exact in f32 and wider.
+  double unit() { return static_cast<double>(next() >> 40) * 0x1p-23 - 1.0; }
+
+ private:
+  uint64_t state_;
+};
+
+// Floats uniform in [-1,1), integers in their range cut to [-8,8], pred fair.
+Buffer random_leaf(const Shape& shape, uint64_t seed) {
+  Literal literal(Shape::array(shape.type, shape.dims));
+  Random random(seed);
+  int64_t n = literal.shape().element_count();
+  if (shape.type == DType::kF32) {
+    for (float& x : literal.data<float>()) x = static_cast<float>(random.unit());
+  } else if (shape.type == DType::kF64) {
+    for (double& x : literal.data<double>()) x = random.unit();
+  } else if (is_float(shape.type)) {
+    for (int64_t i = 0; i < n; ++i) literal.set_double(i, random.unit());
+  } else if (is_complex(shape.type)) {
+    for (int64_t i = 0; i < n; ++i) {
+      double re = random.unit();
+      literal.set_complex(i, {re, random.unit()});
+    }
+  } else if (is_pred(shape.type)) {
+    for (int64_t i = 0; i < n; ++i) literal.set_int(i, static_cast<int64_t>(random.next() >> 63));
+  } else {
+    int bits = dtype_bits(shape.type);
+    int64_t high = is_signed(shape.type) ? (int64_t{1} << std::min(bits - 1, 4)) - 1 : (int64_t{1} << std::min(bits, 4)) - 1;
+    int64_t low = is_signed(shape.type) ? -high - 1 : 0;
+    high = std::min<int64_t>(high, 8);
+    low = std::max<int64_t>(low, -8);
+    for (int64_t i = 0; i < n; ++i) {
+      literal.set_int(i, low + static_cast<int64_t>(random.next() % static_cast<uint64_t>(high - low + 1)));
+    }
+  }
+  Buffer plain = Buffer::copy_of(literal.bytes().data(), literal.shape());
+  return plain.shape() == shape ? plain : plain.to_layout(shape);
+}
+
+// `K=F.npy` or `F.npy`.
+std::pair<std::optional<int64_t>, std::string> split(const std::string& text) {
+  size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at > 9) return {std::nullopt, text};
+  int64_t k = 0;
+  for (size_t i = 0; i < at; ++i) {
+    if (!std::isdigit(static_cast<unsigned char>(text[i]))) return {std::nullopt, text};
+    k = 10 * k + (text[i] - '0');
+  }
+  return {k, text.substr(at + 1)};
+}
+
+// The parameter a leaf belongs to.
+std::string parameter_of(const Module& module, size_t leaf) {
+  size_t before = 0;
+  for (const Instruction* p : module.entry()->parameters()) {
+    before += static_cast<size_t>(leaf_count(p->shape));
+    if (leaf < before) return p->name;
+  }
+  return "?";
+}
+
+}  // namespace
+
+ModulePtr load_module(const Request& request, std::string& source) {
+  if (request.module == "-") {
+    source.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    std::ifstream file(request.module, std::ios::binary);
+    if (!file) throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", request.module, std::strerror(errno)));
+    file.exceptions(std::ios::badbit);
+    try {
+      source.assign(std::istreambuf_iterator<char>(file), {});
+    } catch (const std::ios_base::failure&) {
+      throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", request.module, std::strerror(errno)));
+    }
+  }
+  return parse(source);
+}
+
+std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module) {
+  std::vector<Shape> shapes = parameter_leaves(module);
+  std::vector<std::optional<Buffer>> given(shapes.size());
+  size_t next = 0;
+  for (const std::string& text : request.inputs) {
+    auto [number, path] = split(text);
+    if (!number) {
+      while (next < given.size() && given[next]) ++next;
+    }
+    size_t k = number ? static_cast<size_t>(*number) : next;
+    if (k >= shapes.size()) {
+      throw Error(ErrorKind::kInput, number ? fmt::format("input {}: the program takes {} input leaves, 0 to {}", k, shapes.size(),
+                                                          static_cast<int64_t>(shapes.size()) - 1)
+                                            : fmt::format("{}: the program takes only {} input leaves", path, shapes.size()));
+    }
+    if (given[k]) throw Error(ErrorKind::kInput, fmt::format("input {} is given twice", k));
+    given[k] = read_npy(path, shapes[k]);
+  }
+  std::vector<Buffer> inputs;
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    if (!given[k] && !request.random) {
+      throw Error(ErrorKind::kInput, fmt::format("input {} (of parameter {}, {}) has no value; give --input or --random", k,
+                                                 parameter_of(*module, k), shapes[k].to_string(false)));
+    }
+    inputs.push_back(given[k] ? std::move(*given[k]) : random_leaf(shapes[k], *request.random * 0x100000001b3 + k));
+  }
+  return inputs;
+}
+
+Options compile_options(const Request& r) {
+  if (r.device_isa != "native" && r.device_isa != "avx2" && r.device_isa != "avx512") {
+    throw UsageError(fmt::format("--device-isa: '{}' is none of native, avx2, avx512", r.device_isa));
+  }
+  if (r.scatter_oob != "element" && r.scatter_oob != "window") {
+    throw UsageError(fmt::format("--scatter-oob: '{}' is neither element nor window", r.scatter_oob));
+  }
+  if (r.threads < 0 || r.threads > 4096) throw UsageError("--threads: a number from 1 to 4096 is needed");
+  if (r.effort < 0 || r.effort > 2) throw UsageError("--effort: 0, 1 or 2");
+  std::vector<std::string> known = pass_list();
+  for (const std::string& name : r.disable) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw UsageError(fmt::format("--disable: there is no pass '{}' (see opt --list-passes)", name));
+    }
+  }
+  Options o;
+  o.threads = r.threads;
+  o.isa = r.device_isa;
+  o.strict = r.strict;
+  o.effort = r.effort;
+  o.scatter_oob_window = r.scatter_oob == "window";
+  o.disabled_passes = r.disable;
+  o.cache_dir = r.cache;
+  return o;
+}
+
+}  // namespace hlojit::tools

@@ -1,0 +1,96 @@
+// What a user asks for: one struct for every verb, filled from the command line (hlojit.cc) or from a
+// JSON line (batch.cc), so that both mean the same.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "hlojit/hlojit.h"
+
+namespace hlojit::tools {
+
+struct Request {
+  std::string module;                ///< path, or "-" for standard input
+  std::vector<std::string> inputs;   ///< `F.npy` or `K=F.npy`
+  std::optional<uint64_t> random;
+  std::string output_dir;
+  bool print = false;
+  bool against_eval = false;
+  std::vector<std::string> passes;
+  std::string until, extract;
+  bool list_passes = false, explain = false;
+  std::string emit, output;
+  std::string shape;
+  std::optional<std::vector<int64_t>> index;
+  std::optional<int64_t> linear;
+  bool json = false;
+  double min_ms = 200;
+
+  // Common options.
+  int threads = 0;
+  std::string device_isa = "native";
+  bool strict = false;
+  std::vector<std::string> disable;
+  int effort = 1;
+  std::string cache, dump_to;
+  bool time = false;
+  std::string scatter_oob = "element";
+  std::vector<std::string> load;
+  double timeout_s = 60;
+};
+
+/// Wrong options: exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What a verb ended with: cli.md's code and text.
+struct Outcome {
+  int code = 0;
+  std::string message;   ///< without "hlojit: ", e.g. "invalid: 3:7: ..."
+  std::string details;   ///< caret and further lines, each ended
+  std::vector<std::string> errors;  ///< one line a diagnostic
+};
+
+/// Runs f and turns what it throws into an Outcome. `source`: text that locations refer to.
+Outcome guarded(const std::function<void()>& f, const std::string* source);
+
+/// Times of one program.
+struct BenchResult {
+  double compile_ms = 0, min_us = 0, median_us = 0, max_us = 0;
+  int runs = 0, threads = 0;
+  std::string isa;
+  int64_t peak_bytes = 0;
+};
+
+// The verbs. `out` receives what goes to standard output.
+using Sink = std::function<void(const std::string&)>;
+void run_verb(const Request& request, std::string& source, const Sink& out);
+void check_verb(const Request& request, std::string& source, const Sink& out);
+void opt_verb(const Request& request, std::string& source, const Sink& out);
+void compile_verb(const Request& request, std::string& source, const Sink& out);
+void layout_verb(const Request& request, const Sink& out);
+void bench_verb(const Request& request, std::string& source, const Sink& out);
+BenchResult bench(const Request& request, std::string& source, Executable* compiled = nullptr);
+int batch_verb();
+
+// Shared by the verbs.
+/// Reads MODULE into `source` and parses it.
+ModulePtr load_module(const Request& request, std::string& source);
+Options compile_options(const Request& request);
+/// Values for all parameter leaves, in the layouts the program takes.
+std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module);
+/// The shape of a layout request with its answers.
+struct LayoutAnswer {
+  std::optional<int64_t> linear;
+  std::optional<std::string> index;
+  int64_t elements = 0, bytes = 0;
+};
+LayoutAnswer layout_answer(const Request& request);
+
+}  // namespace hlojit::tools
