@@ -107,19 +107,19 @@ constexpr Wrapping<T> operator^(Wrapping<T> i, Wrapping<T> j) {
   return {static_cast<T>(i.v ^ j.v)};
 }
 template <class T>
-constexpr bool operator==(Wrapping<T> i, Wrapping<T> j) {
+[[gnu::const]] constexpr bool operator==(Wrapping<T> i, Wrapping<T> j) {
   return i.v == j.v;
 }
 template <class T>
-constexpr bool operator!=(Wrapping<T> i, Wrapping<T> j) {
+[[gnu::const]] constexpr bool operator!=(Wrapping<T> i, Wrapping<T> j) {
   return i.v != j.v;
 }
 template <class T>
-constexpr bool operator<(Wrapping<T> i, Wrapping<T> j) {
+[[gnu::const]] constexpr bool operator<(Wrapping<T> i, Wrapping<T> j) {
   return i.v < j.v;
 }
 template <class T>
-constexpr bool operator>(Wrapping<T> i, Wrapping<T> j) {
+[[gnu::const]] constexpr bool operator>(Wrapping<T> i, Wrapping<T> j) {
   return i.v > j.v;
 }
 template <class T>
@@ -135,11 +135,11 @@ constexpr Wrapping<T> shl(Wrapping<T> i, int n) {
   return {static_cast<T>(static_cast<std::make_unsigned_t<T>>(i.v) << n)};
 }
 template <class T>
-constexpr bool bit(Wrapping<T> i, int n) {
+[[gnu::const]] constexpr bool bit(Wrapping<T> i, int n) {
   return (i.v >> n) & 1;
 }
 template <class T>
-constexpr Wrapping<T> likei(Wrapping<T>, int64_t c) {
+[[gnu::const]] constexpr Wrapping<T> likei(Wrapping<T>, int64_t c) {
   return {static_cast<T>(c)};
 }
 template <class T>

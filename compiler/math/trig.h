@@ -2,7 +2,7 @@
 //
 // x = n pi/2 + r, |r| <= pi/4, with pi/2 in three parts of full width: up to kTrigLimit the fma
 // chain leaves r within an ulp however close x is to a multiple of pi/2. Larger arguments are rare
-// lanes (cold). The parts are all positive, so that -0 stays -0.
+// lanes (cold).
 #pragma once
 
 #include "compiler/math/basic.h"
@@ -123,6 +123,7 @@ F tan_quadrant(Pair<F> r, IntOf<F> q) {
 template <class F>
 F sin(F x) {
   F y = sin_turned(x, 0);
+  y = select(x == like(x, 0.0), x, y);  // -0
   auto ok = abs_(x) <= like(x, kTrigLimit<F>);
   return cold(x, ok, y, kColdSin<typename Number<F>::Scalar>);
 }
