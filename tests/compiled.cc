@@ -1,0 +1,41 @@
+// The bridge between the text tests and the public API: dense literals to buffers in the entry's layouts
+// and back.
+#include "tests/compiled.h"
+
+#include <cstring>
+
+#include "hlojit/hlojit.h"
+#include "layout/index.h"
+
+namespace hlojit::test {
+
+// Beside the instruction sets, widths of their own: scalar code, and 64-byte vectors, which a machine
+// without AVX-512 runs in halves, so that the widest code's shape is tested anywhere.
+std::vector<std::string> compiled_isas() { return {"scalar", "avx2", "wide"}; }
+
+std::vector<Literal> run_compiled(const Module& module, std::span<const Literal> inputs,
+                                  const CompiledOptions& options) {
+  Options o;
+  o.threads = options.threads;
+  o.strict = options.strict;
+  o.scatter_oob_window = options.scatter_oob_window;
+  if (options.isa == "scalar") o.vector_bytes = 4;
+  else if (options.isa == "wide") o.vector_bytes = 64;
+  else o.isa = options.isa;
+  Executable e = compile(ModulePtr(module.clone()), o);
+  std::vector<Buffer> buffers;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    Buffer dense = Buffer::copy_of(inputs[k].bytes().data(), Shape::array(inputs[k].shape().type, inputs[k].shape().dims));
+    buffers.push_back(dense.to_layout(e.parameter_shapes().at(k)));
+  }
+  std::vector<Literal> results;
+  for (const Buffer& b : e.run(std::move(buffers))) {
+    Shape dense = Shape::array(b.shape().type, b.shape().dims);
+    Literal l(dense);
+    relayout(b.shape(), b.raw(), dense, l.bytes().data());
+    results.push_back(std::move(l));
+  }
+  return results;
+}
+
+}  // namespace hlojit::test
