@@ -1,7 +1,7 @@
 // atan2 and atan.
 //
 // atan of a ratio in [0, 1], then the octant. f32 takes one polynomial of the ratio. f64 folds
-// ratios above tan(pi/8) with atan(t) = pi/4 + atan((t-1)/(t+1)) inside the one division, which
+// ratios above 1/2 with atan(t) = pi/4 + atan((t-1)/(t+1)) inside the one division, which
 // halves the degree.
 #pragma once
 
@@ -13,9 +13,10 @@ inline constexpr double kAtanF32[] = {-0x1.555540p-2, 0x1.999266p-3,  -0x1.24262
                                       0x1.c0c8e0p-4,  -0x1.58bcecp-4, 0x1.dc97d8p-5,
                                       -0x1.012e58p-5, 0x1.6963e8p-7,  -0x1.dcbfd2p-10};
 inline constexpr double kAtanF64[] = {
-    -0x1.555555555553dp-2, 0x1.9999999995888p-3, -0x1.24924922ae4eap-3, 0x1.c71c70e66c134p-4,
-    -0x1.745cf8e5b7f05p-4, 0x1.3b1119a58f492p-4, -0x1.10ebbcf1b3595p-4, 0x1.df0f792f2e521p-5,
-    -0x1.9cd32742a35e1p-5, 0x1.37d5b2d371d6bp-5, -0x1.25684f4cfe530p-6};
+    -0x1.5555555555552p-2, 0x1.99999999990d9p-3, -0x1.249249245358ep-3, 0x1.c71c71aadc596p-4,
+    -0x1.745d138b7f25dp-4, 0x1.3b13604ee8067p-4, -0x1.110c6b454db13p-4, 0x1.e18263b5cef5ep-5,
+    -0x1.ac6fbf0662c21p-5, 0x1.77ef9932cf101p-5, -0x1.2ffb5b9954c4fp-5, 0x1.83403ee3afe92p-6,
+    -0x1.11af8504bc10fp-7};
 
 // atan(a / b) for 0 <= a <= b, as base + small part; a/b = 0/0 counts as 0, inf/inf as 1.
 template <class F>
@@ -23,7 +24,7 @@ Pair<F> atan_ratio(F a, F b) {
   F zero = like(a, 0.0);
   F base = zero, t = a;
   if constexpr (is_f64<F>) {
-    auto fold = a > b * like(a, 0x1.a827999fcef32p-2);
+    auto fold = a > b * like(a, 0.5);
     base = select(fold, like(a, 0x1.921fb54442d18p-1), zero);
     t = select(fold, a - b, a) / select(fold, a + b, b);
   } else {

@@ -25,8 +25,9 @@ inline constexpr double kExpF64[] = {0x1p-1,
 
 template <class F>
 struct ExpReduced {
-  F r;         // |r| <= ln2/2
-  IntOf<F> n;  // garbage if x is NaN
+  F r;          // |r| <= ln2/2, rounded
+  F exact, lo;  // r = exact + lo
+  IntOf<F> n;   // garbage if x is NaN
 };
 
 template <class F>
@@ -34,9 +35,9 @@ ExpReduced<F> reduce_exp(F x) {
   F magic = round_magic(x);
   F t = fma(x, like(x, 0x1.71547652b82fep+0), magic);
   F n = t - magic;
-  F r = fma(n, like(x, -0x1.62e43p-1, -0x1.62e42fefa39efp-1), x);
-  r = fma(n, like(x, 0x1.05c61p-29, -0x1.abc9e3b39803fp-56), r);
-  return {r, as_int(t) - as_int(magic)};
+  F exact = fma(n, like(x, -0x1.62e43p-1, -0x1.62e42fefa39efp-1), x);
+  F ln2_lo = like(x, 0x1.05c61p-29, -0x1.abc9e3b39803fp-56);
+  return {fma(n, ln2_lo, exact), exact, n * ln2_lo, as_int(t) - as_int(magic)};
 }
 
 // e^r - 1 - r
@@ -48,7 +49,7 @@ F exp_tail(F r) {
 // e^x where neither over- nor underflow leaves the range of ldexp2.
 template <class F>
 F exp_clamped(F x) {
-  auto [r, n] = reduce_exp(x);
+  auto [r, exact, lo, n] = reduce_exp(x);
   F p = fma(r * r, poly(r, kExpF32, kExpF64), r) + like(x, 1.0);
   return ldexp2(p, n);
 }
@@ -59,16 +60,17 @@ F exp(F x) {
   return exp_clamped(at_least(c, like(x, -104.0, -746.0)));
 }
 
-// 2^n p + (2^n - 1) with p = e^r - 1, halved so that 2^1024 is not needed; tiny x is its own answer
-// (and keeps -0).
+// 2^n (e^r - 1) + (2^n - 1), halved so that 2^1024 is not needed. The exact part of r goes in
+// first, what is left of r with the tail: r rounded would cost an ulp. Tiny x is its own answer
+// (and -0).
 template <class F>
 F expm1(F x) {
   F c = at_most(x, like(x, 89.0, 710.0));
   c = at_least(c, like(x, -18.0, -38.0));
-  auto [r, n] = reduce_exp(c);
-  F p = fma(r * r, poly(r, kExpF32, kExpF64), r);
+  auto [r, exact, lo, n] = reduce_exp(c);
+  F tail = fma(r * r, poly(r, kExpF32, kExpF64), lo);
   F h = power_of_two(x, n - likei(n, 1));
-  F y = fma(p, h, h - like(x, 0.5));
+  F y = fma(tail, h, fma(exact, h, h - like(x, 0.5)));
   return select(abs_(x) < like(x, 0x1p-25, 0x1p-54), x, y + y);
 }
 
@@ -108,7 +110,7 @@ template <class F>
 F tanh(F x) {
   if constexpr (!is_f64<F>) return tanh_f32(x);
   F a = at_most(abs_(x), like(x, 19.1));
-  auto [r, n] = reduce_exp(a + a);
+  auto [r, exact, lo_r, n] = reduce_exp(a + a);
   F s = power_of_two(x, n);
   F tail = exp_tail(r);
   Pair<F> p = fast_two_sum(r, tail);
