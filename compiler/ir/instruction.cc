@@ -1,4 +1,5 @@
-// Instruction: edges between values, kept in both directions, and facts that follow from the opcode.
+// Instruction: edges between values, kept in both directions, and facts that follow from the
+// opcode.
 #include <algorithm>
 #include <cassert>
 
@@ -35,9 +36,8 @@ void Instruction::set_operand(size_t i, Instruction* value) {
 void Instruction::append_operand(Instruction* value) {
   // Either list tells whether the edge exists; the shorter one keeps wide tuples and much-used
   // constants linear.
-  bool known = operands_.size() < value->users_.size()
-                   ? contains(operands_, value)
-                   : contains(value->users_, this);
+  bool known = operands_.size() < value->users_.size() ? contains(operands_, value)
+                                                       : contains(value->users_, this);
   operands_.push_back(value);
   if (!known) value->users_.push_back(this);
 }
@@ -85,8 +85,7 @@ bool has_side_effect(const Instruction& instruction) {
     case Opcode::kCopyStart:
     case Opcode::kDomain:
     case Opcode::kPartitionId:
-    case Opcode::kReplicaId:
-      return false;
+    case Opcode::kReplicaId: return false;
     case Opcode::kCustomCall:
       if (instruction.attrs.custom_call_has_side_effect) return true;
       break;
@@ -95,8 +94,7 @@ bool has_side_effect(const Instruction& instruction) {
       if (instruction.called.empty()) return true;
       break;
     case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone:
-      return has_side_effect(*instruction.operand(0));
+    case Opcode::kAsyncDone: return has_side_effect(*instruction.operand(0));
     default:
       if (instruction.info().op_class == OpClass::kEffect) return true;
   }

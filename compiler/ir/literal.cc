@@ -23,7 +23,8 @@ void store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-constexpr int64_t kMaxBytes = int64_t{1} << 40;  // more is a mistake; not worth asking the allocator
+constexpr int64_t kMaxBytes = int64_t{1}
+                              << 40;  // more is a mistake; not worth asking the allocator
 
 // Bytes of a dense array, or an error that a caller can survive.
 size_t checked_bytes(const Shape& shape) {

@@ -1,7 +1,7 @@
 // Module, Computation: ownership, order, names.
 //
-// Names never become free again: a removed instruction's name stays taken, so that a dump of one pass
-// and a dump of a later one never give the same name to different values.
+// Names never become free again: a removed instruction's name stays taken, so that a dump of one
+// pass and a dump of a later one never give the same name to different values.
 #include "compiler/ir/module.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace hlojit {
 namespace {
 
 // Returns `base` if it is free, else the first free `root.N`, where root is base without a numeric
-// suffix. `names` remembers for each root the next N to try, which keeps a pass that makes thousands
-// of "fusion" linear.
+// suffix. `names` remembers for each root the next N to try, which keeps a pass that makes
+// thousands of "fusion" linear.
 std::string free_name(std::unordered_map<std::string, int>& names, std::string_view base) {
   std::string wanted(base);
   if (!names.contains(wanted)) return wanted;
@@ -155,8 +155,7 @@ Instruction* Computation::add(Opcode opcode, Shape shape, std::vector<Instructio
   if (instruction_name.empty()) instruction_name = op_name(opcode);
   std::string unique = free_name(names_, instruction_name);
   names_.try_emplace(unique, 1);
-  std::unique_ptr<Instruction> made(
-      new Instruction(opcode, std::move(unique), std::move(shape)));
+  std::unique_ptr<Instruction> made(new Instruction(opcode, std::move(unique), std::move(shape)));
   made->parent_ = this;
   Instruction* raw = made.get();
   if (before) {

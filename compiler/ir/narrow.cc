@@ -102,7 +102,8 @@ double narrow_to_double(DType type, uint32_t bits) {
   if (code > f.max_code) {
     bool infinity = f.specials == Specials::kIeee && code == f.max_code + 1;
     return std::copysign(infinity ? std::numeric_limits<double>::infinity()
-                                  : std::numeric_limits<double>::quiet_NaN(), sign);
+                                  : std::numeric_limits<double>::quiet_NaN(),
+                         sign);
   }
   int biased = static_cast<int>(code >> f.mantissa);
   uint32_t n = code & ((1u << f.mantissa) - 1);

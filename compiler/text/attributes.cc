@@ -1,9 +1,9 @@
 #include "compiler/text/attributes.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
+#include "compiler/text/attribute_forms.h"
 #include "compiler/text/literal_text.h"
 
 namespace hlojit {
@@ -28,324 +28,10 @@ struct Rule {
   std::string_view name() const { return key.substr(0, key.find(':')); }
 };
 
-// ---- pieces of values ------------------------------------------------------------------------------
+// ---- rules made by kind
+// ----------------------------------------------------------------------------
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-bool equal_words(std::string_view a, std::string_view b, bool any_case) {
-  if (!any_case) return a == b;
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-using Words = std::span<const std::string_view>;
-
-// Index of the word that is next; a list of those allowed if it is none of them.
-size_t read_word(Cursor& in, Words words, std::string_view attribute, bool any_case = false) {
-  std::string_view found = in.peek_identifier();
-  size_t start = in.pos();
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (equal_words(found, words[i], any_case)) {
-      in.seek(start + found.size());
-      return i;
-    }
-  }
-  std::string allowed;
-  for (std::string_view w : words) allowed += (allowed.empty() ? "" : ", ") + std::string(w);
-  if (found.empty()) in.fail_expected("one of " + allowed);
-  in.fail(start, "attribute-value",
-          "'" + std::string(found) + "' is no value of " + std::string(attribute),
-          "allowed: " + allowed);
-}
-
-void append_int(int64_t value, std::string& out) {
-  char digits[24];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
-
-// `3x4x5`
-Ints read_sizes(Cursor& in, std::string_view what) {
-  Ints sizes;
-  in.skip();
-  do {
-    sizes.push_back(in.integer_here(what));
-  } while (in.pos() < in.text().size() && in.text()[in.pos()] == 'x' && (in.seek(in.pos() + 1), true));
-  return sizes;
-}
-
-bool next_char_is(Cursor& in, char c) {
-  if (in.pos() >= in.text().size() || in.text()[in.pos()] != c) return false;
-  in.seek(in.pos() + 1);
-  return true;
-}
-
-// `0_1x2_-3`, with a third number an entry if `interior`.
-std::vector<PadDim> read_padding(Cursor& in, bool interior) {
-  std::vector<PadDim> dims;
-  in.skip();
-  if (in.peek() != '-' && (in.peek() < '0' || in.peek() > '9')) return dims;  // of a scalar
-  do {
-    PadDim d;
-    d.low = in.integer_here("a low padding");
-    if (!next_char_is(in, '_')) in.fail_expected("'_' and the high padding");
-    d.high = in.integer_here("a high padding");
-    if (interior && next_char_is(in, '_')) d.interior = in.integer_here("an interior padding");
-    dims.push_back(d);
-  } while (next_char_is(in, 'x'));
-  return dims;
-}
-
-template <class Get>
-void append_sizes(const std::vector<WindowDim>& window, Get get, std::string& out) {
-  for (size_t i = 0; i < window.size(); ++i) {
-    if (i > 0) out += 'x';
-    append_int(get(window[i]), out);
-  }
-}
-
-void read_window(Target& t) {
-  static constexpr std::string_view kKeys[] = {"size",       "stride",     "pad",
-                                               "lhs_dilate", "rhs_dilate", "rhs_reversal"};
-  Cursor& in = t.in;
-  size_t start = (in.skip(), in.pos());
-  in.expect('{', "before a window");
-  std::array<bool, std::size(kKeys)> seen{};
-  std::array<Ints, std::size(kKeys)> lists;
-  std::vector<PadDim> pads;
-  while (!in.accept('}')) {
-    size_t key_pos = in.pos();
-    size_t key = read_word(in, kKeys, "window");
-    if (seen[key]) {
-      in.fail(key_pos, "duplicate-attribute", "window gives " + std::string(kKeys[key]) + " twice");
-    }
-    seen[key] = true;
-    in.expect('=', "after a window key");
-    if (key == 2) {
-      pads = read_padding(in, false);
-    } else {
-      lists[key] = read_sizes(in, "a window size");
-    }
-  }
-  if (!seen[0]) in.fail(start, "missing-attribute", "a window needs size=");
-  size_t rank = lists[0].size();
-  for (size_t key = 1; key < std::size(kKeys); ++key) {
-    size_t count = key == 2 ? pads.size() : lists[key].size();
-    if (seen[key] && count != rank) {
-      in.fail(start, "window-rank",
-              "window " + std::string(kKeys[key]) + " has " + std::to_string(count) +
-                  " entries, size has " + std::to_string(rank));
-    }
-  }
-  t.a.window.resize(rank);
-  for (size_t i = 0; i < rank; ++i) {
-    WindowDim& d = t.a.window[i];
-    d.size = lists[0][i];
-    if (seen[1]) d.stride = lists[1][i];
-    if (seen[2]) d.pad_low = pads[i].low, d.pad_high = pads[i].high;
-    if (seen[3]) d.lhs_dilate = lists[3][i];
-    if (seen[4]) d.rhs_dilate = lists[4][i];
-    if (seen[5]) d.reversal = lists[5][i] != 0;
-  }
-}
-
-bool print_window(const Instruction& i, std::string& out) {
-  const std::vector<WindowDim>& w = i.attrs.window;
-  if (w.empty()) return false;
-  auto any = [&](auto get, int64_t usual) {
-    return std::ranges::any_of(w, [&](const WindowDim& d) { return get(d) != usual; });
-  };
-  auto list = [&](std::string_view key, int64_t usual, auto get) {
-    if (!any(get, usual)) return;
-    out += key;
-    append_sizes(w, get, out);
-  };
-  out += "{size=";
-  append_sizes(w, [](const WindowDim& d) { return d.size; }, out);
-  list(" stride=", 1, [](const WindowDim& d) { return d.stride; });
-  if (any([](const WindowDim& d) { return d.pad_low; }, 0) ||
-      any([](const WindowDim& d) { return d.pad_high; }, 0)) {
-    out += " pad=";
-    for (size_t k = 0; k < w.size(); ++k) {
-      if (k > 0) out += 'x';
-      append_int(w[k].pad_low, out);
-      out += '_';
-      append_int(w[k].pad_high, out);
-    }
-  }
-  list(" lhs_dilate=", 1, [](const WindowDim& d) { return d.lhs_dilate; });
-  list(" rhs_dilate=", 1, [](const WindowDim& d) { return d.rhs_dilate; });
-  list(" rhs_reversal=", 0, [](const WindowDim& d) { return int64_t{d.reversal}; });
-  out += '}';
-  return true;
-}
-
-// One of the three parts of `b01f_01io->b01f`: positions of two letters and of the digits 0..n-1.
-void read_labels(Target& t, size_t rank, std::string_view part, size_t pos, char first, char second,
-                 int64_t& first_dim, int64_t& second_dim, Ints& spatial) {
-  auto bad = [&](std::string why) {
-    t.in.fail(pos, "dim-labels", "dim_labels part '" + std::string(part) + "' " + std::move(why));
-  };
-  if (part.size() != rank) bad("has another rank than the first part");
-  if (part.find('?') != std::string_view::npos) bad("has unknown dimensions, which are not supported");
-  spatial.assign(rank - 2, -1);
-  first_dim = second_dim = -1;
-  for (size_t i = 0; i < part.size(); ++i) {
-    char c = part[i];
-    int64_t* place = c == first ? &first_dim : c == second ? &second_dim : nullptr;
-    if (c >= '0' && c <= '9' && static_cast<size_t>(c - '0') < rank - 2) place = &spatial[c - '0'];
-    if (!place || *place != -1) {
-      bad("is not made of " + std::string(1, first) + ", " + second + " and the digits 0 to " +
-          std::to_string(static_cast<int>(rank) - 3) + ", each once");
-    }
-    *place = static_cast<int64_t>(i);
-  }
-}
-
-void read_dim_labels(Target& t) {
-  Cursor& in = t.in;
-  size_t start = (in.skip(), in.pos());
-  auto label = [&] {
-    size_t from = in.pos();
-    size_t to = from;
-    while (to < in.text().size() && (is_identifier_start(in.text()[to]) || in.text()[to] == '?' ||
-                                     (in.text()[to] >= '0' && in.text()[to] <= '9')) &&
-           in.text()[to] != '_') {
-      ++to;
-    }
-    in.seek(to);
-    return in.text().substr(from, to - from);
-  };
-  std::string_view lhs = label();
-  if (!next_char_is(in, '_')) in.fail_expected("'_' and the kernel's labels, as in b01f_01io->b01f");
-  std::string_view rhs = label();
-  if (in.text().substr(in.pos(), 2) != "->") {
-    in.fail_expected("'->' and the result's labels, as in b01f_01io->b01f");
-  }
-  in.seek(in.pos() + 2);
-  std::string_view out = label();
-  if (lhs.size() < 2) in.fail(start, "dim-labels", "dim_labels need at least two dimensions");
-  ConvDims& c = t.a.conv;
-  size_t rank = lhs.size();
-  read_labels(t, rank, lhs, start, 'b', 'f', c.lhs_batch, c.lhs_feature, c.lhs_spatial);
-  read_labels(t, rank, rhs, start, 'i', 'o', c.rhs_input_feature, c.rhs_output_feature,
-              c.rhs_spatial);
-  read_labels(t, rank, out, start, 'b', 'f', c.out_batch, c.out_feature, c.out_spatial);
-}
-
-std::string labels(char first, int64_t first_dim, char second, int64_t second_dim,
-                   const Ints& spatial) {
-  std::string part(spatial.size() + 2, '?');
-  auto put = [&](int64_t dim, char c) {
-    if (dim >= 0 && dim < std::ssize(part)) part[dim] = c;
-  };
-  put(first_dim, first);
-  put(second_dim, second);
-  for (size_t i = 0; i < spatial.size(); ++i) put(spatial[i], static_cast<char>('0' + i));
-  return part;
-}
-
-bool print_dim_labels(const Instruction& i, std::string& out) {
-  const ConvDims& c = i.attrs.conv;
-  if (i.opcode != Opcode::kConvolution && c == ConvDims{}) return false;
-  out += labels('b', c.lhs_batch, 'f', c.lhs_feature, c.lhs_spatial) + '_' +
-         labels('i', c.rhs_input_feature, 'o', c.rhs_output_feature, c.rhs_spatial) + "->" +
-         labels('b', c.out_batch, 'f', c.out_feature, c.out_spatial);
-  return true;
-}
-
-void read_slice(Target& t) {
-  Cursor& in = t.in;
-  in.expect('{', "before slice ranges");
-  while (!in.accept('}')) {
-    if (!t.a.slice.empty()) in.expect(',', "between slice ranges");
-    SliceRange r;
-    in.expect('[', "before a slice range");
-    r.start = in.integer("a slice start");
-    in.expect(':', "between start and limit");
-    r.limit = in.integer("a slice limit");
-    if (in.accept(':')) r.stride = in.integer("a slice stride");
-    in.expect(']', "after a slice range");
-    t.a.slice.push_back(r);
-  }
-}
-
-bool print_slice(const Instruction& i, std::string& out) {
-  const std::vector<SliceRange>& ranges = i.attrs.slice;
-  bool strides = std::ranges::any_of(ranges, [](const SliceRange& r) { return r.stride != 1; });
-  out += '{';
-  for (size_t k = 0; k < ranges.size(); ++k) {
-    out += k > 0 ? ", [" : "[";
-    append_int(ranges[k].start, out);
-    out += ':';
-    append_int(ranges[k].limit, out);
-    if (strides) {
-      out += ':';
-      append_int(ranges[k].stride, out);
-    }
-    out += ']';
-  }
-  out += '}';
-  return true;
-}
-
-bool print_padding(const Instruction& i, std::string& out) {
-  const std::vector<PadDim>& dims = i.attrs.padding;
-  bool interior = std::ranges::any_of(dims, [](const PadDim& d) { return d.interior != 0; });
-  for (size_t k = 0; k < dims.size(); ++k) {
-    if (k > 0) out += 'x';
-    append_int(dims[k].low, out);
-    out += '_';
-    append_int(dims[k].high, out);
-    if (interior) {
-      out += '_';
-      append_int(dims[k].interior, out);
-    }
-  }
-  return true;
-}
-
-// `{{0,1},{2,3}}` or `{}`, as text without spaces.
-std::string read_int_lists(Cursor& in) {
-  std::string text = "{";
-  in.expect('{', "before lists of integers");
-  while (!in.accept('}')) {
-    if (text.size() > 1) {
-      in.expect(',', "between lists of integers");
-      text += ',';
-    }
-    append_ints(read_ints(in), text);
-  }
-  return text + '}';
-}
-
-// `[2,2]<=[4]T(1,0)`: device groups as a reshaped and transposed count.
-std::string read_iota_groups(Cursor& in) {
-  std::string text;
-  auto list = [&](char open, char close) {
-    in.expect(open, "in device groups");
-    text += open;
-    do {
-      append_int(in.integer("an integer in device groups"), text);
-      text += ',';
-    } while (in.accept(','));
-    in.expect(close, "in device groups");
-    text.back() = close;
-  };
-  list('[', ']');
-  in.expect("<=", "in device groups");
-  text += "<=";
-  list('[', ']');
-  if (in.accept_word("T")) {
-    text += 'T';
-    list('(', ')');
-  }
-  return text;
-}
-
-// ---- rules made by kind ----------------------------------------------------------------------------
-
-void keep(Target& t, std::string text) {
-  t.a.other.emplace_back(t.name, std::move(text));
-}
+void keep(Target& t, std::string text) { t.a.other.emplace_back(t.name, std::move(text)); }
 
 void keep_int(Target& t) { keep(t, std::to_string(t.in.integer("an integer"))); }
 void keep_bool(Target& t) { keep(t, t.in.boolean() ? "true" : "false"); }
@@ -480,7 +166,8 @@ bool print_called_list(const Instruction& i, std::string& out) {
   return true;
 }
 
-// ---- values that follow no pattern -----------------------------------------------------------------
+// ---- values that follow no pattern
+// -----------------------------------------------------------------
 
 constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
 constexpr std::string_view kCompareTypes[] = {"", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
@@ -508,9 +195,7 @@ bool print_dimensions(const Instruction& i, std::string& out) {
     case Opcode::kConcatenate:
     case Opcode::kReduce:
     case Opcode::kReverse:
-    case Opcode::kTranspose:
-      always = true;
-      break;
+    case Opcode::kTranspose: always = true; break;
     default: break;
   }
   if (!always && !i.attrs.has_dimensions && i.attrs.dimensions.empty()) return false;
@@ -526,8 +211,8 @@ bool print_iota_dimension(const Instruction& i, std::string& out) {
 }
 
 void read_compare_type(Target& t) {
-  t.a.compare_type = static_cast<CompareType>(
-      1 + read_word(t.in, Words(kCompareTypes).subspan(1), t.name));
+  t.a.compare_type =
+      static_cast<CompareType>(1 + read_word(t.in, Words(kCompareTypes).subspan(1), t.name));
 }
 bool print_compare_type(const Instruction& i, std::string& out) {
   CompareType written = i.attrs.compare_type;
@@ -610,7 +295,31 @@ bool print_literal_attribute(const Instruction& i, std::string& out) {
   return true;
 }
 
-void read_pad_attribute(Target& t) { t.a.padding = read_padding(t.in, true); }
+void read_window_attribute(Target& t) { t.a.window = read_window(t.in); }
+bool print_window(const Instruction& i, std::string& out) {
+  if (i.attrs.window.empty()) return false;
+  append_window(i.attrs.window, out);
+  return true;
+}
+
+void read_labels(Target& t) { t.a.conv = read_dim_labels(t.in); }
+bool print_labels(const Instruction& i, std::string& out) {
+  if (i.opcode != Opcode::kConvolution && i.attrs.conv == ConvDims{}) return false;
+  append_dim_labels(i.attrs.conv, out);
+  return true;
+}
+
+void read_slice_attribute(Target& t) { t.a.slice = read_slice(t.in); }
+bool print_slice(const Instruction& i, std::string& out) {
+  append_slice(i.attrs.slice, out);
+  return true;
+}
+
+void read_pad(Target& t) { t.a.padding = read_padding(t.in, true); }
+bool print_pad(const Instruction& i, std::string& out) {
+  append_padding(i.attrs.padding, out);
+  return true;
+}
 
 // Sparse branches of conditional: which of the two forms is printed follows the index type.
 bool has_pred_index(const Instruction& i) {
@@ -684,7 +393,8 @@ void read_backend_config(Target& t) {
   t.a.backend_config = t.in.peek() == '"' ? t.in.quoted() : t.in.balanced();
 }
 
-// ---- the rules -------------------------------------------------------------------------------------
+// ---- the rules
+// -------------------------------------------------------------------------------------
 
 using A = Attributes;
 
@@ -692,13 +402,14 @@ constexpr Rule kRules[] = {
     {"dimensions", read_dimensions, print_dimensions},
     {"iota_dimension", read_iota_dimension, print_iota_dimension},
     {"index", read_int<&A::tuple_index>, print_int<&A::tuple_index>},
-    {"slice", read_slice, print_slice},
+    {"slice", read_slice_attribute, print_slice},
     {"dynamic_slice_sizes", read_ints_into<&A::dynamic_slice_sizes>,
      print_ints<&A::dynamic_slice_sizes>},
-    {"padding", read_pad_attribute, print_padding},
-    {"window", read_window, print_window},
-    {"dim_labels", read_dim_labels, print_dim_labels},
-    {"feature_group_count", read_int<&A::feature_group_count>, print_count<&A::feature_group_count>},
+    {"padding", read_pad, print_pad},
+    {"window", read_window_attribute, print_window},
+    {"dim_labels", read_labels, print_labels},
+    {"feature_group_count", read_int<&A::feature_group_count>,
+     print_count<&A::feature_group_count>},
     {"batch_group_count", read_int<&A::batch_group_count>, print_count<&A::batch_group_count>},
     {"operand_precision", read_precision, print_precision},
     {"conv_kind", keep_one_of<kConvKinds>},
@@ -743,7 +454,8 @@ constexpr Rule kRules[] = {
      print_list<&A::scatter, &ScatterDims::scatter_indices_batching_dims, false>},
     {"index_vector_dim:scatter", read_group_int<&A::scatter, &ScatterDims::index_vector_dim>,
      print_group_int<&A::scatter, &ScatterDims::index_vector_dim>},
-    {"indices_are_sorted", read_bool<&A::indices_are_sorted>, print_if_true<&A::indices_are_sorted>},
+    {"indices_are_sorted", read_bool<&A::indices_are_sorted>,
+     print_if_true<&A::indices_are_sorted>},
     {"unique_indices", read_bool<&A::unique_indices>, print_if_true<&A::unique_indices>},
     {"kind", read_enum<&A::fusion_kind, kFusionKinds>, print_enum<&A::fusion_kind, kFusionKinds>},
     {"output_to_operand_aliasing", read_aliasing, print_aliasing},
@@ -754,7 +466,8 @@ constexpr Rule kRules[] = {
     {"left_side", read_bool<&A::left_side>, print_if_true<&A::left_side>},
     {"lower", read_bool<&A::lower>, print_if_true<&A::lower>},
     {"unit_diagonal", read_bool<&A::unit_diagonal>, print_if_true<&A::unit_diagonal>},
-    {"transpose_a", read_enum<&A::transpose_a, kTransposes>, print_enum<&A::transpose_a, kTransposes>},
+    {"transpose_a", read_enum<&A::transpose_a, kTransposes>,
+     print_enum<&A::transpose_a, kTransposes>},
     {"epsilon", read_epsilon, print_epsilon},
     {"feature_index", read_int<&A::feature_index>, print_int<&A::feature_index>},
     {"exponent_bits", read_int<&A::exponent_bits>, print_int<&A::exponent_bits>},
@@ -794,7 +507,8 @@ constexpr Rule kRules[] = {
     {"mode", keep_word},
     // Called computations.
     {"to_apply", read_called<0>, print_called<0>},
-    {"to_apply:custom", read_custom_to_apply, [](const Instruction&, std::string&) { return false; }},
+    {"to_apply:custom", read_custom_to_apply,
+     [](const Instruction&, std::string&) { return false; }},
     {"calls", read_called<0>, print_called<0>},
     {"condition", read_called<0>, print_called<0>},
     {"body", read_called<1>, print_called<1>},
@@ -817,14 +531,15 @@ constexpr Rule kRules[] = {
     {"backend_config", read_backend_config, print_text<&A::backend_config>},
 };
 
-// ---- which op takes what ---------------------------------------------------------------------------
+// ---- which op takes what
+// ---------------------------------------------------------------------------
 
 struct OpAttributes {
   Opcode opcode;
   std::string_view keys;  // in printing order; `!` marks those that must be given
 };
 
-#define HLOJIT_DOT_ATTRIBUTES                                          \
+#define HLOJIT_DOT_ATTRIBUTES                                                \
   "lhs_batch_dims lhs_contracting_dims rhs_batch_dims rhs_contracting_dims " \
   "operand_precision algorithm:dot"
 #define HLOJIT_GROUP_ATTRIBUTES "channel_id replica_groups"
@@ -1020,8 +735,7 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
     size_t start = in.pos();
     std::string_view name = in.identifier("the name of an attribute");
     in.expect('=', "after the name of an attribute");
-    auto entry =
-        std::ranges::find(entries, name, [](const Entry& e) { return e.rule->name(); });
+    auto entry = std::ranges::find(entries, name, [](const Entry& e) { return e.rule->name(); });
     if (entry == entries.end()) fail_unknown(in, start, name, to, entries);
     uint64_t bit = uint64_t{1} << (entry - entries.begin());
     if (seen & bit) {
@@ -1041,8 +755,9 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
     bool whole = !to.called.empty() && std::ranges::find(to.called, nullptr) == to.called.end() &&
                  (!has_pred_index(to) || to.called.size() == 2);
     if (!whole) {
-      in.fail(operands_end, "missing-attribute",
-              "conditional needs true_computation= and false_computation=, or branch_computations=");
+      in.fail(
+          operands_end, "missing-attribute",
+          "conditional needs true_computation= and false_computation=, or branch_computations=");
     }
   }
 }
@@ -1066,63 +781,6 @@ void append_attributes(const Instruction& instruction, std::string& out) {
     }
     if (!printed) out.resize(before);
   }
-}
-
-std::vector<Alias> read_aliases(Cursor& in) {
-  std::vector<Alias> aliases;
-  in.expect('{', "before aliases");
-  while (!in.accept('}')) {
-    if (!aliases.empty()) in.expect(',', "between aliases");
-    Alias alias;
-    alias.output_index = read_ints(in);
-    in.expect(':', "after the result's index");
-    in.expect('(', "before the aliased operand");
-    alias.operand = in.integer("the number of an operand");
-    in.expect(',', "after the number of the operand");
-    alias.operand_index = read_ints(in);
-    if (in.accept(',')) {
-      static constexpr std::string_view kKinds[] = {"may-alias", "must-alias"};
-      alias.must = read_word(in, kKinds, "an alias") == 1;
-    }
-    in.expect(')', "after the aliased operand");
-    aliases.push_back(std::move(alias));
-  }
-  return aliases;
-}
-
-std::string aliases_to_string(const std::vector<Alias>& aliases) {
-  std::string out = "{";
-  for (size_t i = 0; i < aliases.size(); ++i) {
-    const Alias& alias = aliases[i];
-    if (i > 0) out += ", ";
-    append_ints(alias.output_index, out);
-    out += ": (";
-    append_int(alias.operand, out);
-    out += ", ";
-    append_ints(alias.operand_index, out);
-    if (alias.must) out += *alias.must ? ", must-alias" : ", may-alias";
-    out += ')';
-  }
-  return out + '}';
-}
-
-Ints read_ints(Cursor& in) {
-  Ints values;
-  in.expect('{', "before a list of integers");
-  while (!in.accept('}')) {
-    if (!values.empty()) in.expect(',', "between integers");
-    values.push_back(in.integer("an integer"));
-  }
-  return values;
-}
-
-void append_ints(const Ints& values, std::string& out) {
-  out += '{';
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out += ',';
-    append_int(values[i], out);
-  }
-  out += '}';
 }
 
 }  // namespace hlojit

@@ -1,8 +1,8 @@
 // The `name=value` list behind an instruction's operands, by op.
 //
-// One table says which attributes an op takes, in printing order, and which of them it must have; one
-// rule an attribute says how it is read into Attributes and printed back. Attributes that no pass
-// reads stay text, but only text of the right form.
+// One table says which attributes an op takes, in printing order, and which of them it must have;
+// one rule an attribute says how it is read into Attributes and printed back. Attributes that no
+// pass reads stay text, but only text of the right form.
 #pragma once
 
 #include <optional>
@@ -30,16 +30,9 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to);
 /// Appends `, name=value`... in canonical order; nothing for values that are the default.
 void append_attributes(const Instruction& instruction, std::string& out);
 
-/// Generic async sugar: `negate-start(p)` is an async-start that wraps a negate. Its op name is kept
-/// under this key in Attributes::other.
+/// Generic async sugar: `negate-start(p)` is an async-start that wraps a negate. Its op name is
+/// kept under this key in Attributes::other.
 inline constexpr std::string_view kWrappedOp = "wrapped-op";
 std::optional<Opcode> wrapped_op(const Instruction& instruction);
-
-/// `{ {1}: (0, {}, may-alias) }` of the module header and of output_to_operand_aliasing.
-std::vector<Alias> read_aliases(Cursor& in);
-std::string aliases_to_string(const std::vector<Alias>& aliases);
-/// `{1,2}`
-Ints read_ints(Cursor& in);
-void append_ints(const Ints& values, std::string& out);
 
 }  // namespace hlojit

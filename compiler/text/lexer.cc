@@ -20,10 +20,10 @@ constexpr auto kClasses = [] {
 }();
 
 constexpr std::string_view kReserved[] = {
-    "true",       "false",         "inf",         "nan",        "HloModule",
-    "ENTRY",      "ROOT",          "FileNames",   "FunctionNames", "FileLocations",
-    "StackFrames", "maximal",      "replicated",  "manual",     "last_tile_dim_replicate",
-    "shard_as",   "shard_like",    "unknown",     "unreduced"};
+    "true",        "false",      "inf",        "nan",           "HloModule",
+    "ENTRY",       "ROOT",       "FileNames",  "FunctionNames", "FileLocations",
+    "StackFrames", "maximal",    "replicated", "manual",        "last_tile_dim_replicate",
+    "shard_as",    "shard_like", "unknown",    "unreduced"};
 
 size_t identifier_end(std::string_view text, size_t pos) {
   while (pos < text.size() && is_identifier_char(text[pos]) &&
@@ -222,7 +222,10 @@ std::string Cursor::string() {
       case 'b': value += '\b'; continue;
       case 'f': value += '\f'; continue;
       case 'v': value += '\v'; continue;
-      case '"': case '\\': case '\'': case '?': value += c; continue;
+      case '"':
+      case '\\':
+      case '\'':
+      case '?': value += c; continue;
       default: break;
     }
     int code = 0;

@@ -1,8 +1,8 @@
 // Cursor over HLO text: the tokens of the language, read on demand.
 //
-// The same characters mean different tokens in different places (`1_1x0_2` is a padding, `3x4` a size
-// list, `b01f_01io->b01f` dimension labels), so there is no token stream: the parser asks for what the
-// grammar allows next, and the cursor reads that or fails at the exact place.
+// The same characters mean different tokens in different places (`1_1x0_2` is a padding, `3x4` a
+// size list, `b01f_01io->b01f` dimension labels), so there is no token stream: the parser asks for
+// what the grammar allows next, and the cursor reads that or fails at the exact place.
 //
 // Every function that reads skips white space and comments first. Failures are Error(kInvalid) with
 // the line and column of the offending token.

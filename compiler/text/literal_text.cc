@@ -1,6 +1,6 @@
 // Reading is by element type into the final storage: constants of millions of elements cost one
-// from_chars each and one allocation in all. The allocation is made only when the text is long enough
-// to hold that many elements, so that a short text cannot ask for terabytes.
+// from_chars each and one allocation in all. The allocation is made only when the text is long
+// enough to hold that many elements, so that a short text cannot ask for terabytes.
 #include "compiler/text/literal_text.h"
 
 #include <bit>
@@ -49,7 +49,8 @@ void store_bits(std::byte* at, DType type, uint64_t bits) {
   std::memcpy(at, &bits, dtype_bytes(type));
 }
 
-// ---- reading ---------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------
 
 class Reader {
  public:
@@ -61,7 +62,8 @@ class Reader {
     if (!shape.is_array()) {
       in_.fail(in_.pos(), "literal-type", "no literal can have the shape " + shape.to_string());
     }
-    if (shape.rank() > kMaxNesting) in_.fail(in_.pos(), "nesting", "literal of too many dimensions");
+    if (shape.rank() > kMaxNesting)
+      in_.fail(in_.pos(), "nesting", "literal of too many dimensions");
     if (!shape.dims.empty()) check_size(shape);
     Literal made(shape);
     at_ = made.bytes().data();
@@ -87,7 +89,8 @@ class Reader {
     in_.skip();
     size_t start = in_.pos();
     if (in_.accept('{') && in_.accept("...")) {
-      in_.fail(start, "literal-elided", "the values of this constant were elided ({...}) when it was printed",
+      in_.fail(start, "literal-elided",
+               "the values of this constant were elided ({...}) when it was printed",
                "print the module again with large constants in full");
     }
     in_.seek(start);
@@ -148,9 +151,7 @@ class Reader {
 
   const char* here() const { return in_.text().data() + in_.pos(); }
   void advance_to(const char* p) { in_.seek(p - in_.text().data()); }
-  bool next_is(std::string_view word) {
-    return in_.text().substr(in_.pos()).starts_with(word);
-  }
+  bool next_is(std::string_view word) { return in_.text().substr(in_.pos()).starts_with(word); }
 
   void pred() {
     bool value;
@@ -244,13 +245,13 @@ class Reader {
       auto [end, error] = std::from_chars(first, end_, payload, 16);
       if (error != std::errc{} || payload == 0 || payload > mask) {
         in_.fail(start + 1, kRange,
-                 "a NaN payload of " + std::string(dtype_name(type)) + " is from 1 to its mantissa mask");
+                 "a NaN payload of " + std::string(dtype_name(type)) +
+                     " is from 1 to its mantissa mask");
       }
       advance_to(end);
       in_.expect(')', "after a NaN payload");
     }
-    store_bits(at_, type,
-               where->exponent | payload | uint64_t{negative} << where->sign_shift);
+    store_bits(at_, type, where->exponent | payload | uint64_t{negative} << where->sign_shift);
   }
 
   template <class T>
@@ -276,8 +277,9 @@ class Reader {
       if (fits && type != DType::kF64) fits = narrow_fits(type, value);
     }
     if (!fits) {
-      in_.fail(in_.pos(), kRange, std::string(first, end) + " is out of the range of " +
-                                      std::string(dtype_name(type)));
+      in_.fail(
+          in_.pos(), kRange,
+          std::string(first, end) + " is out of the range of " + std::string(dtype_name(type)));
     }
     advance_to(end);
   }
@@ -316,7 +318,8 @@ class Reader {
   std::byte* at_ = nullptr;
 };
 
-// ---- printing --------------------------------------------------------------------------------------
+// ---- printing
+// --------------------------------------------------------------------------------------
 
 void append_chars(std::string& out, auto... value) {
   char digits[40];

@@ -9,8 +9,9 @@
 
 namespace hlojit {
 
-/// `1.5`, `{1, 2}`, `{ { 1, 2 }, { 3, 4 } }`, `(1, {2, 3})`, `(1, -2)` for complex; always in logical
-/// order and in full. Fewest digits that read back to the same bits; NaNs keep sign and payload.
+/// `1.5`, `{1, 2}`, `{ { 1, 2 }, { 3, 4 } }`, `(1, {2, 3})`, `(1, -2)` for complex; always in
+/// logical order and in full. Fewest digits that read back to the same bits; NaNs keep sign and
+/// payload.
 std::string literal_to_string(const Literal& literal);
 void append_literal(const Literal& literal, std::string& out);
 

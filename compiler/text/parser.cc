@@ -1,14 +1,15 @@
 // Recursive descent over the cursor, one pass, one computation at a time.
 //
-// Names live in a map a computation while it is being read (views into the text), computation names in
-// one for the module. Unnamed things (nested operands, inline bodies) get a generated name, which
-// makes way if the text claims it later. Recursion is bounded by kMaxNesting: nested operands, inline
-// bodies, and also call depth, so that passes may recurse over calls.
+// Names live in a map a computation while it is being read (views into the text), computation names
+// in one for the module. Unnamed things (nested operands, inline bodies) get a generated name,
+// which makes way if the text claims it later. Recursion is bounded by kMaxNesting: nested
+// operands, inline bodies, and also call depth, so that passes may recurse over calls.
 #include "compiler/text/parser.h"
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/text/attribute_forms.h"
 #include "compiler/text/attributes.h"
 #include "compiler/verify/shape_inference.h"
 
@@ -63,16 +64,17 @@ class Parser : public Scope {
   }
 
  private:
-  // ---- module --------------------------------------------------------------------------------------
+  // ---- module
+  // --------------------------------------------------------------------------------------
 
   void header_attributes() {
-    static constexpr std::string_view kTyped[] = {
-        "is_scheduled",   "entry_computation_layout", "input_output_alias",
-        "buffer_donor",   "replica_count",            "num_partitions"};
-    static constexpr std::string_view kText[] = {
-        "alias_passthrough_params", "allow_spmd_sharding_propagation_to_parameters",
-        "allow_spmd_sharding_propagation_to_output", "frontend_attributes",
-        "origin_recovery_table"};
+    static constexpr std::string_view kTyped[] = {"is_scheduled",       "entry_computation_layout",
+                                                  "input_output_alias", "buffer_donor",
+                                                  "replica_count",      "num_partitions"};
+    static constexpr std::string_view kText[] = {"alias_passthrough_params",
+                                                 "allow_spmd_sharding_propagation_to_parameters",
+                                                 "allow_spmd_sharding_propagation_to_output",
+                                                 "frontend_attributes", "origin_recovery_table"};
     ModuleConfig& config = module_.config;
     std::vector<std::string_view> seen;
     while (in_.accept(',')) {
@@ -103,11 +105,13 @@ class Parser : public Scope {
         config.other.emplace_back(name, std::move(text));
       } else {
         std::string allowed;
-        for (auto list : {std::span<const std::string_view>(kTyped), std::span<const std::string_view>(kText)}) {
+        for (auto list : {std::span<const std::string_view>(kTyped),
+                          std::span<const std::string_view>(kText)}) {
           for (std::string_view a : list) allowed += (allowed.empty() ? "" : ", ") + std::string(a);
         }
         in_.fail(start, "unknown-attribute",
-                 "unknown attribute '" + std::string(name) + "' of a module", "allowed: " + allowed);
+                 "unknown attribute '" + std::string(name) + "' of a module",
+                 "allowed: " + allowed);
       }
     }
   }
@@ -147,7 +151,8 @@ class Parser : public Scope {
     }
   }
 
-  // Tables of source positions, as optimised dumps carry them: rows of a number and a string or braces.
+  // Tables of source positions, as optimised dumps carry them: rows of a number and a string or
+  // braces.
   void stack_info() {
     for (std::string_view table : {"FileNames", "FunctionNames", "FileLocations", "StackFrames"}) {
       if (!in_.accept_word(table)) continue;
@@ -162,7 +167,8 @@ class Parser : public Scope {
     }
   }
 
-  // ---- computations --------------------------------------------------------------------------------
+  // ---- computations
+  // --------------------------------------------------------------------------------
 
   void computation() {
     in_.skip();
@@ -243,8 +249,7 @@ class Parser : public Scope {
       instruction();
     }
     if (computation.instructions().empty()) {
-      in_.fail(in_.pos() - 1, "root",
-               "computation '" + computation.name + "' has no instruction");
+      in_.fail(in_.pos() - 1, "root", "computation '" + computation.name + "' has no instruction");
     }
     finish(computation);
     body_ = nullptr;
@@ -281,7 +286,8 @@ class Parser : public Scope {
     if (depth > 0) call_depth_[&computation] = depth;
   }
 
-  // ---- instructions --------------------------------------------------------------------------------
+  // ---- instructions
+  // --------------------------------------------------------------------------------
 
   void instruction() {
     in_.skip();
@@ -420,9 +426,10 @@ class Parser : public Scope {
     }
     Instruction* found = find(name, name_pos);
     if (has_shape && !compatible(shape, found->shape)) {
-      in_.fail(start, "operand-shape",
-               "the shape given for operand '" + std::string(name) + "' is not that of its definition",
-               "here    " + shape.to_string() + "\ndefined " + found->shape.to_string());
+      in_.fail(
+          start, "operand-shape",
+          "the shape given for operand '" + std::string(name) + "' is not that of its definition",
+          "here    " + shape.to_string() + "\ndefined " + found->shape.to_string());
     }
     return found;
   }
@@ -476,13 +483,15 @@ class Parser : public Scope {
   }
 
   void deeper(size_t pos) {
-    if (++depth_ > kMaxNesting) in_.fail(pos, "nesting", "operands and bodies are nested too deeply");
+    if (++depth_ > kMaxNesting)
+      in_.fail(pos, "nesting", "operands and bodies are nested too deeply");
   }
 
-  // ---- single instructions -------------------------------------------------------------------------
+  // ---- single instructions
+  // -------------------------------------------------------------------------
 
-  // A computation starts with ENTRY or with a name before `{` or `(`; anything else without a header
-  // is an instruction: `ROOT`, a name before `=`, or a shape.
+  // A computation starts with ENTRY or with a name before `{` or `(`; anything else without a
+  // header is an instruction: `ROOT`, a name before `=`, or a shape.
   bool at_single_instruction() {
     size_t start = in_.pos();
     if (in_.at_shape()) return true;
@@ -523,7 +532,8 @@ class Parser : public Scope {
     return made;
   }
 
-  // ---- suggestions ---------------------------------------------------------------------------------
+  // ---- suggestions
+  // ---------------------------------------------------------------------------------
 
   static size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);

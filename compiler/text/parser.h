@@ -1,8 +1,8 @@
 // HLO text to IR.
 //
-// Accepts whole modules (with or without the HloModule line) and single instructions, the forms that
-// XLA and JAX print. Syntax, names, attributes and literals are checked here; shapes and everything
-// that relates instructions to each other is the verifier's (compiler/verify).
+// Accepts whole modules (with or without the HloModule line) and single instructions, the forms
+// that XLA and JAX print. Syntax, names, attributes and literals are checked here; shapes and
+// everything that relates instructions to each other is the verifier's (compiler/verify).
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 
 namespace hlojit {
 
-/// Parses a module; keeps a copy of the text in Module::source. Result shapes that the text leaves out
-/// are inferred. Throws Error(kInvalid) with line and column of the first mistake; never crashes,
-/// whatever the bytes.
+/// Parses a module; keeps a copy of the text in Module::source. Result shapes that the text leaves
+/// out are inferred. Throws Error(kInvalid) with line and column of the first mistake; never
+/// crashes, whatever the bytes.
 std::unique_ptr<Module> parse_module(std::string_view text);
 
 }  // namespace hlojit

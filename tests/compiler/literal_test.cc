@@ -14,10 +14,10 @@
 namespace hlojit {
 namespace {
 
-constexpr DType kNarrow[] = {DType::kF16,           DType::kBF16,       DType::kF8E5M2,
-                             DType::kF8E4M3,        DType::kF8E4M3FN,   DType::kF8E4M3B11FNUZ,
-                             DType::kF8E4M3FNUZ,    DType::kF8E5M2FNUZ, DType::kF8E3M4,
-                             DType::kF4E2M1FN,      DType::kF8E8M0FNU};
+constexpr DType kNarrow[] = {DType::kF16,        DType::kBF16,       DType::kF8E5M2,
+                             DType::kF8E4M3,     DType::kF8E4M3FN,   DType::kF8E4M3B11FNUZ,
+                             DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E3M4,
+                             DType::kF4E2M1FN,   DType::kF8E8M0FNU};
 
 TEST_CASE("every code of a narrow float survives the way through double") {
   for (DType type : kNarrow) {
@@ -75,24 +75,28 @@ TEST_CASE("limits of the narrow floats") {
   };
   const double inf = HUGE_VAL;
   const Row rows[] = {
-      {DType::kF16, 65519, 0x7BFF}, {DType::kF16, 65520, 0x7C00}, {DType::kF16, -inf, 0xFC00},
-      {DType::kBF16, 1.0039062500000002, 0x3F81}, {DType::kBF16, 257, 0x4380},
-      {DType::kBF16, 1e39, 0x7F80},
-      {DType::kF8E5M2, 1, 0x3C}, {DType::kF8E5M2, 57344, 0x7B}, {DType::kF8E5M2, 61440, 0x7C},
-      {DType::kF8E4M3, 1, 0x38}, {DType::kF8E4M3, 240, 0x77}, {DType::kF8E4M3, 300, 0x78},
-      {DType::kF8E4M3FN, 1, 0x38}, {DType::kF8E4M3FN, 464, 0x7E}, {DType::kF8E4M3FN, 465, 0x7F},
-      {DType::kF8E4M3FN, -inf, 0xFF}, {DType::kF8E4M3FN, -0.0, 0x80},
-      {DType::kF8E4M3B11FNUZ, 1, 0x58}, {DType::kF8E4M3B11FNUZ, 30, 0x7F},
-      {DType::kF8E4M3B11FNUZ, 32, 0x80}, {DType::kF8E4M3B11FNUZ, -0.0, 0},
-      {DType::kF8E4M3FNUZ, 1, 0x40}, {DType::kF8E4M3FNUZ, 240, 0x7F},
-      {DType::kF8E4M3FNUZ, -1e-9, 0}, {DType::kF8E4M3FNUZ, inf, 0x80},
-      {DType::kF8E5M2FNUZ, 1, 0x40}, {DType::kF8E5M2FNUZ, 57344, 0x7F},
-      {DType::kF8E3M4, 1, 0x30}, {DType::kF8E3M4, 15.5, 0x6F}, {DType::kF8E3M4, 16, 0x70},
-      {DType::kF4E2M1FN, 100, 7}, {DType::kF4E2M1FN, -inf, 15}, {DType::kF4E2M1FN, NAN, 8},
-      {DType::kF4E2M1FN, 0.75, 2}, {DType::kF4E2M1FN, -0.0, 8},
-      {DType::kF8E8M0FNU, 1, 0x7F}, {DType::kF8E8M0FNU, 3, 0x81}, {DType::kF8E8M0FNU, 2.9, 0x80},
-      {DType::kF8E8M0FNU, 6, 0x82}, {DType::kF8E8M0FNU, 0, 0xFF}, {DType::kF8E8M0FNU, -1, 0xFF},
-      {DType::kF8E8M0FNU, 1e-300, 0}, {DType::kF8E8M0FNU, 1e300, 0xFF},
+      {DType::kF16, 65519, 0x7BFF},      {DType::kF16, 65520, 0x7C00},
+      {DType::kF16, -inf, 0xFC00},       {DType::kBF16, 1.0039062500000002, 0x3F81},
+      {DType::kBF16, 257, 0x4380},       {DType::kBF16, 1e39, 0x7F80},
+      {DType::kF8E5M2, 1, 0x3C},         {DType::kF8E5M2, 57344, 0x7B},
+      {DType::kF8E5M2, 61440, 0x7C},     {DType::kF8E4M3, 1, 0x38},
+      {DType::kF8E4M3, 240, 0x77},       {DType::kF8E4M3, 300, 0x78},
+      {DType::kF8E4M3FN, 1, 0x38},       {DType::kF8E4M3FN, 464, 0x7E},
+      {DType::kF8E4M3FN, 465, 0x7F},     {DType::kF8E4M3FN, -inf, 0xFF},
+      {DType::kF8E4M3FN, -0.0, 0x80},    {DType::kF8E4M3B11FNUZ, 1, 0x58},
+      {DType::kF8E4M3B11FNUZ, 30, 0x7F}, {DType::kF8E4M3B11FNUZ, 32, 0x80},
+      {DType::kF8E4M3B11FNUZ, -0.0, 0},  {DType::kF8E4M3FNUZ, 1, 0x40},
+      {DType::kF8E4M3FNUZ, 240, 0x7F},   {DType::kF8E4M3FNUZ, -1e-9, 0},
+      {DType::kF8E4M3FNUZ, inf, 0x80},   {DType::kF8E5M2FNUZ, 1, 0x40},
+      {DType::kF8E5M2FNUZ, 57344, 0x7F}, {DType::kF8E3M4, 1, 0x30},
+      {DType::kF8E3M4, 15.5, 0x6F},      {DType::kF8E3M4, 16, 0x70},
+      {DType::kF4E2M1FN, 100, 7},        {DType::kF4E2M1FN, -inf, 15},
+      {DType::kF4E2M1FN, NAN, 8},        {DType::kF4E2M1FN, 0.75, 2},
+      {DType::kF4E2M1FN, -0.0, 8},       {DType::kF8E8M0FNU, 1, 0x7F},
+      {DType::kF8E8M0FNU, 3, 0x81},      {DType::kF8E8M0FNU, 2.9, 0x80},
+      {DType::kF8E8M0FNU, 6, 0x82},      {DType::kF8E8M0FNU, 0, 0xFF},
+      {DType::kF8E8M0FNU, -1, 0xFF},     {DType::kF8E8M0FNU, 1e-300, 0},
+      {DType::kF8E8M0FNU, 1e300, 0xFF},
   };
   for (const Row& row : rows) {
     CAPTURE(dtype_name(row.type));

@@ -27,8 +27,10 @@ std::string error_of(std::string_view text) {
 
 // The same for lines of an entry computation, the first of which is line 1.
 std::string error_in(const std::string& lines) {
-  return error_of("add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) } "
-                  "ENTRY e { x = f32[4] parameter(0) p = pred[] parameter(1)\n" + lines + "\n}");
+  return error_of(
+      "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) } "
+      "ENTRY e { x = f32[4] parameter(0) p = pred[] parameter(1)\n" +
+      lines + "\n}");
 }
 
 TEST_CASE("errors of instructions") {
@@ -49,10 +51,12 @@ TEST_CASE("errors of instructions") {
        "2:2: a space is needed between an instruction's name and '=' [syntax]"},
       {"inf = f32[4] negate(x)",
        "2:1: 'inf' is a reserved word; as a name write %inf [reserved-word]"},
-      {"s1 = f32[4] negate(x)", "2:1: 's1' is a reserved word; as a name write %s1 [reserved-word]"},
+      {"s1 = f32[4] negate(x)",
+       "2:1: 's1' is a reserved word; as a name write %s1 [reserved-word]"},
       {"r = convert(x)", "2:5: convert needs its result shape written out [result-shape]"},
       {"r = constant(1)", "2:5: constant needs its result shape written out [result-shape]"},
-      {"r = f32[4] negate(x), foo=1", "2:23: unknown attribute 'foo' of negate [unknown-attribute]"},
+      {"r = f32[4] negate(x), foo=1",
+       "2:23: unknown attribute 'foo' of negate [unknown-attribute]"},
       {"r = f32[4] negate(x), metadata={}, metadata={}",
        "2:36: attribute 'metadata' is given twice [duplicate-attribute]"},
       {"r = f32[4] iota()", "2:18: iota needs iota_dimension= [missing-attribute]"},
@@ -74,23 +78,24 @@ TEST_CASE("errors of instructions") {
       {"r = f32[4] all-reduce(x), replica_groups=@mesh{a}, to_apply=add",
        "2:42: replica groups over mesh axes are not supported [replica-groups]"},
       {"r = f32[4] convolution(x, x), dim_labels=b0f_0io->b0g",
-       "2:42: dim_labels part 'b0g' is not made of b, f and the digits 0 to 0, each once [dim-labels]"},
+       "2:42: dim_labels part 'b0g' is not made of b, f and the digits 0 to 0, each once "
+       "[dim-labels]"},
       {"r = f32[4] reduce-window(x, x), window={stride=2}, to_apply=add",
        "2:40: a window needs size= [missing-attribute]"},
       {"r = f32[4] reduce-window(x, x), window={size=2x2 stride=2}, to_apply=add",
        "2:40: window stride has 1 entries, size has 2 [window-rank]"},
       {"r = f32[4] reduce-window(x, x), window={size=2 size=2}, to_apply=add",
        "2:48: window gives size twice [duplicate-attribute]"},
-      {"r = f32[4] custom-call(x), custom_call_target=\"a",
-       "2:47: string without an end [syntax]"},
+      {"r = f32[4] custom-call(x), custom_call_target=\"a", "2:47: string without an end [syntax]"},
       {"r = f32[4] negate(x), metadata={{", "2:32: '{' without its '}' [syntax]"},
       {"r = f32[4] negate(x) /* ", "2:22: comment without an end [syntax]"},
       {"r = f32[4] negate(x),", "3:1: expected the name of an attribute, found '}' [syntax]"},
       {"r = f32[4] negate(x) ROOT", "3:1: expected an instruction or '}', found '}' [syntax]"},
       {"ROOT r = f32[4] negate(x) ROOT s = f32[4] negate(x)",
        "2:27: a second ROOT instruction [root]"},
-      {"q = f32[4] parameter(3)", "2:1: parameter number 3 leaves a gap: 'e' has 3 parameters "
-                                  "[parameter-number]"},
+      {"q = f32[4] parameter(3)",
+       "2:1: parameter number 3 leaves a gap: 'e' has 3 parameters "
+       "[parameter-number]"},
       {"q = f32[4] parameter(1)", "2:1: a second parameter of number 1 [parameter-number]"},
       {"q = f32[4] parameter(-1)", "2:22: a parameter's number is not negative [parameter-number]"},
       {"q = f32[4] parameter(9223372036854775807)",
@@ -125,14 +130,17 @@ TEST_CASE("errors of literals") {
       {"f16[] constant(nan(0x400))",
        "1:33: a NaN payload of f16 is from 1 to its mantissa mask [literal-range]"},
       {"f32[] constant()", "1:29: expected a number, as f32, found ')' [syntax]"},
-      {"f32[2] constant(1)", "1:30: expected '{' before the values of dimension 0, found '1' [syntax]"},
+      {"f32[2] constant(1)",
+       "1:30: expected '{' before the values of dimension 0, found '1' [syntax]"},
       {"f32[2] constant({1})", "1:32: dimension 0 has only 1 values [literal-count]"},
       {"f32[2] constant({1,2,3})", "1:34: dimension 0 has more than 2 values [literal-count]"},
       {"f32[2] constant({1 2})", "1:33: expected ',' or '}', found '2' [syntax]"},
       {"f32[2,2] constant({{1,2}})", "1:38: dimension 0 has only 1 values [literal-count]"},
-      {"f32[0] constant({1})", "1:31: expected '}' after the values of dimension 0, found '1' [syntax]"},
+      {"f32[0] constant({1})",
+       "1:31: expected '}' after the values of dimension 0, found '1' [syntax]"},
       {"f32[3] constant({...})",
-       "1:30: the values of this constant were elided ({...}) when it was printed [literal-elided]"},
+       "1:30: the values of this constant were elided ({...}) when it was printed "
+       "[literal-elided]"},
       {"f32[1000000000000] constant({1})",
        "1:42: too few values for a constant of shape f32[1000000000000] [literal-count]"},
       {"token[] constant(1)", "1:31: no literal can have the shape token[] [literal-type]"},
@@ -156,8 +164,9 @@ TEST_CASE("errors of modules") {
   CHECK(error_of("HloModule m, replica_count=0") ==
         "1:28: the number of devices is at least 1 [device-count]");
   CHECK(error_of("ENTRY e { }") == "1:11: computation 'e' has no instruction [root]");
-  CHECK(error_of("ENTRY e { c = f32[] constant(1)") ==
-        "1:32: expected '}' after a computation's instructions, found the end of the text [syntax]");
+  CHECK(
+      error_of("ENTRY e { c = f32[] constant(1)") ==
+      "1:32: expected '}' after a computation's instructions, found the end of the text [syntax]");
   CHECK(error_of("ENTRY e { c = f32[] constant(1) } ENTRY f { c = f32[] constant(1) }") ==
         "1:35: a second ENTRY computation [entry]");
   CHECK(error_of("ENTRY e { c = f32[] constant(1) } e { c = f32[] constant(1) }") ==
@@ -188,15 +197,20 @@ std::string repeat(std::string_view text, int n) {
 TEST_CASE("deep nesting is an error") {
   const int n = 100000;
   CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " + repeat("negate(", n) + "p" +
-                 repeat(")", n) + " }").ends_with("nested too deeply [nesting]"));
-  CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " + repeat("f32[] call(p), to_apply={ p = f32[] "
-                 "parameter(0) r = ", n)).ends_with("nested too deeply [nesting]"));
+                 repeat(")", n) + " }")
+            .ends_with("nested too deeply [nesting]"));
+  CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " +
+                 repeat("f32[] call(p), to_apply={ p = f32[] "
+                        "parameter(0) r = ",
+                        n))
+            .ends_with("nested too deeply [nesting]"));
   CHECK(error_of("ENTRY e { p = " + repeat("(", n)) != "accepted");
   CHECK(error_of("ENTRY e { p = f32[] parameter(0), sharding=" + repeat("{", n)) != "accepted");
   std::string calls = "call0 { p = f32[] parameter(0) }\n";
   for (int i = 1; i < 1000; ++i) {
-    calls += "call" + std::to_string(i) + " { p = f32[] parameter(0) r = f32[] call(p), to_apply=call" +
-             std::to_string(i - 1) + " }\n";
+    calls += "call" + std::to_string(i) +
+             " { p = f32[] parameter(0) r = f32[] call(p), to_apply=call" + std::to_string(i - 1) +
+             " }\n";
   }
   CHECK(error_of(calls).ends_with("calls are nested too deeply [nesting]"));
   std::string dims = repeat("1,", 999) + "1";

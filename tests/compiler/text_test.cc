@@ -37,7 +37,8 @@ std::vector<std::filesystem::path> hlo_files(std::string_view folder) {
 std::string with_lines(const std::string& lines) {
   return "HloModule m\n"
          "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }\n"
-         "ENTRY main {\n  x = f32[4]{0} parameter(0)\n" + lines + "\n}\n";
+         "ENTRY main {\n  x = f32[4]{0} parameter(0)\n" +
+         lines + "\n}\n";
 }
 
 // The named instruction of with_lines(...), printed.
@@ -77,12 +78,15 @@ TEST_CASE("names, comments, spaces") {
   CHECK(same(plain) == plain);
   CHECK(same("HloModule m ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }") == plain);
   CHECK(same("HloModule %m\nENTRY %e {\n%p=f32[2]{0} parameter(0)\nn = negate(%p)}") == plain);
-  CHECK(same("// one\nHloModule m /* two\n */ ENTRY e { /*index=5*/ p = f32[ 2 ]{ 0 } parameter(0)\r\n"
-             "\tROOT n = f32[2]{0} negate(f32[2]{0} %p) } // end") == plain);
+  CHECK(
+      same(
+          "// one\nHloModule m /* two\n */ ENTRY e { /*index=5*/ p = f32[ 2 ]{ 0 } parameter(0)\r\n"
+          "\tROOT n = f32[2]{0} negate(f32[2]{0} %p) } // end") == plain);
   CHECK(same("HloModule m\n%e (p: f32[2]) -> f32[2] { p = f32[2] parameter(0) n = negate(p) }") ==
         plain);
   // Names need not say what they name.
-  CHECK_NOTHROW(same("HloModule m ENTRY add { add = f32[] parameter(0) ROOT tuple.1 = negate(add) }"));
+  CHECK_NOTHROW(
+      same("HloModule m ENTRY add { add = f32[] parameter(0) ROOT tuple.1 = negate(add) }"));
   // Reserved words are names with % only, or before a colon.
   CHECK(printed("%inf = f32[4] negate(x)\n r = add(%inf, x)") == "r = f32[4]{0} add(%inf, x)");
   CHECK_NOTHROW(same("ENTRY e (token: f32[]) -> f32[] { %token = f32[] parameter(0) }"));
@@ -91,7 +95,8 @@ TEST_CASE("names, comments, spaces") {
 TEST_CASE("modules without a header, single instructions") {
   CHECK(parse_module("ENTRY e { ROOT c = f32[] constant(1) }")->name == "module_e");
   CHECK(parse_module("f { ROOT c = f32[] constant(1) } g { ROOT c = f32[] constant(2) }")
-            ->entry()->name == "g");
+            ->entry()
+            ->name == "g");
   CHECK(parse_module("%f () -> f32[] { ROOT c = f32[] constant(1) }")->entry()->name == "f");
   auto single = parse_module("r = f32[2] add(f32[2] %a, f32[2]{0} b), metadata={op_name=\"x\"}");
   CHECK(single->entry()->parameters().size() == 2);
@@ -105,22 +110,26 @@ TEST_CASE("modules without a header, single instructions") {
 
 TEST_CASE("stack tables are skipped") {
   auto module = parse_module(
-      "HloModule m, is_scheduled=true\n\nFileNames\n1 \"a.py\"\n2 \"b.py\"\nFunctionNames\n1 \"f\"\n"
+      "HloModule m, is_scheduled=true\n\nFileNames\n1 \"a.py\"\n2 \"b.py\"\nFunctionNames\n1 "
+      "\"f\"\n"
       "FileLocations\n1 {file_name_id=1 line=1}\nStackFrames\n1 {file_location_id=1}\n\n"
       "ENTRY e { ROOT c = f32[] constant(1), metadata={stack_frame_id=1} }");
   CHECK(module->config.is_scheduled);
 }
 
 TEST_CASE("nested operands and inline bodies") {
-  CHECK(printed("r = f32[4] add(f32[4] negate(x), abs(f32[4] x))") == "r = f32[4]{0} add(negate, abs)");
+  CHECK(printed("r = f32[4] add(f32[4] negate(x), abs(f32[4] x))") ==
+        "r = f32[4]{0} add(negate, abs)");
   // A generated name makes way for one in the text.
-  auto module = parse_module(with_lines("q = negate(abs(x))\n abs = f32[4] sign(x)\n r = add(abs, q)"));
+  auto module =
+      parse_module(with_lines("q = negate(abs(x))\n abs = f32[4] sign(x)\n r = add(abs, q)"));
   CHECK(module->entry()->find("abs")->is(Opcode::kSign));
   CHECK(to_string(*parse_module(to_string(*module))) == to_string(*module));
-  auto inlined = parse_module(with_lines(
-      "z = f32[] constant(0)\n"
-      "r = f32[] reduce(x, z), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1)"
-      " ROOT m = maximum(a, b) }"));
+  auto inlined =
+      parse_module(with_lines("z = f32[] constant(0)\n"
+                              "r = f32[] reduce(x, z), dimensions={0}, to_apply={ a = f32[] "
+                              "parameter(0) b = f32[] parameter(1)"
+                              " ROOT m = maximum(a, b) }"));
   CHECK(inlined->entry()->find("r")->to_apply()->root()->is(Opcode::kMaximum));
   CHECK(inlined->entry()->name == "main");
   CHECK(to_string(*parse_module(to_string(*inlined))) == to_string(*inlined));
@@ -200,13 +209,15 @@ TEST_CASE("a diagnostic shows the line, the place and the rule") {
           "  rule: unknown-opcode\n"
           "  did you mean 'negate'?\n");
   }
-  Diagnostic far{.location = {1, 500}, .instruction = {}, .rule = {}, .message = "m", .details = {}};
+  Diagnostic far{
+      .location = {1, 500}, .instruction = {}, .rule = {}, .message = "m", .details = {}};
   std::string shown = render(far, std::string(1000, 'x'));
   size_t line = shown.find('\n');
   CHECK(line < 120);
   CHECK(shown.find('^') - line - 1 < line);
-  CHECK(render({.location = {9, 1}, .instruction = {}, .rule = {}, .message = "m", .details = "a\nb"},
-               "x") == "  a\n  b\n");
+  CHECK(
+      render({.location = {9, 1}, .instruction = {}, .rule = {}, .message = "m", .details = "a\nb"},
+             "x") == "  a\n  b\n");
 }
 
 }  // namespace
