@@ -1,4 +1,4 @@
-// dot and convolution.
+// dot, its ragged and scaled forms, and convolution.
 //
 // Operands are rearranged to [batch, m, k] and [batch, n, k] (a convolution to patches) in the type
 // they are accumulated in, and multiplied by plain loops: floats in f64 and rounded once to the
@@ -102,13 +102,12 @@ Arrangement arrange(const Shape& shape, const Ints& batch, const Ints& contracti
 }
 
 template <class T>
-void dot_in(const Instruction& op, Operands in, Literal& result) {
-  const DotDims& d = op.attrs.dot;
-  const auto rounding = operand_rounding(op.attrs.dot_algorithm);
-  const Arrangement l = arrange(in[0]->shape(), d.lhs_batch, d.lhs_contracting);
-  const Arrangement r = arrange(in[1]->shape(), d.rhs_batch, d.rhs_contracting);
-  const std::vector<T> a = arranged<T>(*in[0], rounding, l.dims, l.strides);
-  const std::vector<T> b = arranged<T>(*in[1], rounding, r.dims, r.strides);
+void dot_in(const DotDims& d, std::optional<DType> rounding, const Literal& x, const Literal& y,
+            Literal& result) {
+  const Arrangement l = arrange(x.shape(), d.lhs_batch, d.lhs_contracting);
+  const Arrangement r = arrange(y.shape(), d.rhs_batch, d.rhs_contracting);
+  const std::vector<T> a = arranged<T>(x, rounding, l.dims, l.strides);
+  const std::vector<T> b = arranged<T>(y, rounding, r.dims, r.strides);
   const int64_t m = l.free, n = r.free, k = l.contracted;
   std::vector<T> sums(l.batch * m * n);
   // The right-hand side is turned to [k, n] so that the innermost loop runs over results.
@@ -178,14 +177,143 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
   store(sums, result);
 }
 
+Literal dot_of(const DotDims& dims, std::optional<DType> rounding, const Literal& x,
+               const Literal& y, const Shape& shape) {
+  Literal result(shape);
+  switch (accumulator_of(shape.type)) {
+    case Accumulator::kFloat: dot_in<double>(dims, rounding, x, y, result); break;
+    case Accumulator::kInteger: dot_in<int64_t>(dims, rounding, x, y, result); break;
+    case Accumulator::kComplex: dot_in<std::complex<double>>(dims, rounding, x, y, result); break;
+  }
+  return result;
+}
+
+// Entries [begin, end) of a dimension.
+Literal part_of(const Literal& x, int64_t dim, int64_t begin, int64_t end) {
+  Ints dims = x.shape().dims;
+  dims[dim] = end - begin;
+  Literal part(Shape::array(x.shape().type, dims));
+  const Ints strides = row_major_strides(x.shape().dims);
+  copy_strided(dtype_bytes(x.shape().type), dims, part.bytes().data(), 0, row_major_strides(dims),
+               x.bytes().data(), begin * strides[dim], strides);
+  return part;
+}
+
+Literal without_dim(const Literal& x, int64_t dim) {
+  Ints dims = x.shape().dims;
+  dims.erase(dims.begin() + dim);
+  Literal same(Shape::array(x.shape().type, dims));
+  std::ranges::copy(x.bytes(), same.bytes().begin());
+  return same;
+}
+
+int64_t position_in(const Ints& list, int64_t value) {
+  auto at = std::ranges::find(list, value);
+  return at == list.end() ? -1 : at - list.begin();
+}
+
+Ints numbers_in(std::string_view text) {
+  Ints numbers;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] < '0' || text[i] > '9') continue;
+    int64_t value = 0;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') value = 10 * value + (text[i++] - '0');
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+// Each element times that of its block; a scale of size 1 in all dims stands for one.
+Literal dequantised(const Literal& x, const Literal& scale) {
+  const Shape &shape = x.shape(), &blocks = scale.shape();
+  std::vector<double> values(shape.element_count()), factors(blocks.element_count());
+  convert(shape.type, DType::kF64, shape.element_count(), x.bytes().data(), values.data());
+  convert(blocks.type, DType::kF64, blocks.element_count(), scale.bytes().data(), factors.data());
+  const Ints strides = row_major_strides(blocks.dims);
+  size_t at = 0;
+  for_each_index(shape.dims, [&](std::span<const int64_t> index) {
+    int64_t block = 0;
+    for (size_t d = 0; d < index.size(); ++d) {
+      block += index[d] / (shape.dims[d] / blocks.dims[d]) * strides[d];
+    }
+    values[at++] *= factors[block];
+  });
+  Literal result(Shape::array(DType::kF64, shape.dims));
+  std::memcpy(result.bytes().data(), values.data(), result.bytes().size());
+  return result;
+}
+
 }  // namespace
 
 Literal dot(const Instruction& op, Operands in) {
+  return dot_of(op.attrs.dot, operand_rounding(op.attrs.dot_algorithm), *in[0], *in[1], op.shape);
+}
+
+Literal scaled_dot(const Instruction& op, Operands in) {
+  auto side = [&](size_t i) {
+    const Literal& scale = *in[i + 2];
+    const bool none = scale.shape().type == DType::kBF16 && scale.shape().element_count() == 1;
+    return none ? *in[i] : dequantised(*in[i], scale);
+  };
+  return dot_of(op.attrs.dot, std::nullopt, side(0), side(1), op.shape);
+}
+
+// The ragged dimension of the left side is cut into consecutive groups. A free one: group g meets
+// rhs[g]. A contracting one: group g gives slice g of the result. A batch one: the batches that
+// belong to some group. What lies beyond the sum of the sizes gives 0.
+Literal ragged_dot(const Instruction& op, Operands in) {
+  const Literal &lhs = *in[0], &rhs = *in[1], &sizes = *in[2];
+  const Ints group_dims = numbers_in(other_attribute(op, "rhs_group_dims"));
+  const int64_t ragged = numbers_in(other_attribute(op, "lhs_ragged_dims")).at(0);
+  const DotDims& dims = op.attrs.dot;
+  if (sizes.shape().rank() != 1) {
+    throw Error(ErrorKind::kUnsupported, op.location, "ragged-dot with sizes a batch is not evaluated");
+  }
+  const auto rounding = operand_rounding(op.attrs.dot_algorithm);
+  const int64_t contracting = position_in(dims.lhs_contracting, ragged);
+  const int64_t batch = position_in(dims.lhs_batch, ragged);
+
+  // Where the ragged dimension (or the groups) stand in the result, and the rhs without its groups.
+  DotDims inner = dims;
+  int64_t result_dim = 0;
+  if (contracting < 0 && batch < 0) {
+    for (Ints* list : {&inner.rhs_batch, &inner.rhs_contracting}) {
+      for (int64_t& d : *list) d -= d > group_dims.at(0);
+    }
+    result_dim = static_cast<int64_t>(dims.lhs_batch.size());
+    for (int64_t d = 0; d < ragged; ++d) {
+      result_dim += position_in(dims.lhs_batch, d) < 0 && position_in(dims.lhs_contracting, d) < 0;
+    }
+  } else if (batch >= 0) {
+    result_dim = batch;
+  }
+
   Literal result(op.shape);
-  switch (accumulator_of(op.shape.type)) {
-    case Accumulator::kFloat: dot_in<double>(op, in, result); break;
-    case Accumulator::kInteger: dot_in<int64_t>(op, in, result); break;
-    case Accumulator::kComplex: dot_in<std::complex<double>>(op, in, result); break;
+  const Ints strides = row_major_strides(op.shape.dims);
+  const int64_t end_of_all = lhs.shape().dims[ragged];
+  int64_t begin = 0;
+  for (int64_t g = 0; g < sizes.shape().dims[0]; ++g) {
+    const int64_t end = std::clamp(begin + std::clamp<int64_t>(sizes.as_int(g), 0, end_of_all), begin, end_of_all);
+    Literal right;
+    if (contracting >= 0) {
+      right = part_of(rhs, dims.rhs_contracting[contracting], begin, end);
+    } else if (batch >= 0) {
+      right = part_of(rhs, dims.rhs_batch[batch], begin, end);
+    } else {
+      right = without_dim(part_of(rhs, group_dims[0], g, g + 1), group_dims[0]);
+    }
+    // The box of the result that this group fills.
+    Shape box = Shape::array(op.shape.type, op.shape.dims);
+    Shape computed = box;
+    box.dims[result_dim] = contracting >= 0 ? 1 : end - begin;
+    computed.dims = box.dims;
+    if (contracting >= 0) computed.dims.erase(computed.dims.begin());
+    const Literal part = dot_of(inner, rounding, part_of(lhs, ragged, begin, end), right,
+                                Shape::array(computed.type, computed.dims));
+    const int64_t base = (contracting >= 0 ? g : begin) * strides[result_dim];
+    copy_strided(dtype_bytes(op.shape.type), box.dims, result.bytes().data(), base, strides,
+                 part.bytes().data(), 0, row_major_strides(box.dims));
+    begin = end;
   }
   return result;
 }

@@ -290,4 +290,27 @@ void convert(DType from, DType to, int64_t n, const void* in, void* out) {
   }
 }
 
+void stochastic_convert(DType from, DType to, int64_t n, const void* in, const void* random,
+                        void* out) {
+  if (!is_signed(to)) {
+    throw Error(ErrorKind::kUnsupported, "stochastic-convert to " + std::string(dtype_name(to)) +
+                                             " is not evaluated");
+  }
+  const int random_bits = dtype_bits(from);
+  const DType random_type = random_bits == 64   ? DType::kU64
+                            : random_bits == 32 ? DType::kU32
+                            : random_bits == 16 ? DType::kU16
+                                                : DType::kU8;
+  std::vector<double> x(n), rounded(n);
+  std::vector<uint64_t> bits(n);
+  convert(from, DType::kF64, n, in, x.data());
+  convert(random_type, DType::kU64, n, random, bits.data());
+  for (int64_t i = 0; i < n; ++i) {
+    const double whole = std::floor(std::fabs(x[i])), fraction = std::fabs(x[i]) - whole;
+    const bool up = fraction > 0 && bits[i] < static_cast<uint64_t>(std::ldexp(fraction, random_bits));
+    rounded[i] = std::isfinite(x[i]) ? std::copysign(whole + (up ? 1 : 0), x[i]) : x[i];
+  }
+  convert(DType::kF64, to, n, rounded.data(), out);
+}
+
 }  // namespace hlojit::eval

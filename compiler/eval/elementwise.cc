@@ -281,7 +281,7 @@ void apply(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     case Opcode::kSelect: return select_by_width(op.type, n, in, out);
     case Opcode::kConvert: return convert(op.type, op.result, n, in[0], out);
     case Opcode::kStochasticConvert:
-      throw Error(ErrorKind::kUnsupported, "stochastic-convert is not evaluated");
+      return stochastic_convert(op.type, op.result, n, in[0], in[1], out);
     default: break;
   }
   if (is_complex(op.type)) return apply_complex(op, n, in, out);

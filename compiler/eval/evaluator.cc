@@ -194,13 +194,22 @@ Value Evaluator::collective(const Instruction& op, const std::vector<const Value
   for (const Value* operand : in) all.elements.push_back(*operand);
   const Value& same = op.shape.is_tuple() ? all : *in[0];
   switch (op.opcode) {
-    case Opcode::kAllGatherStart: return {{}, {*in[0], *in[0]}};
-    case Opcode::kCollectivePermute: {
-      const auto& other = op.attrs.other;
-      auto pairs = std::ranges::find(other, "source_target_pairs",
-                                     [](const auto& attribute) { return attribute.first; });
-      if (pairs == other.end() || !pairs->second.contains('0')) return share(Literal(op.shape));
-      return same;
+    case Opcode::kAllGatherStart:
+      if (in.size() == 1) return {{}, {*in[0], *in[0]}};
+      return {{}, {all, all}};
+    case Opcode::kRaggedAllToAll: return share(array_op(op, in));
+    case Opcode::kCollectivePermute:
+    case Opcode::kCollectivePermuteStart: {
+      const bool start = op.is(Opcode::kCollectivePermuteStart);
+      const Shape& shape = start ? op.shape.elements.at(1) : op.shape;
+      const bool to_itself = eval::other_attribute(op, "source_target_pairs").contains('0');
+      Value moved = !to_itself ? share(Literal(shape)) : shape.is_tuple() ? all : *in[0];
+      if (!start) return moved;
+      Value value{{}, {in.size() == 1 ? *in[0] : all, std::move(moved)}};
+      for (size_t i = 2; i < op.shape.elements.size(); ++i) {
+        value.elements.push_back(share(Literal(op.shape.elements[i])));
+      }
+      return value;
     }
     default: return same;
   }
@@ -240,7 +249,8 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kAfterAll: return share(Literal(op.shape));
     case Opcode::kCopyStart: return {{}, {*in[0], *in[0], share(Literal(Shape::scalar(DType::kU32)))}};
     case Opcode::kCopyDone: return in[0]->elements.at(0);
-    case Opcode::kAllGatherDone: return in[0]->elements.at(1);
+    case Opcode::kAllGatherDone:
+    case Opcode::kCollectivePermuteDone: return in[0]->elements.at(1);
     case Opcode::kAsyncStart: {
       if (op.called.empty()) unsupported(op, "");
       Value value;
@@ -258,7 +268,9 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kAllToAll:
     case Opcode::kReduceScatter:
     case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectivePermute: return collective(op, in);
+    case Opcode::kCollectivePermute:
+    case Opcode::kCollectivePermuteStart:
+    case Opcode::kRaggedAllToAll: return collective(op, in);
     case Opcode::kReplicaId:
     case Opcode::kPartitionId: return share(Literal(op.shape));
 
@@ -306,11 +318,15 @@ Literal Evaluator::array_op(const Instruction& op, const std::vector<const Value
     case Opcode::kIota: return eval::iota(op);
     case Opcode::kMap: return eval::map(op, in, run_scalar_);
     case Opcode::kPad: return eval::pad(op, in);
+    case Opcode::kRaggedAllToAll: return eval::ragged_all_to_all_alone(op, in);
+    case Opcode::kRaggedDot: return eval::ragged_dot(op, in);
     case Opcode::kReduce: return eval::reduce(op, in, run_scalar_);
     case Opcode::kReduceWindow: return eval::reduce_window(op, in, run_scalar_);
     case Opcode::kReshape: return eval::reshape(op, in);
     case Opcode::kReverse: return eval::reverse(op, in);
     case Opcode::kRngBitGenerator: return eval::rng_bit_generator(op, in);
+    case Opcode::kScaledDot: return eval::scaled_dot(op, in);
+    case Opcode::kScan: return eval::scan(op, in, run_scalar_);
     case Opcode::kScatter:
       return eval::scatter(op, in, options_.scatter_oob_window, run_scalar_);
     case Opcode::kSelectAndScatter: return eval::select_and_scatter(op, in, run_scalar_);

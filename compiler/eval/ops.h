@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "compiler/eval/scalar_function.h"
 #include "compiler/ir/module.h"
@@ -13,6 +14,8 @@ namespace hlojit::eval {
 
 using Operands = std::span<const Literal* const>;
 
+/// Text of an attribute that has no field of its own; empty if absent.
+std::string_view other_attribute(const Instruction& op, std::string_view name);
 
 // elementwise_array.cc
 Literal elementwise(const Instruction& op, Operands in);
@@ -31,19 +34,23 @@ Literal concatenate(const Instruction& op, Operands in);
 Literal pad(const Instruction& op, Operands in);
 Literal dynamic_slice(const Instruction& op, Operands in);
 Literal dynamic_update_slice(const Instruction& op, Operands in);
+Literal ragged_all_to_all_alone(const Instruction& op, Operands in);
 
 // gather.cc
 Literal gather(const Instruction& op, Operands in);
 Literal scatter(const Instruction& op, Operands in, bool oob_window, const RunComputation& run);
 
-// reduce.cc, window.cc
+// reduce.cc, window.cc, scan.cc
 Literal reduce(const Instruction& op, Operands in, const RunComputation& run);
 Literal reduce_window(const Instruction& op, Operands in, const RunComputation& run);
 Literal select_and_scatter(const Instruction& op, Operands in, const RunComputation& run);
+Literal scan(const Instruction& op, Operands in, const RunComputation& run);
 
 // contract.cc
 Literal dot(const Instruction& op, Operands in);
 Literal convolution(const Instruction& op, Operands in);
+Literal ragged_dot(const Instruction& op, Operands in);
+Literal scaled_dot(const Instruction& op, Operands in);
 
 // order.cc
 Literal sort(const Instruction& op, Operands in, const RunComputation& run);
