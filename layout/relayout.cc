@@ -1,0 +1,221 @@
+// Copying an array from one layout to another on the host.
+//
+// Without '*' every digit of a place in memory belongs to one dimension, so the linear index is a
+// sum of one table a dimension; a copy is then nested loops over table look-ups, the inner ones
+// over the dimension that is minor in the destination and, in blocks that stay in the first-level
+// cache, the one that is minor in the source. Where both tables step by one, whole runs are copied.
+// Combined dimensions and packed elements go element by element.
+#include <algorithm>
+#include <cstring>
+
+#include "layout/index.h"
+#include "layout/index_expr.h"
+
+namespace hlojit {
+namespace {
+
+bool combines(const Shape& shape) {
+  return std::ranges::any_of(shape.layout.tiles, [](const Tile& t) {
+    return std::ranges::find(t.dims, Tile::kCombine) != t.dims.end();
+  });
+}
+
+// The linear index as an expression over variables 0..rank-1: much cheaper to evaluate often than
+// the plain formula.
+IndexExpr address(const Shape& shape) {
+  std::vector<IndexExpr> index;
+  for (int64_t n : shape.dims) index.push_back(IndexExpr::var(static_cast<int>(index.size()), n));
+  return linear_index(shape, index);
+}
+
+// place[d][i]: what index i of dimension d adds to the linear index.
+std::vector<std::vector<int64_t>> places(const Shape& shape) {
+  std::vector<std::vector<int64_t>> out(shape.dims.size());
+  Index index(shape.dims.size(), 0);
+  for (size_t d = 0; d < out.size(); ++d) {
+    std::vector<IndexExpr> along(shape.dims.size());
+    along[d] = IndexExpr::var(static_cast<int>(d), shape.dims[d]);
+    IndexExpr place = linear_index(shape, along);
+    out[d].resize(shape.dims[d]);
+    for (int64_t& p : out[d]) {
+      p = place.evaluate(index);
+      ++index[d];
+    }
+    index[d] = 0;
+  }
+  return out;
+}
+
+// Length of the run of consecutive places that begins at each index, in both tables at once.
+std::vector<int64_t> runs(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::vector<int64_t> out(a.size(), 1);
+  for (size_t i = a.size(); i-- > 1;) {
+    if (a[i] == a[i - 1] + 1 && b[i] == b[i - 1] + 1) out[i - 1] = out[i] + 1;
+  }
+  return out;
+}
+
+// An element of `Bytes` bytes is copied by a memcpy of constant size, which is one move.
+template <size_t Bytes>
+class Copy {
+ public:
+  Copy(const Shape& from, const std::byte* src, const Shape& to, std::byte* dst)
+      : dims_(to.dims), from_(places(from)), to_(places(to)), src_(src), dst_(dst) {
+    size_t rank = dims_.size();
+    inner_ = to.layout.minor_to_major.front();
+    size_t minor_of_source = from.layout.minor_to_major.front();
+    std::vector<int64_t> along_runs = runs(from_[inner_], to_[inner_]);
+    // Runs make the source's order of no matter; otherwise block over both minor dimensions.
+    bool long_runs = along_runs.front() * static_cast<int64_t>(Bytes) >= 64 ||
+                     along_runs.front() == dims_[inner_];
+    if (long_runs) run_ = std::move(along_runs);
+    for (size_t k = rank; k-- > 1;) {
+      size_t d = to.layout.minor_to_major[k];
+      if (!long_runs && d == minor_of_source) {
+        second_ = d;
+      } else {
+        outer_.push_back(d);
+      }
+    }
+  }
+
+  void operator()() { outer(0, 0, 0); }
+
+ private:
+  static constexpr int64_t kBlock = 32;
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  void outer(size_t k, int64_t from, int64_t to) {
+    if (k < outer_.size()) {
+      size_t d = outer_[k];
+      for (int64_t i = 0; i < dims_[d]; ++i) outer(k + 1, from + from_[d][i], to + to_[d][i]);
+    } else if (!run_.empty()) {
+      along_runs(from, to);
+    } else if (second_ == kNone) {
+      elements(0, dims_[inner_], from, to);
+    } else {
+      blocks(from, to);
+    }
+  }
+
+  void along_runs(int64_t from, int64_t to) {
+    for (int64_t i = 0; i < dims_[inner_]; i += run_[i]) {
+      std::memcpy(dst_ + (to + to_[inner_][i]) * Bytes, src_ + (from + from_[inner_][i]) * Bytes,
+                  static_cast<size_t>(run_[i]) * Bytes);
+    }
+  }
+
+  void blocks(int64_t from, int64_t to) {
+    for (int64_t j0 = 0; j0 < dims_[second_]; j0 += kBlock) {
+      int64_t j1 = std::min(dims_[second_], j0 + kBlock);
+      for (int64_t i0 = 0; i0 < dims_[inner_]; i0 += kBlock) {
+        int64_t i1 = std::min(dims_[inner_], i0 + kBlock);
+        for (int64_t j = j0; j < j1; ++j) {
+          elements(i0, i1, from + from_[second_][j], to + to_[second_][j]);
+        }
+      }
+    }
+  }
+
+  void elements(int64_t begin, int64_t end, int64_t from, int64_t to) {
+    const int64_t* a = from_[inner_].data();
+    const int64_t* b = to_[inner_].data();
+    for (int64_t i = begin; i < end; ++i) {
+      std::memcpy(dst_ + (to + b[i]) * Bytes, src_ + (from + a[i]) * Bytes, Bytes);
+    }
+  }
+
+  std::span<const int64_t> dims_;
+  std::vector<std::vector<int64_t>> from_, to_;
+  const std::byte* src_;
+  std::byte* dst_;
+  size_t inner_, second_ = kNone;
+  std::vector<size_t> outer_;  // outermost first, in the order of the destination
+  std::vector<int64_t> run_;   // empty: element by element
+};
+
+// One element of any width, as bytes; packed ones in the low bits.
+struct Element {
+  std::byte bytes[16] = {};
+};
+
+Element load(const std::byte* buffer, int64_t bits, int64_t at, size_t bytes) {
+  Element e;
+  if (bits < 8) {
+    int64_t bit = at * bits;
+    unsigned v = std::to_integer<unsigned>(buffer[bit / 8]) >> (bit % 8);
+    e.bytes[0] = static_cast<std::byte>(v & ((1u << bits) - 1));
+  } else {
+    std::memcpy(e.bytes, buffer + at * (bits / 8), std::min<size_t>(bytes, 16));
+  }
+  return e;
+}
+
+void store(std::byte* buffer, int64_t bits, int64_t at, size_t bytes, const Element& e) {
+  if (bits < 8) {
+    int64_t bit = at * bits;
+    unsigned v = std::to_integer<unsigned>(e.bytes[0]) & ((1u << bits) - 1);
+    buffer[bit / 8] |= static_cast<std::byte>(v << (bit % 8));
+  } else {
+    std::memcpy(buffer + at * (bits / 8), e.bytes, std::min<size_t>(bytes, 16));
+  }
+}
+
+// An unpacked element narrower than a byte holds its value as an int8_t or uint8_t does.
+void widen_sign(DType type, Element& e) {
+  int unused = 8 - dtype_bits(type);
+  if (!is_signed(type) || unused <= 0) return;
+  auto v = static_cast<int8_t>(std::to_integer<unsigned>(e.bytes[0]) << unused);
+  e.bytes[0] = static_cast<std::byte>(v >> unused);
+}
+
+void copy_each(const Shape& from, const std::byte* src, const Shape& to, std::byte* dst) {
+  int64_t from_bits = element_bits(from), to_bits = element_bits(to);
+  size_t bytes = static_cast<size_t>(dtype_bytes(to.type));
+  IndexExpr from_address = address(from), to_address = address(to);
+  Index index(to.dims.size(), 0);
+  for (;;) {
+    Element e = load(src, from_bits, from_address.evaluate(index), bytes);
+    if (from_bits < 8 && to_bits >= 8) widen_sign(to.type, e);
+    store(dst, to_bits, to_address.evaluate(index), bytes, e);
+    size_t d = index.size();
+    while (d-- > 0 && ++index[d] == to.dims[d]) index[d] = 0;
+    if (d == static_cast<size_t>(-1)) return;
+  }
+}
+
+}  // namespace
+
+void relayout(const Shape& from, const void* src, const Shape& to, void* dst) {
+  if (!from.is_array() || !compatible(from, to)) {
+    throw Error(ErrorKind::kInput, "cannot convert " + from.to_string() + " to " + to.to_string() +
+                                       ": type and sizes must be equal");
+  }
+  int64_t count = to.element_count();
+  const auto* in = static_cast<const std::byte*>(src) + from.layout.metadata_prefix_bytes;
+  auto* out = static_cast<std::byte*>(dst);
+  if (physical_size(to) == 0) return;
+  if (from.layout == to.layout && physical_elements(to) == count && element_bits(to) >= 8) {
+    std::memcpy(dst, src, static_cast<size_t>(physical_size(to)));
+    return;
+  }
+  bool whole_bytes = element_bits(to) == 8 * dtype_bytes(to.type);
+  if (physical_elements(to) != count || !whole_bytes || to.layout.metadata_prefix_bytes > 0) {
+    std::memset(dst, 0, static_cast<size_t>(physical_size(to)));
+  }
+  if (count == 0) return;
+  out += to.layout.metadata_prefix_bytes;
+  bool plain = whole_bytes && element_bits(from) == element_bits(to) && !combines(from) &&
+               !combines(to) && to.rank() > 0;
+  if (!plain) return copy_each(from, in, to, out);
+  switch (dtype_bytes(to.type)) {
+    case 1: return Copy<1>(from, in, to, out)();
+    case 2: return Copy<2>(from, in, to, out)();
+    case 4: return Copy<4>(from, in, to, out)();
+    case 8: return Copy<8>(from, in, to, out)();
+    case 16: return Copy<16>(from, in, to, out)();
+    default: return copy_each(from, in, to, out);
+  }
+}
+
+}  // namespace hlojit
