@@ -28,7 +28,7 @@ int64_t padded_elements(std::span<const int64_t> sizes, int64_t alignment) {
 
 // Sizes of the physical dimensions before one tile, and the tile without its stars.
 struct Step {
-  std::vector<int64_t> before;    // widened, before combining
+  std::vector<int64_t> before;  // widened, before combining
   const Tile* tile;
   std::vector<int64_t> combined;  // after combining, before the cut
   std::vector<int64_t> sizes;     // the tile without stars
@@ -95,12 +95,10 @@ int64_t element_bits(const Shape& shape) {
 }
 
 int64_t physical_size(const Shape& shape) {
-  int64_t bits, size;
-  if (__builtin_mul_overflow(physical_elements(shape), element_bits(shape), &bits)) overflow();
-  if (__builtin_add_overflow(ceildiv(bits, 8), shape.layout.metadata_prefix_bytes, &size)) {
-    overflow();
-  }
-  return size;
+  __int128 bits = static_cast<__int128>(physical_elements(shape)) * element_bits(shape);
+  __int128 size = (bits + 7) / 8 + shape.layout.metadata_prefix_bytes;
+  if (size > std::numeric_limits<int64_t>::max()) overflow();
+  return static_cast<int64_t>(size);
 }
 
 int64_t linear_index(const Shape& shape, std::span<const int64_t> index) {
@@ -149,7 +147,8 @@ std::optional<Index> multi_index(const Shape& shape, int64_t linear) {
     if (!join(index, steps[s])) return std::nullopt;
     separate(index, steps[s]);
     // Leading size-1 dims a wide tile added: before this tile there were as many as after the last.
-    size_t had = s > 0 ? steps[s - 1].combined.size() + steps[s - 1].sizes.size() : shape.dims.size();
+    size_t had =
+        s > 0 ? steps[s - 1].combined.size() + steps[s - 1].sizes.size() : shape.dims.size();
     size_t added = index.size() - had;
     index.erase(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(added));
   }
@@ -160,8 +159,8 @@ std::optional<Index> multi_index(const Shape& shape, int64_t linear) {
   return logical;
 }
 
-void for_each_in_memory_order(
-    const Shape& shape, const std::function<void(std::span<const int64_t>, int64_t)>& f) {
+void for_each_in_memory_order(const Shape& shape,
+                              const std::function<void(std::span<const int64_t>, int64_t)>& f) {
   int64_t count = shape.element_count();
   // Sorting the elements by position never touches padding, of which there may be any amount.
   std::vector<std::pair<int64_t, int64_t>> order;  // position, row-major number

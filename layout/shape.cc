@@ -32,8 +32,8 @@ void order_errors(const Shape& shape, std::vector<std::string>& errors) {
   std::vector<bool> seen(rank, false);
   for (int64_t d : order) {
     if (d < 0 || d >= rank) {
-      errors.push_back("minor_to_major names dimension " + number(d) +
-                       " but the array has rank " + number(rank));
+      errors.push_back("minor_to_major names dimension " + number(d) + " but the array has rank " +
+                       number(rank));
     } else if (seen[d]) {
       errors.push_back("minor_to_major names dimension " + number(d) + " twice");
     } else {
@@ -110,15 +110,14 @@ void storage_errors(const Shape& shape, std::vector<std::string>& errors) {
     return;
   }
   std::vector<int64_t> origin(shape.dims.size(), 0);
-  std::optional<int64_t> stored =
-      checked_product(apply_tiles<int64_t>(shape, origin).sizes);
+  std::optional<int64_t> stored = checked_product(apply_tiles<int64_t>(shape, origin).sizes);
   const int64_t packed = shape.layout.element_size_in_bits;
   int64_t bits = packed != 0 ? packed : int64_t{8} * dtype_bytes(shape.type);
   int64_t align = shape.layout.tail_padding_alignment;
   int64_t total;
   if (!stored || __builtin_mul_overflow(ceildiv(*stored, align), align, &total) ||
-      __builtin_mul_overflow(total, bits, &total) ||
-      __builtin_add_overflow(total / 8, shape.layout.metadata_prefix_bytes, &total)) {
+      (static_cast<__int128>(total) * bits + 7) / 8 + shape.layout.metadata_prefix_bytes >
+          std::numeric_limits<int64_t>::max()) {
     errors.push_back("the size of the array's tiled storage overflows 64 bits");
   }
 }
@@ -208,8 +207,8 @@ bool compatible_ignoring_element_type(const Shape& a, const Shape& b) {
 }
 
 bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b) {
-  return compatible_if(
-      a, b, [](DType x, DType y) { return x == y || (is_float(x) && is_float(y)); });
+  return compatible_if(a, b,
+                       [](DType x, DType y) { return x == y || (is_float(x) && is_float(y)); });
 }
 
 bool same_dimensions(const Shape& a, const Shape& b) {

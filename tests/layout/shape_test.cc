@@ -28,11 +28,25 @@ std::string repeat(const std::string& s, int n) {
 
 TEST_CASE("text survives a round trip") {
   for (const char* text : {
-           "f32[]", "f32[3,5]{1,0}", "f32[0]{0}", "pred[2,3]{0,1}", "()", "token[]", "opaque[]",
-           "(f32[2]{0}, (s32[], pred[]), ())", "f32[<=8,3]{1,0}", "f32[]{:T(128)}",
-           "bf16[8,16]{1,0:T(8,128)(2,1)L(1024)E(16)S(1)M(8)}", "f32[3,5]{1,0:T(2,2)}",
-           "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}", "s4[8]{0:E(4)}", "f32[8]{0:S(5)}",
-           "f32[10,4]{1,0:SC(0:3,4)(1:2)}", "f8e4m3b11fnuz[2]{0}", "c128[1]{0}", "u1[3]{0}",
+           "f32[]",
+           "f32[3,5]{1,0}",
+           "f32[0]{0}",
+           "pred[2,3]{0,1}",
+           "()",
+           "token[]",
+           "opaque[]",
+           "(f32[2]{0}, (s32[], pred[]), ())",
+           "f32[<=8,3]{1,0}",
+           "f32[]{:T(128)}",
+           "bf16[8,16]{1,0:T(8,128)(2,1)L(1024)E(16)S(1)M(8)}",
+           "f32[3,5]{1,0:T(2,2)}",
+           "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
+           "s4[8]{0:E(4)}",
+           "f32[8]{0:S(5)}",
+           "f32[10,4]{1,0:SC(0:3,4)(1:2)}",
+           "f8e4m3b11fnuz[2]{0}",
+           "c128[1]{0}",
+           "u1[3]{0}",
            "f32[2,3]{1,0:L(8)M(16)}",
        }) {
     CAPTURE(text);
@@ -43,7 +57,8 @@ TEST_CASE("text survives a round trip") {
 TEST_CASE("defaults are filled in, blanks and comments skipped") {
   CHECK(Shape::parse("f32[3,5]").to_string() == "f32[3,5]{1,0}");
   CHECK(Shape::parse("f32[3,5]") == Shape::array(DType::kF32, {3, 5}));
-  CHECK(Shape::parse(" f32[ 3 , 5 ] { 1 , 0 : T ( 2 , 2 ) } ").to_string() == "f32[3,5]{1,0:T(2,2)}");
+  CHECK(Shape::parse(" f32[ 3 , 5 ] { 1 , 0 : T ( 2 , 2 ) } ").to_string() ==
+        "f32[3,5]{1,0:T(2,2)}");
   CHECK(Shape::parse("(f32[2], /*index=1*/ s32[] // last\n)").to_string() == "(f32[2]{0}, s32[])");
   CHECK(Shape::parse("f32[3,5]{1,0:D(D,C+,S~,H+~)T(2,2)}").to_string() == "f32[3,5]{1,0:T(2,2)}");
   CHECK(Shape::parse("f32[3,5]{1,0:T(2,2)}").to_string(false) == "f32[3,5]");
@@ -107,9 +122,11 @@ TEST_CASE("each rule has its message and its place") {
            {"u2[3]{0:E(3)}", "1:6: E(3) is neither 1, 2, 4 nor whole bytes"},
            {"f32[3,5]{1,0:S(-1)}", "1:9: memory space S(-1) is negative"},
            {"f32[3,5]{1,0:S(1)T(8,128)}",
-            "1:18: layout attribute T is out of order or repeated (the order is D T L # * E S SC P M)"},
+            "1:18: layout attribute T is out of order or repeated (the order is D T L # * E S SC P "
+            "M)"},
            {"f32[3,5]{1,0:S(1)S(1)}",
-            "1:18: layout attribute S is out of order or repeated (the order is D T L # * E S SC P M)"},
+            "1:18: layout attribute S is out of order or repeated (the order is D T L # * E S SC P "
+            "M)"},
            {"f32[3,5]{1,0:P(f32[2])}",
             "1:14: P(...) belongs to sparse arrays, which do not exist any more"},
            {"f32[3]{0:#(u32)}",
@@ -117,19 +134,19 @@ TEST_CASE("each rule has its message and its place") {
            {"f32[3]{0:#(f32)}", "1:12: expected an unsigned integer type"},
            {"f32[3]{0:Q(1)}", "1:10: expected a layout attribute (D T L # * E S SC P M) or '}'"},
            {"f32[3]{0:SC(1:2)}", "1:7: SC splits physical dimension 1 but the array has rank 1"},
-           {"f32[3]{0:SC(0:2,1)}",
-            "1:7: SC indices must be positive and ascend, but 1 follows 2"},
+           {"f32[3]{0:SC(0:2,1)}", "1:7: SC indices must be positive and ascend, but 1 follows 2"},
            {"(f32[2], f32[3]){0}",
             "1:17: a tuple has no layout of its own: give one to each element"},
            {"token[2]", "1:7: token cannot have dimensions"},
            {"token[]{:S(1)}", "1:8: only an array can have a layout"},
            {"(f32[2] s32[])", "1:9: expected ')' or ',' after a tuple element"},
-           {"f32[?]", "1:1: a dimension is unbounded ('?'): every dimension needs a size or a bound"},
+           {"f32[?]",
+            "1:1: a dimension is unbounded ('?'): every dimension needs a size or a bound"},
            {"f32[9223372036854775807]", "1:1: the size of the array overflows 64 bits"},
            {"f32[4294967296,4294967296]", "1:1: the size of the array overflows 64 bits"},
            {"s8[4294967296]{0:T(8589934592)(2,4611686018427387904)}",
             "1:1: the size of the array's tiled storage overflows 64 bits"},
-           {"s8[3]{0:L(9223372036854775807)}",
+           {"f32[3]{0:L(9223372036854775807)}",
             "1:1: the size of the array's tiled storage overflows 64 bits"},
            {"f32[2] /* x", "1:8: unterminated comment"},
            {"(f32[2],\n  f32[x])", "2:7: expected a dimension size"},
