@@ -1,9 +1,9 @@
 // Where the floordiv and mod atoms of an expression wrap, as a function of one variable.
 //
-// floordiv(c*v + k, w) has slope c/w; with c = w*q + r it is q*v + floordiv(r*v + k, w), which steps
-// |r|/g times in every w/g values of v, g = gcd(r, w). The other terms shift k by what they are
-// modulo w; every such shift counts. A variable below another atom is reached through it: a wrap of
-// mod(e, W) or floordiv(e, a) at u is a wrap of e.
+// floordiv(c*v + k, w) has slope c/w; with c = w*q + r it is q*v + floordiv(r*v + k, w), which
+// steps |r|/g times in every w/g values of v, g = gcd(r, w). The other terms shift k by what they
+// are modulo w; every such shift counts. A variable below another atom is reached through it: a
+// wrap of mod(e, W) or floordiv(e, a) at u is a wrap of e.
 #include <algorithm>
 #include <numeric>
 

@@ -1,19 +1,19 @@
 // Cutting a dimension so that every address becomes affine.
 //
-// Coarse to fine: where all breaks repeat with a period shorter than the range, the range becomes an
-// outer digit over periods around the pattern of one period; else it is split at the coarsest
-// breaks and each part is cut on its own. Aligned tiles 8 | 128 | 1024 thus take three steps and give
-// one piece of four digits. Equal neighbours are joined again under a digit of their own wherever
-// every break's quotient is affine in it, which any two neighbours satisfy
-// (unless the place of the break moves with another variable):
+// Coarse to fine: where all breaks repeat with a period shorter than the range, the range becomes
+// an outer digit over periods around the pattern of one period; else it is split at the coarsest
+// breaks and each part is cut on its own. Aligned tiles 8 | 128 | 1024 thus take three steps and
+// give one piece of four digits. Equal neighbours are joined again under a digit of their own
+// wherever every break's quotient is affine in it, which any two neighbours satisfy (unless the
+// place of the break moves with another variable):
 //
 //     tiles 8 and 12, n = 96:  period 24, runs 8 | 4 4 | 8  ->  three pieces
 //     reverse of 60 in tiles of 8:  period 8, runs 4 4      ->  one piece {8,8} {4,2} {1,4}
 //
-// A period may begin anywhere; the phase that needs the fewest pieces wins, with what lies before it
-// as a head. Only the end of the whole range may be clipped: inside a pattern a partial period is cut
-// off as pieces of its own. Each step halves the range or drops a break, and phases are few, so this
-// takes microseconds.
+// A period may begin anywhere; the phase that needs the fewest pieces wins, with what lies before
+// it as a head. Only the end of the whole range may be clipped: inside a pattern a partial period
+// is cut off as pieces of its own. Each step halves the range or drops a break, and phases are few,
+// so this takes microseconds.
 #include "layout/digits.h"
 
 #include <algorithm>
@@ -224,7 +224,8 @@ class Cutter {
         out.push_back(std::move(piece));
       }
       // Digits reach beyond y until they are clipped; a wrap out there would spoil the address.
-      if (std::ranges::all_of(out, [&](const DimPiece& p) { return affine_in(all_, p); })) return out;
+      if (std::ranges::all_of(out, [&](const DimPiece& p) { return affine_in(all_, p); }))
+        return out;
     }
     Pieces out = *std::move(head);
     for (DimPiece piece : *pattern) {
@@ -289,15 +290,16 @@ void finish(DimPiece& piece) {
   }
 }
 
-// As many of the wraps as fit, finest first: those meet the inner loops. Wraps of one width come and
-// go together, for they often belong to one address, which needs all of them or none.
+// As many of the wraps as fit, finest first: those meet the inner loops. Wraps of one width come
+// and go together, for they often belong to one address, which needs all of them or none.
 Pieces cut_what_fits(int64_t x, int64_t y, std::vector<Wrap> wraps, int max_runs) {
   auto group = [](const Wrap& w) { return std::pair(w.width, w.within); };
   std::ranges::sort(wraps, {}, group);
   std::vector<Wrap> kept;
   Pieces best = {{.start = x, .limit = y, .digits = {{1, y - x}}}};
   for (auto from = wraps.begin(); from != wraps.end();) {
-    auto to = std::find_if(from, wraps.end(), [&](const Wrap& w) { return group(w) != group(*from); });
+    auto to =
+        std::find_if(from, wraps.end(), [&](const Wrap& w) { return group(w) != group(*from); });
     size_t before = kept.size();
     kept.insert(kept.end(), from, to);
     if (std::optional<Pieces> pieces = Cutter(kept, max_runs).cut(x, y, kept, true)) {
@@ -324,8 +326,7 @@ DimCut cut_dimension(int64_t n, std::span<const Break> breaks, std::span<const i
   for (const Break& b : breaks) {
     bool nested = b.within > b.width;
     int64_t period = nested ? b.within : b.width;
-    wraps.push_back({b.width, mod(-mod(b.offset, period), period), nested ? b.within : 0,
-                     b.moves});
+    wraps.push_back({b.width, mod(-mod(b.offset, period), period), nested ? b.within : 0, b.moves});
   }
   DimCut out;
   for (size_t i = 0; i + 1 < at.size(); ++i) {

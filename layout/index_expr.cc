@@ -11,8 +11,8 @@
 //   3. A division of a division is one division; a mod inside is moved outside.
 //   4. Else it becomes an atom.
 //
-// mod follows from the same splits, as S - w * (S / w). Adding rejoins c*mod(e,w) + c*w*(e/w) = c*e,
-// which makes a reshape of a reshape vanish. Every rule holds for all integers.
+// mod follows from the same splits, as S - w * (S / w). Adding rejoins c*mod(e,w) + c*w*(e/w) =
+// c*e, which makes a reshape of a reshape vanish. Every rule holds for all integers.
 #include "layout/index_expr.h"
 
 #include <algorithm>
@@ -77,9 +77,12 @@ int compare(const IndexExpr& a, const IndexExpr& b) {
 
 AtomPtr make_var(int id, Range range) {
   size_t hash = mix(0x51, static_cast<size_t>(id));
-  return std::make_shared<const Atom>(
-      Atom{.kind = AtomKind::kVar, .var = id, .operand = nullptr, .width = 0, .range = range,
-           .hash = hash});
+  return std::make_shared<const Atom>(Atom{.kind = AtomKind::kVar,
+                                           .var = id,
+                                           .operand = nullptr,
+                                           .width = 0,
+                                           .range = range,
+                                           .hash = hash});
 }
 
 AtomPtr make_atom(AtomKind kind, const IndexExpr& operand, int64_t width) {
@@ -90,9 +93,12 @@ AtomPtr make_atom(AtomKind kind, const IndexExpr& operand, int64_t width) {
     r = {0, width - 1};
   }
   size_t hash = mix(mix(operand.hash(), static_cast<size_t>(kind)), static_cast<size_t>(width));
-  return std::make_shared<const Atom>(
-      Atom{.kind = kind, .var = -1, .operand = std::make_shared<const IndexExpr>(operand),
-           .width = width, .range = r, .hash = hash});
+  return std::make_shared<const Atom>(Atom{.kind = kind,
+                                           .var = -1,
+                                           .operand = std::make_shared<const IndexExpr>(operand),
+                                           .width = width,
+                                           .range = r,
+                                           .hash = hash});
 }
 
 // A sum taken apart as  width * quotient + rest.
@@ -153,7 +159,8 @@ std::optional<Split> split_exactly(const IndexExpr& e, int64_t width) {
     }
     int64_t q = floordiv(r.lo, width);
     if (q != floordiv(r.hi, width)) continue;
-    Sum quotient{.constant = q, .terms = {}}, rest{.constant = e.constant() - q * width, .terms = {}};
+    Sum quotient{.constant = q, .terms = {}},
+        rest{.constant = e.constant() - q * width, .terms = {}};
     size_t p = 0;
     for (size_t i = 0; i < terms.size(); ++i) {
       int64_t c = terms[i].coefficient;
@@ -299,8 +306,8 @@ void collect_div_mod(const IndexExpr& e, std::vector<AtomPtr>& out) {
   for (const Term& t : e.terms()) {
     if (t.atom->kind == AtomKind::kVar) continue;
     collect_div_mod(*t.atom->operand, out);
-    bool known = std::ranges::any_of(
-        out, [&](const AtomPtr& a) { return compare(*a, *t.atom) == 0; });
+    bool known =
+        std::ranges::any_of(out, [&](const AtomPtr& a) { return compare(*a, *t.atom) == 0; });
     if (!known) out.push_back(t.atom);
   }
 }
@@ -330,7 +337,8 @@ IndexExpr IndexExpr::substitute(std::span<const std::optional<IndexExpr>> values
       out = out + (given ? *values[a.var] : Builder::of(t.atom)) * t.coefficient;
     } else {
       IndexExpr operand = a.operand->substitute(values);
-      IndexExpr value = a.kind == AtomKind::kMod ? mod(operand, a.width) : floordiv(operand, a.width);
+      IndexExpr value =
+          a.kind == AtomKind::kMod ? mod(operand, a.width) : floordiv(operand, a.width);
       out = out + value * t.coefficient;
     }
   }
@@ -345,8 +353,8 @@ int64_t IndexExpr::evaluate(std::span<const int64_t> values) const {
       out += t.coefficient * values[a.var];
     } else {
       int64_t v = a.operand->evaluate(values);
-      out += t.coefficient * (a.kind == AtomKind::kMod ? hlojit::mod(v, a.width)
-                                                       : hlojit::floordiv(v, a.width));
+      out += t.coefficient *
+             (a.kind == AtomKind::kMod ? hlojit::mod(v, a.width) : hlojit::floordiv(v, a.width));
     }
   }
   return out;
@@ -428,8 +436,7 @@ IndexExpr floordiv(const IndexExpr& a, int64_t width) {
   auto [quotient, rest] = split_multiples(a, width);
   if (const Atom* sole = sole_atom(rest)) {
     int64_t wide;
-    if (sole->kind == AtomKind::kFloorDiv &&
-        !__builtin_mul_overflow(sole->width, width, &wide)) {
+    if (sole->kind == AtomKind::kFloorDiv && !__builtin_mul_overflow(sole->width, width, &wide)) {
       // (e/a + c) / w = (e + a*c) / (a*w)
       return quotient + floordiv(*sole->operand + rest.constant() * sole->width, wide);
     }
@@ -507,8 +514,8 @@ std::vector<IndexExpr> reshape_coordinates(std::span<const int64_t> operand_dims
       }
       (grow_operand ? a : b) *= grow_operand ? operand_dims[i++] : result_dims[j++];
     }
-    IndexExpr position = linearize(result_dims.subspan(j0, j - j0),
-                                   result_coordinates.subspan(j0, j - j0));
+    IndexExpr position =
+        linearize(result_dims.subspan(j0, j - j0), result_coordinates.subspan(j0, j - j0));
     std::vector<IndexExpr> part = delinearize(operand_dims.subspan(i0, i - i0), position);
     std::ranges::move(part, out.begin() + static_cast<std::ptrdiff_t>(i0));
   }

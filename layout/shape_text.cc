@@ -218,7 +218,8 @@ class ShapeReader {
   }
 
   void attributes(Layout& out) {
-    static constexpr std::string_view kOrder[] = {"D", "T", "L", "#", "*", "E", "S", "SC", "P", "M"};
+    static constexpr std::string_view kOrder[] = {"D", "T", "L",  "#", "*",
+                                                  "E", "S", "SC", "P", "M"};
     size_t next = 0;  // attributes before kOrder[next] may not come any more
     while (peek_token() != '}') {
       skip_blanks();

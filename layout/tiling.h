@@ -2,8 +2,9 @@
 //
 // A tile works on the whole vector its predecessor left: on the last k entries of (sizes, index),
 // both major to minor. It first folds entries marked '*' into the next more minor one, then cuts
-// every entry e of size d into e / t (size ceil(d/t)) and e mod t (size t); the quotients stay where
-// they were, the remainders go to the end. The result, read row major, is the place in memory.
+// every entry e of size d into e / t (size ceil(d/t)) and e mod t (size t); the quotients stay
+// where they were, the remainders go to the end. The result, read row major, is the place in
+// memory.
 //
 // Templates over the index type, so that numbers and symbolic expressions share one formula.
 #pragma once

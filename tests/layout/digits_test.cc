@@ -1,9 +1,10 @@
-// Cuts: every value exactly once, quotients affine, few pieces; and the whole way from a layout and a
-// data movement to affine addresses, compared with the plain formula element by element.
+// Cuts: every value exactly once, quotients affine, few pieces; and the whole way from a layout and
+// a data movement to affine addresses, compared with the plain formula element by element.
 #include "layout/digits.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -72,7 +73,7 @@ TEST_CASE("breaks that do not nest give runs of a period") {
   CHECK(cut_text(96, {{8, 0}, {12, 0}}) == "0:{24,4}{1,8} 8:{24,4}{4,2}{1,4} 16:{24,4}{1,8}");
   CHECK(cut_text(56, {{8, 3}, {8, 0}}) == "0:{8,7}{1,5} 5:{8,7}{1,3}");
   CHECK(cut_text(60, {{8, 4}, {8, 0}}) == "0:{8,8}{4,2!}{1,4}");  // reverse of 60 in tiles of 8
-  CHECK(cut_text(20, {{8, 3}}) == "0:{1,5} 5:{8,2}{1,8!}");        // a head, then whole tiles
+  CHECK(cut_text(20, {{8, 3}}) == "0:{1,5} 5:{8,2}{1,8!}");       // a head, then whole tiles
   CHECK(cut_text(400, {{8, 0, 100}, {100, 0}}) == "0:{100,4}{8,12}{1,8} 96:{100,4}{1,4}");
 }
 
@@ -133,12 +134,13 @@ TEST_CASE("random breaks: each value once, each quotient affine") {
       for (int64_t e : edges) CHECK((piece.start >= e || piece.limit <= e));
       for (const Break& b : breaks) {
         auto quotient = [&](int64_t i) {
-          return b.within > 0 ? mod(i + b.offset, b.within) / b.width : floordiv(i + b.offset, b.width);
+          return b.within > 0 ? mod(i + b.offset, b.within) / b.width
+                              : floordiv(i + b.offset, b.width);
         };
         auto outer = [&](int64_t i) { return b.within > 0 ? floordiv(i + b.offset, b.within) : 0; };
         if (b.within > 0 && b.within <= b.width) continue;
-        for (const auto& f : {std::function<int64_t(int64_t)>(quotient),
-                              std::function<int64_t(int64_t)>(outer)}) {
+        for (const auto& f :
+             {std::function<int64_t(int64_t)>(quotient), std::function<int64_t(int64_t)>(outer)}) {
           // Strides from unit digits, where these exist.
           std::vector<int64_t> slope(piece.digits.size(), 0);
           int64_t base = f(piece.start);
@@ -184,9 +186,8 @@ Outcome cut_and_compare(const Case& c) {
     for (const IndexExpr& a : c.addresses) {
       for (const Break& b : breaks_of(a, static_cast<int>(d))) breaks.push_back(b);
     }
-    cuts.push_back(cut_dimension(c.dims[d], breaks, c.edges.empty()
-                                                        ? std::vector<int64_t>{}
-                                                        : c.edges[d]));
+    cuts.push_back(
+        cut_dimension(c.dims[d], breaks, c.edges.empty() ? std::vector<int64_t>{} : c.edges[d]));
   }
   std::set<std::vector<int64_t>> covered;
   std::vector<const DimPiece*> chosen(c.dims.size());
@@ -264,8 +265,8 @@ TEST_CASE("every layout alone, and beside the row-major one") {
     if (shape.element_count() == 0) continue;
     std::vector<IndexExpr> i = variables_of(shape.dims);
     Shape plain = Shape::array(shape.type, shape.dims);
-    check_affine({shape.to_string(), shape.dims, {linear_index(shape, i), linear_index(plain, i)}, {}},
-                 64);
+    check_affine(
+        {shape.to_string(), shape.dims, {linear_index(shape, i), linear_index(plain, i)}, {}}, 64);
   }
 }
 
@@ -288,8 +289,10 @@ TEST_CASE("copies between layouts") {
        }) {
     Shape from = Shape::parse(p.from), to = Shape::parse(p.to);
     std::vector<IndexExpr> i = variables_of(to.dims);
-    check_affine({std::string(p.from) + " -> " + p.to, to.dims,
-                  {linear_index(from, i), linear_index(to, i)}, {}},
+    check_affine({std::string(p.from) + " -> " + p.to,
+                  to.dims,
+                  {linear_index(from, i), linear_index(to, i)},
+                  {}},
                  p.pieces);
   }
 }
@@ -300,23 +303,28 @@ TEST_CASE("slices at every offset, strides, reversal") {
     for (int64_t start = 0; start <= 8; ++start) {
       Shape to = Shape::parse("f32[44,16]{1,0:" + std::string(tiles) + "}");
       std::vector<IndexExpr> i = variables_of(to.dims);
-      check_affine({"slice " + std::to_string(start) + " of " + from.to_string(), to.dims,
-                    {linear_index(from, std::vector{i[0] + start, i[1] + start / 2}),
-                     linear_index(to, i)}, {}},
-                   start == 0 || (start == 8 && tiles[2] == '8') ? 1 : 64);
+      check_affine(
+          {"slice " + std::to_string(start) + " of " + from.to_string(),
+           to.dims,
+           {linear_index(from, std::vector{i[0] + start, i[1] + start / 2}), linear_index(to, i)},
+           {}},
+          start == 0 || (start == 8 && tiles[2] == '8') ? 1 : 64);
     }
     for (int64_t stride : {2, 3, 4, 5, 7}) {
       Shape to = Shape::parse("f32[8,20]{1,0:" + std::string(tiles) + "}");
       std::vector<IndexExpr> i = variables_of(to.dims);
-      check_affine({"stride " + std::to_string(stride) + " of " + from.to_string(), to.dims,
+      check_affine({"stride " + std::to_string(stride) + " of " + from.to_string(),
+                    to.dims,
                     {linear_index(from, std::vector{i[0] * stride + 1, i[1]}), linear_index(to, i)},
                     {}},
                    8);
     }
     std::vector<IndexExpr> i = variables_of(from.dims);
-    check_affine({"reverse of " + from.to_string(), from.dims,
+    check_affine({"reverse of " + from.to_string(),
+                  from.dims,
                   {linear_index(from, std::vector{IndexExpr(59) - i[0], IndexExpr(19) - i[1]}),
-                   linear_index(from, i)}, {}},
+                   linear_index(from, i)},
+                  {}},
                  4);
   }
 }
@@ -325,18 +333,32 @@ TEST_CASE("transpose, broadcast, pad and concatenate") {
   Shape tiled = Shape::parse("f32[20,36]{1,0:T(8,4)(2,1)}");
   Shape turned = Shape::parse("f32[36,20]{1,0:T(8,4)(2,1)}");
   std::vector<IndexExpr> i = variables_of(turned.dims);
-  check_affine({"transpose", turned.dims,
-                {linear_index(tiled, std::vector{i[1], i[0]}), linear_index(turned, i)}, {}}, 4);
+  check_affine({"transpose",
+                turned.dims,
+                {linear_index(tiled, std::vector{i[1], i[0]}), linear_index(turned, i)},
+                {}},
+               4);
   Shape row = Shape::parse("f32[20]{0:T(8)}");
-  check_affine({"broadcast", turned.dims,
-                {linear_index(row, std::vector{i[1]}), linear_index(turned, i)}, {}}, 4);
-  // The part of concatenate or pad that begins at 10 of the result: a cut at the edge, then offsets.
-  Shape part = Shape::parse("f32[26,20]{1,0:T(8,4)}"), whole = Shape::parse("f32[36,20]{1,0:T(8,4)}");
+  check_affine({"broadcast",
+                turned.dims,
+                {linear_index(row, std::vector{i[1]}), linear_index(turned, i)},
+                {}},
+               4);
+  // The part of concatenate or pad that begins at 10 of the result: a cut at the edge, then
+  // offsets.
+  Shape part = Shape::parse("f32[26,20]{1,0:T(8,4)}"),
+        whole = Shape::parse("f32[36,20]{1,0:T(8,4)}");
   std::vector<IndexExpr> j = variables_of(part.dims);
-  check_affine({"concatenate at 10", part.dims,
-                {linear_index(part, j), linear_index(whole, std::vector{j[0] + 10, j[1]})}, {}}, 2);
-  check_affine({"the result's side", whole.dims, {linear_index(whole, variables_of(whole.dims))},
-                {{10}, {}}}, 3);
+  check_affine({"concatenate at 10",
+                part.dims,
+                {linear_index(part, j), linear_index(whole, std::vector{j[0] + 10, j[1]})},
+                {}},
+               2);
+  check_affine({"the result's side",
+                whole.dims,
+                {linear_index(whole, variables_of(whole.dims))},
+                {{10}, {}}},
+               3);
 }
 
 TEST_CASE("reshapes") {
@@ -358,8 +380,10 @@ TEST_CASE("reshapes") {
     Shape operand = Shape::parse(r.operand), result = Shape::parse(r.result);
     std::vector<IndexExpr> i = variables_of(result.dims);
     std::vector<IndexExpr> o = reshape_coordinates(operand.dims, result.dims, i);
-    check_affine({std::string("reshape ") + r.operand + " -> " + r.result, result.dims,
-                  {linear_index(operand, o), linear_index(result, i)}, {}},
+    check_affine({std::string("reshape ") + r.operand + " -> " + r.result,
+                  result.dims,
+                  {linear_index(operand, o), linear_index(result, i)},
+                  {}},
                  r.pieces);
   }
 }

@@ -22,7 +22,7 @@ TEST_CASE("digits make division vanish") {
   CHECK(mod(d, 8) == j);
   CHECK(floordiv(d + 8, 8) == k + 1);
   CHECK(mod(d + 16, 8) == j);
-  CHECK(floordiv(k * 8 + v(1, 4) + 4, 8) == k);       // a run of a period
+  CHECK(floordiv(k * 8 + v(1, 4) + 4, 8) == k);               // a run of a period
   CHECK(floordiv(IndexExpr(31) - d, 8) == IndexExpr(3) - k);  // reversed
   CHECK(mod(IndexExpr(31) - d, 8) == IndexExpr(7) - j);
   CHECK(floordiv(d * 2, 8) == k * 2 + floordiv(j, 4));
@@ -76,8 +76,7 @@ TEST_CASE("reshape of reshape is the identity") {
   // Cutting and merging where the dims nest needs no division at all.
   std::vector<IndexExpr> merged = reshape_coordinates(std::vector<int64_t>{840}, a, x);
   CHECK(merged[0] == x[0] * 140 + x[1] * 4 + x[2]);
-  std::vector<IndexExpr> cut =
-      reshape_coordinates(std::vector<int64_t>{6, 1, 35, 1, 4}, a, x);
+  std::vector<IndexExpr> cut = reshape_coordinates(std::vector<int64_t>{6, 1, 35, 1, 4}, a, x);
   CHECK(cut[2] == x[1]);
   CHECK(cut[1] == IndexExpr(0));
 }

@@ -17,9 +17,8 @@ int64_t linear(const char* shape, std::vector<int64_t> index) {
 std::vector<int64_t> all_positions(const char* text) {
   Shape shape = Shape::parse(text);
   std::vector<int64_t> out;
-  for_each_index(shape.dims, [&](std::span<const int64_t> i) {
-    out.push_back(linear_index(shape, i));
-  });
+  for_each_index(shape.dims,
+                 [&](std::span<const int64_t> i) { out.push_back(linear_index(shape, i)); });
   return out;
 }
 
