@@ -34,9 +34,11 @@ python3 tools/compare.py transformer_block $out
 title "What the compiler made of it"
 echo "\$ hlojit opt $small --until=fuse"
 $hlojit opt $small --until=fuse > $out/fused.hlo
-grep -E 'fusion\(|custom-call\(' $out/fused.hlo |
-  sed -E 's/^ *(ROOT )?//; s/, metadata=\{[^}]*\}//; s/\(.*\), kind/(...), kind/; s/^/  /' |
-  cut -c1-150
+sed -nE 's/^ *(ROOT )?([^ ]+) = (.*) fusion\(.*"kernel":"([a-z]+)".*/  \2 \4 \3/p' $out/fused.hlo |
+  awk '{ printf "  %-12s %-12s %s\n", $1, $2, substr($0, index($0, $3), 90) }'
+echo "  The whole of one of them, a kernel of chained reductions:"
+kernel=$(sed -nE 's/.*calls=([^,]+),.*"kernel":"rows".*/\1/p' $out/fused.hlo | tail -n 1)
+sed -nE "/^%?$kernel /,/^\}/p" $out/fused.hlo | cut -c1-110 | sed 's/^/    /'
 
 title "Its speed, beside the limits of this machine"
 show $hlojit bench $small
