@@ -24,11 +24,12 @@ HLOJIT_API int64_t physical_elements_per_memory(const Shape& shape);
 HLOJIT_API int64_t physical_size(const Shape& shape);
 /// Bits an element takes in memory (E(n) or 8 * dtype_bytes).
 HLOJIT_API int64_t element_bits(const Shape& shape);
-/// Position in memory, in elements, of the element at `index` (logical order of dims).
+/// Position in memory, in elements, of the element at `index` (logical order of dims). Throws
+/// Error(kInput) for an index outside the array.
 HLOJIT_API int64_t linear_index(const Shape& shape, std::span<const int64_t> index);
-/// Inverse: the index at position `linear`, or nullopt for padding.
+/// Inverse: the index at position `linear`, or nullopt for padding. Throws Error(kInput) for a
+/// position outside the buffer.
 HLOJIT_API std::optional<Index> multi_index(const Shape& shape, int64_t linear);
-/// Both throw Error(kInput) for an index or position outside the array.
 /// Calls f(index, linear) for every element in memory order.
 void for_each_in_memory_order(const Shape& shape,
                               const std::function<void(std::span<const int64_t>, int64_t)>& f);

@@ -164,12 +164,14 @@ TEST_CASE("random breaks: each value once, each quotient affine") {
 
 // --- Layouts and maps ---
 
-// A loop domain and what it reads: one address expression an operand, over variables 0..rank-1.
+using Coords = std::vector<IndexExpr>;
+
+// A loop domain and the addresses of what it reads and writes, as a function of its coordinates.
 struct Case {
   std::string name;
   std::vector<int64_t> dims;
-  std::vector<IndexExpr> addresses;
-  std::vector<std::vector<int64_t>> edges;  // per dimension
+  std::function<Coords(const Coords&)> addresses;
+  std::vector<std::vector<int64_t>> edges = {};  // per dimension
 };
 
 struct Outcome {
@@ -177,13 +179,23 @@ struct Outcome {
   size_t pieces = 0;
 };
 
-// Cuts each dimension, substitutes the digits, and compares every address at every element.
+Coords variables_of(std::span<const int64_t> dims) {
+  Coords out;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    out.push_back(IndexExpr::var(static_cast<int>(d), dims[d]));
+  }
+  return out;
+}
+
+// Cuts each dimension and compares every address at every element: with the digits substituted in
+// the uncut address, and built anew from coordinates made of digits.
 Outcome cut_and_compare(const Case& c) {
   Outcome outcome;
+  Coords uncut = c.addresses(variables_of(c.dims));
   std::vector<DimCut> cuts;
   for (size_t d = 0; d < c.dims.size(); ++d) {
     std::vector<Break> breaks;
-    for (const IndexExpr& a : c.addresses) {
+    for (const IndexExpr& a : uncut) {
       for (const Break& b : breaks_of(a, static_cast<int>(d))) breaks.push_back(b);
     }
     cuts.push_back(
@@ -201,20 +213,22 @@ Outcome cut_and_compare(const Case& c) {
     }
     ++outcome.pieces;
     int next = static_cast<int>(c.dims.size());
-    std::vector<std::optional<IndexExpr>> values(c.dims.size());
-    for (size_t k = 0; k < c.dims.size(); ++k) {
-      IndexExpr sum(chosen[k]->start);
-      for (const Digit& digit : chosen[k]->digits) {
+    Coords coords;
+    for (const DimPiece* piece : chosen) {
+      IndexExpr sum(piece->start);
+      for (const Digit& digit : piece->digits) {
         sum = sum + IndexExpr::var(next++, digit.extent) * digit.stride;
       }
-      values[k] = sum;
+      coords.push_back(sum);
     }
-    std::vector<IndexExpr> cut;
-    for (const IndexExpr& a : c.addresses) {
-      cut.push_back(a.substitute(values));
-      if (!cut.back().is_affine()) {
+    std::vector<std::optional<IndexExpr>> values(coords.begin(), coords.end());
+    Coords cut, anew = c.addresses(coords);
+    for (size_t a = 0; a < uncut.size(); ++a) {
+      cut.push_back(uncut[a].substitute(values));
+      for (const IndexExpr& e : {cut[a], anew[a]}) {
+        if (e.is_affine()) continue;
         outcome.affine = false;
-        MESSAGE(c.name << ": " << a.to_string() << "  =>  " << cut.back().to_string());
+        MESSAGE(c.name << ": " << uncut[a].to_string() << "  =>  " << e.to_string());
       }
     }
     std::vector<int64_t> point(c.dims.size()), variables;
@@ -224,7 +238,9 @@ Outcome cut_and_compare(const Case& c) {
         std::vector<int64_t> all = point;
         all.insert(all.end(), variables.begin(), variables.end());
         for (size_t a = 0; a < cut.size(); ++a) {
-          REQUIRE(cut[a].evaluate(all) == c.addresses[a].evaluate(point));
+          int64_t address = uncut[a].evaluate(point);
+          REQUIRE(cut[a].evaluate(all) == address);
+          REQUIRE(anew[a].evaluate(all) == address);
         }
         return;
       }
@@ -245,14 +261,6 @@ Outcome cut_and_compare(const Case& c) {
   return outcome;
 }
 
-std::vector<IndexExpr> variables_of(std::span<const int64_t> dims) {
-  std::vector<IndexExpr> out;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    out.push_back(IndexExpr::var(static_cast<int>(d), dims[d]));
-  }
-  return out;
-}
-
 void check_affine(const Case& c, size_t max_pieces) {
   CAPTURE(c.name);
   Outcome o = cut_and_compare(c);
@@ -263,10 +271,11 @@ void check_affine(const Case& c, size_t max_pieces) {
 TEST_CASE("every layout alone, and beside the row-major one") {
   for (const Shape& shape : many_layouts()) {
     if (shape.element_count() == 0) continue;
-    std::vector<IndexExpr> i = variables_of(shape.dims);
     Shape plain = Shape::array(shape.type, shape.dims);
     check_affine(
-        {shape.to_string(), shape.dims, {linear_index(shape, i), linear_index(plain, i)}, {}}, 64);
+        {shape.to_string(), shape.dims,
+         [&](const Coords& i) { return Coords{linear_index(shape, i), linear_index(plain, i)}; }},
+        64);
   }
 }
 
@@ -288,12 +297,10 @@ TEST_CASE("copies between layouts") {
            {"f32[4,8,16]{2,1,0:T(*,8,4)}", "f32[4,8,16]{0,1,2:T(4,4)}", 1},
        }) {
     Shape from = Shape::parse(p.from), to = Shape::parse(p.to);
-    std::vector<IndexExpr> i = variables_of(to.dims);
-    check_affine({std::string(p.from) + " -> " + p.to,
-                  to.dims,
-                  {linear_index(from, i), linear_index(to, i)},
-                  {}},
-                 p.pieces);
+    check_affine(
+        {std::string(p.from) + " -> " + p.to, to.dims,
+         [&](const Coords& i) { return Coords{linear_index(from, i), linear_index(to, i)}; }},
+        p.pieces);
   }
 }
 
@@ -302,29 +309,28 @@ TEST_CASE("slices at every offset, strides, reversal") {
     Shape from = Shape::parse("f32[60,20]{1,0:" + std::string(tiles) + "}");
     for (int64_t start = 0; start <= 8; ++start) {
       Shape to = Shape::parse("f32[44,16]{1,0:" + std::string(tiles) + "}");
-      std::vector<IndexExpr> i = variables_of(to.dims);
-      check_affine(
-          {"slice " + std::to_string(start) + " of " + from.to_string(),
-           to.dims,
-           {linear_index(from, std::vector{i[0] + start, i[1] + start / 2}), linear_index(to, i)},
-           {}},
-          start == 0 || (start == 8 && tiles[2] == '8') ? 1 : 64);
+      check_affine({"slice " + std::to_string(start) + " of " + from.to_string(), to.dims,
+                    [&](const Coords& i) {
+                      return Coords{linear_index(from, Coords{i[0] + start, i[1] + start / 2}),
+                                    linear_index(to, i)};
+                    }},
+                   start == 0 || (start == 8 && tiles[2] == '8') ? 1 : 64);
     }
     for (int64_t stride : {2, 3, 4, 5, 7}) {
       Shape to = Shape::parse("f32[8,20]{1,0:" + std::string(tiles) + "}");
-      std::vector<IndexExpr> i = variables_of(to.dims);
-      check_affine({"stride " + std::to_string(stride) + " of " + from.to_string(),
-                    to.dims,
-                    {linear_index(from, std::vector{i[0] * stride + 1, i[1]}), linear_index(to, i)},
-                    {}},
+      check_affine({"stride " + std::to_string(stride) + " of " + from.to_string(), to.dims,
+                    [&](const Coords& i) {
+                      return Coords{linear_index(from, Coords{i[0] * stride + 1, i[1]}),
+                                    linear_index(to, i)};
+                    }},
                    8);
     }
-    std::vector<IndexExpr> i = variables_of(from.dims);
-    check_affine({"reverse of " + from.to_string(),
-                  from.dims,
-                  {linear_index(from, std::vector{IndexExpr(59) - i[0], IndexExpr(19) - i[1]}),
-                   linear_index(from, i)},
-                  {}},
+    check_affine({"reverse of " + from.to_string(), from.dims,
+                  [&](const Coords& i) {
+                    return Coords{
+                        linear_index(from, Coords{IndexExpr(59) - i[0], IndexExpr(19) - i[1]}),
+                        linear_index(from, i)};
+                  }},
                  4);
   }
 }
@@ -332,31 +338,30 @@ TEST_CASE("slices at every offset, strides, reversal") {
 TEST_CASE("transpose, broadcast, pad and concatenate") {
   Shape tiled = Shape::parse("f32[20,36]{1,0:T(8,4)(2,1)}");
   Shape turned = Shape::parse("f32[36,20]{1,0:T(8,4)(2,1)}");
-  std::vector<IndexExpr> i = variables_of(turned.dims);
-  check_affine({"transpose",
-                turned.dims,
-                {linear_index(tiled, std::vector{i[1], i[0]}), linear_index(turned, i)},
-                {}},
+  check_affine({"transpose", turned.dims,
+                [&](const Coords& i) {
+                  return Coords{linear_index(tiled, Coords{i[1], i[0]}), linear_index(turned, i)};
+                }},
                4);
   Shape row = Shape::parse("f32[20]{0:T(8)}");
-  check_affine({"broadcast",
-                turned.dims,
-                {linear_index(row, std::vector{i[1]}), linear_index(turned, i)},
-                {}},
+  check_affine({"broadcast", turned.dims,
+                [&](const Coords& i) {
+                  return Coords{linear_index(row, Coords{i[1]}), linear_index(turned, i)};
+                }},
                4);
   // The part of concatenate or pad that begins at 10 of the result: a cut at the edge, then
   // offsets.
   Shape part = Shape::parse("f32[26,20]{1,0:T(8,4)}"),
         whole = Shape::parse("f32[36,20]{1,0:T(8,4)}");
-  std::vector<IndexExpr> j = variables_of(part.dims);
-  check_affine({"concatenate at 10",
-                part.dims,
-                {linear_index(part, j), linear_index(whole, std::vector{j[0] + 10, j[1]})},
-                {}},
+  check_affine({"concatenate at 10", part.dims,
+                [&](const Coords& i) {
+                  return Coords{linear_index(part, i),
+                                linear_index(whole, Coords{i[0] + 10, i[1]})};
+                }},
                2);
   check_affine({"the result's side",
                 whole.dims,
-                {linear_index(whole, variables_of(whole.dims))},
+                [&](const Coords& i) { return Coords{linear_index(whole, i)}; },
                 {{10}, {}}},
                3);
 }
@@ -378,12 +383,12 @@ TEST_CASE("reshapes") {
            {"f32[2,3,4]{2,1,0}", "f32[24]{0:T(16)}", 2},
        }) {
     Shape operand = Shape::parse(r.operand), result = Shape::parse(r.result);
-    std::vector<IndexExpr> i = variables_of(result.dims);
-    std::vector<IndexExpr> o = reshape_coordinates(operand.dims, result.dims, i);
-    check_affine({std::string("reshape ") + r.operand + " -> " + r.result,
-                  result.dims,
-                  {linear_index(operand, o), linear_index(result, i)},
-                  {}},
+    check_affine({std::string("reshape ") + r.operand + " -> " + r.result, result.dims,
+                  [&](const Coords& i) {
+                    return Coords{
+                        linear_index(operand, reshape_coordinates(operand.dims, result.dims, i)),
+                        linear_index(result, i)};
+                  }},
                  r.pieces);
   }
 }
