@@ -226,6 +226,13 @@ void check_width(int64_t width) {
   if (width <= 0) throw Error(ErrorKind::kInvalid, "division by a width that is not positive");
 }
 
+// Some variable below an atom.
+int any_variable(const Atom& atom) {
+  const Atom* a = &atom;
+  while (a->kind != AtomKind::kVar) a = a->operand->terms().front().atom.get();
+  return a->var;
+}
+
 // One rejoining step; nullopt if no pair of terms belongs together.
 std::optional<IndexExpr> rejoin(const IndexExpr& e) {
   std::span<const Term> terms = e.terms();
@@ -238,6 +245,9 @@ std::optional<IndexExpr> rejoin(const IndexExpr& e) {
     std::optional<IndexExpr> quotient;  // base / width, if some term has the coefficient it needs
     for (const Term& high : terms) {
       if (high.coefficient != high_coefficient || &high == &low) continue;
+      // The partner divides what low takes the remainder of, so it has the same variables.
+      if (high.atom->kind == AtomKind::kVar) continue;
+      if (!high.atom->operand->depends_on(any_variable(*low.atom))) continue;
       if (!quotient) quotient = floordiv(base, width);
       const Atom* q = sole_atom(*quotient);
       if (q == nullptr) break;
