@@ -142,6 +142,7 @@ bool schedule(Module& module, const PipelineOptions&) {
     std::vector<Instruction*> list = scheduler.list_schedule();
     if (scheduler.peak(list) < scheduler.peak(scheduler.original())) c->set_order(list);
   }
+  module.remove_unreachable();  // computations in the order of their callers
   module.config.is_scheduled = true;
   return true;
 }

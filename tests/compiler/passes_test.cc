@@ -1,0 +1,116 @@
+// The passes keep the meaning: a module and its planned form give the same bits on the evaluator.
+// (Passes that reorder sums or contract products would need a tolerance; these do not.)
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/eval/evaluator.h"
+#include "compiler/pipeline.h"
+#include "compiler/text/parser.h"
+#include "compiler/text/printer.h"
+
+namespace hlojit::test {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Literal filled(const Shape& shape, uint32_t& seed) {
+  Literal literal(shape);
+  if (shape.is_tuple()) {
+    for (Literal& e : literal.elements()) e = filled(e.shape(), seed);
+    return literal;
+  }
+  for (int64_t k = 0, n = shape.element_count(); k < n; ++k) {
+    seed = seed * 1664525 + 1013904223;
+    int32_t bits = static_cast<int32_t>(seed >> 16) - 32768;
+    if (is_float(shape.type)) {
+      literal.set_double(k, bits / 16384.0);
+    } else {
+      literal.set_int(k, is_pred(shape.type) ? bits & 1 : bits % 9);
+    }
+  }
+  return literal;
+}
+
+bool same(const Literal& a, const Literal& b) {
+  if (a.shape().is_tuple()) {
+    return std::ranges::equal(a.elements(), b.elements(), same);
+  }
+  return std::ranges::equal(a.bytes(), b.bytes());
+}
+
+void expect_same_meaning(std::string_view text, const PipelineOptions& options) {
+  auto before = parse_module(text);
+  auto after = parse_module(text);
+  try {
+    run_pipeline(*after, options);
+  } catch (const Error& e) {
+    CHECK_MESSAGE(e.kind() == ErrorKind::kUnsupported, e.what());
+    return;
+  }
+  std::vector<Literal> arguments;
+  uint32_t seed = 1;
+  for (const Instruction* p : before->entry()->parameters()) {
+    arguments.push_back(filled(p->shape, seed));
+  }
+  Literal expected = evaluate(*before->entry(), arguments);
+  Literal actual = evaluate(*after->entry(), arguments);
+  CHECK(same(expected, actual));
+}
+
+TEST_CASE("the benchmark programs mean the same after the passes") {
+  std::string folder = std::string(HLOJIT_SOURCE_DIR) + "/bench/hlo";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".hlo") continue;
+    CAPTURE(file.path().string());
+    std::string text = read(file.path());
+    if (text.find("f32[2,128,256]") != std::string::npos) continue;  // too slow on the evaluator
+    expect_same_meaning(text, {});
+  }
+}
+
+TEST_CASE("each pass can be left out") {
+  std::string text = read(std::string(HLOJIT_SOURCE_DIR) + "/bench/hlo/lstm.hlo");
+  for (const char* name : {"squeeze", "dce", "fuse"}) {
+    CAPTURE(name);
+    PipelineOptions options;
+    options.disabled = {name};
+    options.verify = true;
+    expect_same_meaning(text, options);
+  }
+}
+
+TEST_CASE("pass names are checked") {
+  auto module = parse_module("ENTRY e { ROOT x = f32[] parameter(0) }");
+  PipelineOptions options;
+  options.until = "fuze";
+  CHECK_THROWS_AS(run_pipeline(*module, options), Error);
+  options = {};
+  options.disabled = {"fuze"};
+  CHECK_THROWS_AS(run_pipeline(*module, options), Error);
+  options = {};
+  options.only = {"dce", "fuze"};
+  CHECK_THROWS_AS(run_pipeline(*module, options), Error);
+}
+
+TEST_CASE("calls that multiply are an error, not a full memory") {
+  std::string text = "call0 { p = f32[] parameter(0) ROOT n = f32[] negate(p) }\n";
+  for (int k = 1; k <= 40; ++k) {
+    std::string f = "call" + std::to_string(k), g = "call" + std::to_string(k - 1);
+    text += f + " { p = f32[] parameter(0) a = f32[] call(p), to_apply=" + g +
+            " ROOT b = f32[] call(a), to_apply=" + g + " }\n";
+  }
+  text += "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=call40 }\n";
+  auto module = parse_module(text);
+  CHECK_THROWS_AS(run_pipeline(*module, {}), Error);
+}
+
+}  // namespace
+}  // namespace hlojit::test
