@@ -46,12 +46,12 @@ F exp_tail(F r) {
   return r * r * poly(r, kExpF32, kExpF64);
 }
 
-// e^x where neither over- nor underflow leaves the range of ldexp2.
+// 2^shift e^x where neither over- nor underflow leaves the range of ldexp2.
 template <class F>
-F exp_clamped(F x) {
+F exp_clamped(F x, int shift = 0) {
   auto [r, exact, lo, n] = reduce_exp(x);
   F p = fma(r * r, poly(r, kExpF32, kExpF64), r) + like(x, 1.0);
-  return ldexp2(p, n);
+  return ldexp2(p, shift == 0 ? n : n + likei(n, shift));
 }
 
 template <class F>
@@ -119,6 +119,33 @@ F tanh(F x) {
   Pair<F> den = fast_two_sum(s + like(x, 1.0), ps);
   F t = divide(Pair<F>{num.hi, num.lo + lo}, Pair<F>{den.hi, den.lo + lo});
   return copysign_(t, x);
+}
+
+// e^|x| / 2, which overflows only where sinh and cosh do.
+template <class F>
+F exp_half(F x) {
+  return exp_clamped(at_most(abs_(x), like(x, 90.0, 711.0)), -1);
+}
+
+template <class F>
+F cosh(F x) {
+  F e = exp_half(x);
+  return e + like(x, 0.25) / e;
+}
+
+inline constexpr double kSinhF32[] = {0x1.555556p-3, 0x1.1110e2p-7, 0x1.a02156p-13, 0x1.75a6f6p-19};
+inline constexpr double kSinhF64[] = {
+    0x1.5555555555556p-3,  0x1.1111111111020p-7,  0x1.a01a01a036c69p-13, 0x1.71de3a3b6a5c3p-19,
+    0x1.ae646f97d90cfp-26, 0x1.61171cf3ebf87p-33, 0x1.b5bb744dc037ap-41};
+
+// A polynomial up to 1, beyond it (e^|x| - e^-|x|) / 2 cancels little.
+template <class F>
+F sinh(F x) {
+  F a = abs_(x), z = x * x;
+  F small = fma(z * a, poly(z, kSinhF32, kSinhF64), a);
+  F e = exp_half(x);
+  F large = e - like(x, 0.25) / e;
+  return copysign_(select(a < like(x, 1.0), small, large), x);
 }
 
 }  // namespace hlojit::math

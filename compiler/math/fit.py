@@ -247,6 +247,17 @@ for t in ("1.0", "1.1", "1.2", "1.3"):
     for d in (5, 6, 7, 8):
         case(f"tanh_f32_{t}_{d}", tanh_tail, lambda z: z * mp.sqrt(nz(z)) / mp.tanh(mp.sqrt(nz(z))), 0, mpf(t) ** 2, d, 24)
 
+# sinh(x) = x + x^3 P(x^2) up to 1.
+def sinh_tail(z):
+    t = mp.sqrt(nz(z))
+    return (mp.sinh(t) - t) / t**3
+
+
+for d in (2, 3):
+    case(f"sinh_f32_{d}", sinh_tail, lambda z: z, 0, 1, d, 24)
+for d in (5, 6, 7):
+    case(f"sinh_f64_{d}", sinh_tail, lambda z: z, 0, 1, d, 53)
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or FITS:
         for key in [k for k in FITS if k == name or (name.endswith("*") and k.startswith(name[:-1]))]:

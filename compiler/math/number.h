@@ -149,22 +149,22 @@ constexpr Wrapping<T> select(bool a, Wrapping<T> i, Wrapping<T> j) {
 
 [[gnu::const]] inline float like(float, double c) { return static_cast<float>(c); }
 [[gnu::const]] inline double like(double, double c) { return c; }
-inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+[[gnu::const]] inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+[[gnu::const]] inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 inline float sqrt_(float x) { return __builtin_sqrtf(x); }
 inline double sqrt_(double x) { return __builtin_sqrt(x); }
-inline float select(bool a, float x, float y) { return a ? x : y; }
-inline double select(bool a, double x, double y) { return a ? x : y; }
+[[gnu::const]] inline float select(bool a, float x, float y) { return a ? x : y; }
+[[gnu::const]] inline double select(bool a, double x, double y) { return a ? x : y; }
 
 inline Wrapping<int32_t> as_int(float x) { return {std::bit_cast<int32_t>(x)}; }
 inline Wrapping<int64_t> as_int(double x) { return {std::bit_cast<int64_t>(x)}; }
 inline float as_float(Wrapping<int32_t> i) { return std::bit_cast<float>(i.v); }
 inline double as_float(Wrapping<int64_t> i) { return std::bit_cast<double>(i.v); }
 
-inline float abs_(float x) { return __builtin_fabsf(x); }
-inline double abs_(double x) { return __builtin_fabs(x); }
-inline float copysign_(float x, float y) { return __builtin_copysignf(x, y); }
-inline double copysign_(double x, double y) { return __builtin_copysign(x, y); }
+[[gnu::const]] inline float abs_(float x) { return __builtin_fabsf(x); }
+[[gnu::const]] inline double abs_(double x) { return __builtin_fabs(x); }
+[[gnu::const]] inline float copysign_(float x, float y) { return __builtin_copysignf(x, y); }
+[[gnu::const]] inline double copysign_(double x, double y) { return __builtin_copysign(x, y); }
 inline bool signbit_(float x) { return as_int(x).v < 0; }
 inline bool signbit_(double x) { return as_int(x).v < 0; }
 inline float floor_(float x) { return __builtin_floorf(x); }

@@ -54,6 +54,8 @@ constexpr std::array kUnary = {
     Case1{HLOJIT_KERNEL1(log1p), HLOJIT_LIBM1(log1p), mpfr_log1p, -1, 3, 2, 2},
     Case1{HLOJIT_KERNEL1(logistic), ref_logistic, mpfr_logistic, -40, 40, 2, 2},
     Case1{HLOJIT_KERNEL1(tanh), HLOJIT_LIBM1(tanh), mpfr_tanh, -3, 3, 2, 2},
+    Case1{HLOJIT_KERNEL1(sinh), HLOJIT_LIBM1(sinh), mpfr_sinh, -3, 3, 2, 2},
+    Case1{HLOJIT_KERNEL1(cosh), HLOJIT_LIBM1(cosh), mpfr_cosh, -3, 3, 2, 2},
     Case1{HLOJIT_KERNEL1(erf), HLOJIT_LIBM1(erf), mpfr_erf, -4, 4, 2, 2},
     Case1{HLOJIT_KERNEL1(sin), HLOJIT_LIBM1(sin), mpfr_sin, -10, 10, 2, 2},
     Case1{HLOJIT_KERNEL1(cos), HLOJIT_LIBM1(cos), mpfr_cos, -10, 10, 2, 2},
