@@ -9,6 +9,7 @@
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/inline_calls.h"
+#include "compiler/passes/layouts.h"
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/schedule.h"
 #include "compiler/passes/squeeze.h"
@@ -28,6 +29,8 @@ constexpr Pass kPasses[] = {
     {"inline_calls", inline_calls},
     {"squeeze", squeeze},
     {"dce", dce},
+    // From here on every array has the layout it will have in memory.
+    {"layouts", layouts},
     // What is left now must be in some kernel, or the module is refused by name.
     {"legalize_check", legalize_check},
     {"fuse", fuse},

@@ -50,14 +50,14 @@ FloatMode::FloatMode() noexcept : saved_(_mm_getcsr()) {
 FloatMode::~FloatMode() { _mm_setcsr(saved_); }
 
 struct ThreadPool::Impl {
-  // Above the core count TBB needs to be told that so many workers may exist.
-  tbb::global_control limit;
   tbb::task_arena arena;
   std::atomic<int64_t> last_use{0};
-  explicit Impl(int threads)
-      : limit(tbb::global_control::max_allowed_parallelism,
-              static_cast<size_t>(std::max<int>(threads, static_cast<int>(std::thread::hardware_concurrency())))),
-        arena(threads) {}
+  explicit Impl(int threads) : arena(threads) {
+    // TBB stops at the core count unless told that more workers may exist; the smallest of several such
+    // controls would win, so there is one for the process.
+    static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism, 4096);
+    (void)limit;
+  }
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads), impl_(std::make_unique<Impl>(threads)) {}

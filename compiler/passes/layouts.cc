@@ -1,0 +1,179 @@
+#include "compiler/passes/layouts.h"
+
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace hlojit {
+namespace {
+
+Shape with_default_layouts(Shape shape) {
+  for (Shape& e : shape.elements) e = with_default_layouts(std::move(e));
+  if (shape.is_array()) shape.layout = Layout::descending(shape.rank());
+  return shape;
+}
+
+// Physical sizes, most major first, and the logical dim at each.
+Ints physical_order(const Shape& s) { return Ints(s.layout.minor_to_major.rbegin(), s.layout.minor_to_major.rend()); }
+
+// bitcast = transpose to memory order, reshape, transpose from memory order.
+void rewrite_bitcast(Computation& c, Instruction* i) {
+  const Shape& from = i->operand(0)->shape;
+  const Shape& to = i->shape;
+  bool plain = !from.layout.tiled() && !to.layout.tiled() && from.type == to.type && from.element_count() == to.element_count();
+  if (!plain) {
+    throw Error(ErrorKind::kUnsupported, i->location,
+                fmt::format("bitcast from {} to {} is not compiled yet", from.to_string(), to.to_string()));
+  }
+  auto sizes = [](const Shape& s, const Ints& order) {
+    Ints dims;
+    for (int64_t d : order) dims.push_back(s.dims[static_cast<size_t>(d)]);
+    return dims;
+  };
+  Ints out_of = physical_order(from), into = physical_order(to);
+  Instruction* flat = c.add(Opcode::kTranspose, Shape::array(from.type, sizes(from, out_of)), {i->operand(0)}, i->name, i);
+  flat->attrs.dimensions = out_of;
+  Instruction* cut = c.add(Opcode::kReshape, Shape::array(to.type, sizes(to, into)), {flat}, i->name, i);
+  Ints inverse(into.size());
+  for (size_t k = 0; k < into.size(); ++k) inverse[static_cast<size_t>(into[k])] = static_cast<int64_t>(k);
+  Instruction* back = c.add(Opcode::kTranspose, to, {cut}, i->name, i);
+  back->attrs.dimensions = inverse;
+  i->replace_all_uses_with(back);
+  c.remove(i);
+}
+
+// The value in the wanted layouts; `before` is where copies are added.
+Instruction* matched(Computation& c, Instruction* value, const Shape& wanted, Instruction* before) {
+  if (value->shape == wanted) return value;
+  if (wanted.is_array()) return c.add(Opcode::kCopy, wanted, {value}, value->name + ".relayout", before);
+  std::vector<Instruction*> parts;
+  for (size_t k = 0; k < wanted.elements.size(); ++k) {
+    Instruction* part = nullptr;
+    if (value->is(Opcode::kTuple)) {
+      part = value->operand(k);
+    } else {
+      part = c.add(Opcode::kGetTupleElement, value->shape.elements[k], {value}, value->name + ".part", before);
+      part->attrs.tuple_index = static_cast<int64_t>(k);
+    }
+    parts.push_back(matched(c, part, wanted.elements[k], before));
+  }
+  return c.add(Opcode::kTuple, wanted, parts, value->name, before);
+}
+
+// Instructions whose own result can be produced in any layout.
+bool layout_is_free(const Instruction* i) {
+  switch (i->info().op_class) {
+    case OpClass::kElementwise:
+    case OpClass::kMoves: return !i->is(Opcode::kDynamicUpdateSlice) && !i->is(Opcode::kScatter);
+    case OpClass::kReduces:
+    case OpClass::kContracts: return true;
+    default: return i->is(Opcode::kIota) || i->is(Opcode::kConstant);
+  }
+}
+
+const Layout* largest_operand_layout(const Instruction* i) {
+  const Instruction* best = nullptr;
+  for (const Instruction* o : i->operands()) {
+    if (!o->shape.is_array() || o->shape.dims != i->shape.dims) continue;
+    if (!best || dtype_bytes(o->shape.type) > dtype_bytes(best->shape.type)) best = o;
+  }
+  return best ? &best->shape.layout : nullptr;
+}
+
+class Assignment {
+ public:
+  explicit Assignment(Module& module) : module_(module) {}
+
+  void run() {
+    Computation* entry = module_.entry();
+    Shape result = module_.config.has_entry_layout ? module_.config.entry_result : entry->root()->shape;
+    for (const auto& c : module_.computations()) {
+      for (Instruction* i : c->snapshot()) {
+        if (i->is(Opcode::kBitcast)) rewrite_bitcast(*c, i);
+      }
+    }
+    const auto& parameters = entry->parameters();
+    for (size_t k = 0; k < parameters.size() && module_.config.has_entry_layout; ++k) {
+      parameters[k]->shape = module_.config.entry_parameters[k];
+    }
+    // A root that can be produced in the caller's layout is; any other is copied into it.
+    retarget(*entry->root(), result);
+    computation(*entry);
+    entry->set_root(matched(*entry, entry->root(), result, nullptr));
+  }
+
+ private:
+  // Sequential computations other than the entry: default layouts in and out.
+  void callee(Computation& c) {
+    for (Instruction* p : c.parameters()) p->shape = with_default_layouts(p->shape);
+    Shape wanted = with_default_layouts(c.root()->shape);
+    retarget(*c.root(), wanted);
+    computation(c);
+    c.set_root(matched(c, c.root(), wanted, nullptr));
+  }
+
+  void retarget(Instruction& root, const Shape& wanted) {
+    if (root.is(Opcode::kTuple)) {
+      for (size_t k = 0; k < root.operand_count(); ++k) retarget(*root.operand(k), wanted.elements[k]);
+    } else if (wanted.is_array() && root.shape.is_array() && layout_is_free(&root) && settled_.insert(&root).second) {
+      root.shape.layout = wanted.layout;
+    }
+  }
+
+  void computation(Computation& c) {
+    for (Instruction* i : c.snapshot()) {
+      if (settled_.contains(i)) continue;
+      switch (i->opcode) {
+        case Opcode::kParameter: break;
+        case Opcode::kTuple: {
+          std::vector<Shape> shapes;
+          for (const Instruction* o : i->operands()) shapes.push_back(o->shape);
+          i->shape = Shape::tuple(std::move(shapes));
+          break;
+        }
+        case Opcode::kGetTupleElement:
+          i->shape = i->operand(0)->shape.elements[static_cast<size_t>(i->attrs.tuple_index)];
+          break;
+        case Opcode::kOptBarrier:
+        case Opcode::kAddDependency:
+        case Opcode::kDynamicUpdateSlice: i->shape = i->operand(0)->shape; break;
+        case Opcode::kWhile:
+          for (Computation* callee_of : i->called) callee(*callee_of);
+          i->shape = with_default_layouts(i->shape);
+          i->set_operand(0, matched(c, i->operand(0), i->shape, i));
+          break;
+        case Opcode::kConditional:
+          for (Computation* callee_of : i->called) callee(*callee_of);
+          i->shape = with_default_layouts(i->shape);
+          for (size_t k = 1; k < i->operand_count(); ++k) {
+            Shape wanted = with_default_layouts(i->operand(k)->shape);
+            i->set_operand(k, matched(c, i->operand(k), wanted, i));
+          }
+          break;
+        default: {
+          if (!i->shape.is_array()) {
+            i->shape = with_default_layouts(i->shape);
+            break;
+          }
+          const Layout* like = is_elementwise(i->opcode) || i->is(Opcode::kCopy) ? largest_operand_layout(i) : nullptr;
+          Layout layout = like ? *like : Layout::descending(i->shape.rank());
+          layout.element_size_in_bits = 0;
+          layout.memory_space = 0;
+          i->shape.layout = layout;
+        }
+      }
+    }
+  }
+
+  Module& module_;
+  std::unordered_set<const Instruction*> settled_;  // results with the layout their reader asked for
+};
+
+}  // namespace
+
+bool layouts(Module& module, const PipelineOptions&) {
+  Assignment(module).run();
+  return true;
+}
+
+}  // namespace hlojit
