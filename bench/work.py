@@ -1,7 +1,8 @@
 """How much a program must move and compute, read off its HLO text: the roof's side of the scoreboard.
 
-Bytes are operands read once plus results written once, at the entry; a donated parameter that comes
-back is not counted as written, since only a part of it may be. Operations are those of `dot`, in every
+Bytes are operands read once plus results written once, at the entry. Where the text shows that only a
+part is touched, the part counts: of a parameter that is only gathered or sliced at run time, what comes
+out; and a donated parameter that comes back is not counted as written. Operations are those of `dot`, in every
 computation that runs, times the trip count of the loops around it (a loop's count is the one integer
 constant its condition compares with, as JAX prints fori_loop and scan).
 """
@@ -25,14 +26,6 @@ def array_bytes(leaf):
     return item_bytes(dtype) * math.prod(dims)
 
 
-def traffic(text):
-    """(bytes read, bytes written)"""
-    parameters, results = hlo_signature.signature(text)
-    donated = hlo_signature.donations(text)
-    return (sum(array_bytes(p) for p in parameters),
-            sum(array_bytes(r) for leaf, r in enumerate(results) if leaf not in donated))
-
-
 def _computations(text):
     """{name: [(instruction, shape, opcode, operands, attributes)]}, and the entry's name."""
     found, entry, lines = {}, None, None
@@ -51,6 +44,34 @@ def _computations(text):
 def _dims(shape):
     match = _ARRAY.match(shape)
     return match[1], [int(d) for d in match[2].split(",") if d]
+
+
+def _touched(computations, name, number, whole):
+    """Bytes of parameter `number` of a computation that are read, of `whole`."""
+    lines = computations[name]
+    parameter = next((line[0] for line in lines if line[2] == "parameter" and line[3] == [str(number)]), None)
+    total = 0
+    for _, shape, opcode, operands, attributes in lines:
+        if parameter not in operands or opcode == "parameter":
+            continue
+        if opcode in ("gather", "dynamic-slice") and parameter not in operands[1:]:
+            total += array_bytes(_dims(shape))
+        elif opcode == "call":
+            callee = re.search(r"to_apply=(\S+?)(,|$)", attributes)[1]
+            total += sum(_touched(computations, callee, k, whole)
+                         for k, operand in enumerate(operands) if operand == parameter)
+        else:
+            return whole
+    return min(total, whole)
+
+
+def traffic(text):
+    """(bytes read, bytes written)"""
+    parameters, results = hlo_signature.signature(text)
+    donated = hlo_signature.donations(text)
+    computations, entry = _computations(text)
+    return (sum(_touched(computations, entry, k, array_bytes(p)) for k, p in enumerate(parameters)),
+            sum(array_bytes(r) for leaf, r in enumerate(results) if leaf not in donated))
 
 
 def operations(text):

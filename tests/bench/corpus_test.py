@@ -89,6 +89,12 @@ class Work(unittest.TestCase):
         self.assertEqual(work.traffic(text_of("axpy")), (4 + 2 * 96 * 200 * 4, 96 * 200 * 4))
         self.assertEqual(work.traffic(text_of("swish_bf16")), (96 * 200 * 2, 96 * 200 * 2))
 
+    def test_gathered_rows_are_all_that_is_read_of_a_table(self):
+        self.assertEqual(work.traffic(text_of("embedding")), (90 * 64 * 4 + 90 * 4, 90 * 64 * 4))
+        self.assertEqual(work.traffic(text_of("take_along")), (33 * 4 + 33 * 4, 33 * 4))
+        # The window is sliced out, but the whole array is copied around its update.
+        self.assertEqual(work.traffic(text_of("dynamic_window"))[0], 33 * 100 * 4 + 2 * 4)
+
     def test_donated_results_are_not_written(self):
         text = text_of("decode_step")
         self.assertEqual(hlo_signature.donations(text), {1: 1, 2: 2})
