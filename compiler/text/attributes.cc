@@ -28,8 +28,7 @@ struct Rule {
   std::string_view name() const { return key.substr(0, key.find(':')); }
 };
 
-// ---- rules made by kind
-// ----------------------------------------------------------------------------
+// ---- rules made by kind ---------------------------------------------------------------------
 
 void keep(Target& t, std::string text) { t.a.other.emplace_back(t.name, std::move(text)); }
 
@@ -166,8 +165,7 @@ bool print_called_list(const Instruction& i, std::string& out) {
   return true;
 }
 
-// ---- values that follow no pattern
-// -----------------------------------------------------------------
+// ---- values that follow no pattern ----------------------------------------------------------
 
 constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
 constexpr std::string_view kCompareTypes[] = {"", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
@@ -393,8 +391,7 @@ void read_backend_config(Target& t) {
   t.a.backend_config = t.in.peek() == '"' ? t.in.quoted() : t.in.balanced();
 }
 
-// ---- the rules
-// -------------------------------------------------------------------------------------
+// ---- the rules ------------------------------------------------------------------------------
 
 using A = Attributes;
 
@@ -531,8 +528,7 @@ constexpr Rule kRules[] = {
     {"backend_config", read_backend_config, print_text<&A::backend_config>},
 };
 
-// ---- which op takes what
-// ---------------------------------------------------------------------------
+// ---- which op takes what --------------------------------------------------------------------
 
 struct OpAttributes {
   Opcode opcode;

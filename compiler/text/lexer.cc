@@ -46,6 +46,7 @@ bool is_identifier_start(char c) { return kClasses[static_cast<uint8_t>(c)] & kS
 bool is_identifier_char(char c) { return kClasses[static_cast<uint8_t>(c)] & kInner; }
 
 bool is_reserved_word(std::string_view word) {
+  if (word.find('.') != std::string_view::npos) return false;  // as most names of dumps
   return std::ranges::find(kReserved, word) != std::end(kReserved) || dtype_from_name(word);
 }
 

@@ -64,8 +64,7 @@ class Parser : public Scope {
   }
 
  private:
-  // ---- module
-  // --------------------------------------------------------------------------------------
+  // ---- module -------------------------------------------------------------------------------
 
   void header_attributes() {
     static constexpr std::string_view kTyped[] = {"is_scheduled",       "entry_computation_layout",
@@ -167,8 +166,7 @@ class Parser : public Scope {
     }
   }
 
-  // ---- computations
-  // --------------------------------------------------------------------------------
+  // ---- computations -------------------------------------------------------------------------
 
   void computation() {
     in_.skip();
@@ -286,8 +284,7 @@ class Parser : public Scope {
     if (depth > 0) call_depth_[&computation] = depth;
   }
 
-  // ---- instructions
-  // --------------------------------------------------------------------------------
+  // ---- instructions -------------------------------------------------------------------------
 
   void instruction() {
     in_.skip();
@@ -487,8 +484,7 @@ class Parser : public Scope {
       in_.fail(pos, "nesting", "operands and bodies are nested too deeply");
   }
 
-  // ---- single instructions
-  // -------------------------------------------------------------------------
+  // ---- single instructions ------------------------------------------------------------------
 
   // A computation starts with ENTRY or with a name before `{` or `(`; anything else without a
   // header is an instruction: `ROOT`, a name before `=`, or a shape.
@@ -532,8 +528,7 @@ class Parser : public Scope {
     return made;
   }
 
-  // ---- suggestions
-  // ---------------------------------------------------------------------------------
+  // ---- suggestions --------------------------------------------------------------------------
 
   static size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);
