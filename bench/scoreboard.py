@@ -93,6 +93,8 @@ class Row:
     def verdict(self):
         if self.problem:
             return self.problem
+        if not self.ours:
+            return "agrees"
         small = " (small)" if min(self.us(), self.xla_us()) < SMALL_US else ""
         if self.ratio() >= CLEAR:
             return "faster" + small
@@ -100,8 +102,8 @@ class Row:
 
     def cells(self):
         label = self.name + (f" `{self.note}`" if self.note else "")
-        if self.problem:
-            return [label] + ["–"] * 10 + [self.problem]
+        if not self.ours or self.problem:
+            return [label] + ["–"] * 10 + [self.verdict()]
         us = self.us()
         spread = lambda times: f"{100 * (max(times) - min(times)) / statistics.median(times):.0f}"
         return [label, figure(us), spread(self.ours), figure(self.xla_us()), spread(self.xla),
@@ -150,6 +152,8 @@ def measure(row, case, options, peer, ours, rates, folder):
             row.problem = f"**wrong**: result {k}: {wrong}"
             return
     del golden
+    if options.answers:
+        return
 
     row.roof, row.bytes, row.operations = roof_us(options, rates, text)
 
@@ -218,6 +222,7 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="3 rounds of 20 ms instead of 7 of 60")
     parser.add_argument("--random-shapes", type=int, metavar="SEED",
                         help="instead of the stated sizes, sizes drawn around them")
+    parser.add_argument("--answers", action="store_true", help="compare the answers, time nothing")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
     parser.add_argument("--hlojit", default=str(ROOT / "build/release/bin/hlojit"))
@@ -234,7 +239,7 @@ def main():
     xla_peer.restart_with_kept_memory(options.threads)
     import random
     from generate import lower, tiled
-    peer, rates = xla_peer.Peer(), roof_rates(options)
+    peer, rates = xla_peer.Peer(), {} if options.answers else roof_rates(options)
     ours = worker.Worker(options.hlojit, options.threads, options.timeout_s)
     options.versions = f"{worker.version(options.hlojit)}, jaxlib {xla_peer.version()}"
     rows = []
@@ -257,6 +262,8 @@ def main():
         rows.append(row)
         print("  ".join(f"{h} {c}" for h, c in zip(["", *HEADINGS[1:]], row.cells()) if c != "–"), flush=True)
     ours.close()
+    if options.answers:
+        return 1 if any(row.problem for row in rows) else 0
     table = render(rows, options)
     print("\n" + table)
     pathlib.Path(options.json).write_text(json.dumps([row.record() for row in rows], indent=1) + "\n")
