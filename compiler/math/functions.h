@@ -1,6 +1,7 @@
 // All real functions: include this one. Accuracy: README.md, a generated table.
 #pragma once
 
+#include "compiler/math/arc.h"
 #include "compiler/math/atan.h"
 #include "compiler/math/basic.h"
 #include "compiler/math/erf.h"
