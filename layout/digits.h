@@ -39,8 +39,8 @@ struct DimCut {
 };
 
 /// A break pattern of one dimension: in iterations i, something wraps where
-/// (i + offset) is a multiple of width (width > 0; offset may be any integer). With `within` > 0 the
-/// count restarts at every multiple of it: something wraps where (i + offset) mod within is a
+/// (i + offset) is a multiple of width (width > 0; offset may be any integer). With `within` > 0
+/// the count restarts at every multiple of it: something wraps where (i + offset) mod within is a
 /// multiple of width. (A reshape that merges a dimension of 130 tiled by 8: width 8 within 130.)
 struct Break {
   int64_t width = 1;
@@ -50,15 +50,17 @@ struct Break {
   bool operator==(const Break&) const = default;
 };
 
-/// Cuts a dimension of size n for the given breaks, and at the given edges (interior boundaries such
-/// as those of concatenate and pad, each in (0, n)). `max_runs`: beyond that many runs in a period the
-/// non-nesting breaks are left uncut (addresses keep floordiv/mod for them: slow, still right).
+/// Cuts a dimension of size n for the given breaks, and at the given edges (interior boundaries
+/// such as those of concatenate and pad, each in (0, n); others are ignored). `max_runs`: at most
+/// that many pieces between two edges; breaks that would need more are left uncut, coarsest first
+/// (addresses keep floordiv/mod for them: slow, still right).
 DimCut cut_dimension(int64_t n, std::span<const Break> breaks, std::span<const int64_t> edges,
                      int max_runs = 8);
 
-/// Breaks of variable `id` that the floordiv/mod atoms of an expression ask for: an atom whose
-/// operand is c*v + constant (+ terms of other variables that are multiples of the width, or that
-/// together with c*v stay inside) with c dividing width, or width dividing c.
+/// Breaks of variable `id` that the floordiv/mod atoms of an expression ask for, nested atoms
+/// included. Where the other terms of an atom's operand can shift the break, there is one `moves`
+/// break for each shift; atoms that would need more than a few dozen are left out (they stay as
+/// they are).
 std::vector<Break> breaks_of(const IndexExpr& expr, int id);
 
 }  // namespace hlojit

@@ -17,8 +17,8 @@ using Index = std::vector<int64_t>;
 
 /// Elements the buffer holds, tile padding and tail padding included.
 HLOJIT_API int64_t physical_elements(const Shape& shape);
-/// The same for the largest memory of an array split by SC(...): each split dimension counts with its
-/// largest piece. On this target one buffer holds all pieces, so buffers never use this number.
+/// The same for the largest memory of an array split by SC(...): each split dimension counts with
+/// its largest piece. On this target one buffer holds all pieces; buffers never use this number.
 HLOJIT_API int64_t physical_elements_per_memory(const Shape& shape);
 /// Bytes of the buffer: ceil(physical_elements * bits / 8) + metadata prefix.
 HLOJIT_API int64_t physical_size(const Shape& shape);

@@ -46,7 +46,7 @@ class IndexExpr {
   };
 
   IndexExpr(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
-  /// Variable number `id` with values in range.
+  /// Variable number `id` with values in range. With a single value it is that constant.
   static IndexExpr var(int id, Range range);
   static IndexExpr var(int id, int64_t extent) { return var(id, Range{0, extent > 0 ? extent - 1 : 0}); }
 
