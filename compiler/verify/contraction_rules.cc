@@ -1,7 +1,7 @@
 // Ops that multiply and sum: dot and its relatives, convolution.
 //
-// Their operands may be floats of different precision, and the declared element type of the result is
-// the type they accumulate to: s8 x s8 -> s32, bf16 x bf16 -> f32.
+// Their operands may be floats of different precision, and the declared element type of the result
+// is the type they accumulate to: s8 x s8 -> s32, bf16 x bf16 -> f32.
 #include <algorithm>
 
 #include "compiler/verify/rules.h"
@@ -72,8 +72,9 @@ void need_dot_dimensions(const DotDims& dims, const Shape& a, const Shape& b) {
       int64_t n = a.dims[lhs[i]], m = b.dims[rhs[i]];
       if (n == m) continue;
       fail("dot-dimension-size",
-           fmt::format("{} dimensions {} of the left and {} of the right operand have sizes {} and {}",
-                       what, lhs[i], rhs[i], n, m),
+           fmt::format(
+               "{} dimensions {} of the left and {} of the right operand have sizes {} and {}",
+               what, lhs[i], rhs[i], n, m),
            fmt::format("left: {}, right: {}", a, b));
     }
   }
@@ -122,8 +123,8 @@ Shape ragged_dot(const Use& use) {
   const DotDims& dims = use.attrs.dot;
   Ints ragged = numbers(other(use.attrs, "lhs_ragged_dims"));
   Ints group = numbers(other(use.attrs, "rhs_group_dims"));
-  need(ragged.size() == 1, "ragged-dot-dimensions", "lhs_ragged_dims must name one dimension, not {}",
-       ragged.size());
+  need(ragged.size() == 1, "ragged-dot-dimensions",
+       "lhs_ragged_dims must name one dimension, not {}", ragged.size());
   need_dimensions(ragged, a.rank(), "lhs_ragged_dims");
   need_dimensions(group, b.rank(), "rhs_group_dims");
   need_dot_dimensions(dims, a, b);
@@ -132,11 +133,13 @@ Shape ragged_dot(const Use& use) {
   size_t groups_wanted = contracting || batch ? 0 : 1;
   need(group.size() == groups_wanted, "ragged-dot-dimensions",
        "a ragged {} dimension takes {} group dimension{}, not {}",
-       contracting ? "contracting" : batch ? "batch" : "free", groups_wanted,
-       groups_wanted == 1 ? "" : "s", group.size());
+       contracting ? "contracting"
+       : batch     ? "batch"
+                   : "free",
+       groups_wanted, groups_wanted == 1 ? "" : "s", group.size());
   for (int64_t g : group) {
-    need(!contains(dims.rhs_batch, g) && !contains(dims.rhs_contracting, g), "ragged-dot-dimensions",
-         "group dimension {} is also a batch or contracting dimension", g);
+    need(!contains(dims.rhs_batch, g) && !contains(dims.rhs_contracting, g),
+         "ragged-dot-dimensions", "group dimension {} is also a batch or contracting dimension", g);
   }
   need(is_integral(sizes.type) && sizes.rank() >= 1, "ragged-dot-groups",
        "group sizes must be an array of integers, not {}", sizes);
@@ -166,7 +169,8 @@ Shape scaled_dot(const Use& use) {
     for (size_t d = 0; fits && d < x.dims.size(); ++d) {
       fits = scale.dims[d] > 0 ? x.dims[d] % scale.dims[d] == 0 : x.dims[d] == 0;
     }
-    need(fits, "scaled-dot-scale", "the sizes of scale {} do not divide those of operand {}", scale, x);
+    need(fits, "scaled-dot-scale", "the sizes of scale {} do not divide those of operand {}", scale,
+         x);
   }
   if (!use.declared) return undetermined();
   return Shape::array(accumulated_type(use), dot_sizes(dims, use.operand(0), use.operand(1)));
@@ -190,8 +194,8 @@ Shape convolution(const Use& use) {
     std::ranges::sort(all);
     bool fits = static_cast<int64_t>(all.size()) == rank;
     for (int64_t d = 0; fits && d < rank; ++d) fits = all[d] == d;
-    need(fits, "conv-labels", "dim_labels of the {} do not name each of its {} dimensions once", whose,
-         rank);
+    need(fits, "conv-labels", "dim_labels of the {} do not name each of its {} dimensions once",
+         whose, rank);
   };
   need_labels(c.lhs_batch, c.lhs_feature, c.lhs_spatial, "input");
   need_labels(c.rhs_input_feature, c.rhs_output_feature, c.rhs_spatial, "kernel");
@@ -203,15 +207,16 @@ Shape convolution(const Use& use) {
   need(groups >= 1 && batch_groups >= 1, "conv-groups",
        "feature_group_count {} and batch_group_count {} must be at least 1", groups, batch_groups);
   need(groups == 1 || batch_groups == 1, "conv-groups",
-       "feature_group_count {} and batch_group_count {} cannot both be above 1", groups, batch_groups);
+       "feature_group_count {} and batch_group_count {} cannot both be above 1", groups,
+       batch_groups);
   need(features % groups == 0 && features / groups == in, "conv-groups",
        "{} input features in {} groups do not make the kernel's {}", features, groups, in);
-  need(out % groups == 0, "conv-groups", "{} output features do not divide into {} feature groups", out,
-       groups);
-  need(out % batch_groups == 0, "conv-groups", "{} output features do not divide into {} batch groups",
-       out, batch_groups);
-  need(batch % batch_groups == 0, "conv-groups", "a batch of {} does not divide into {} batch groups",
-       batch, batch_groups);
+  need(out % groups == 0, "conv-groups", "{} output features do not divide into {} feature groups",
+       out, groups);
+  need(out % batch_groups == 0, "conv-groups",
+       "{} output features do not divide into {} batch groups", out, batch_groups);
+  need(batch % batch_groups == 0, "conv-groups",
+       "a batch of {} does not divide into {} batch groups", batch, batch_groups);
 
   const auto& window = use.attrs.window;
   need(window.size() == spatial, "conv-window", "the window has {} dimensions, dim_labels have {}",
@@ -219,8 +224,8 @@ Shape convolution(const Use& use) {
   std::vector<int64_t> sizes;
   for (size_t d = 0; d < spatial; ++d) {
     int64_t size = kernel.dims[c.rhs_spatial[d]];
-    need(window[d].size == size, "conv-window", "window size {} of spatial dimension {} is not the kernel's {}",
-         window[d].size, d, size);
+    need(window[d].size == size, "conv-window",
+         "window size {} of spatial dimension {} is not the kernel's {}", window[d].size, d, size);
     sizes.push_back(x.dims[c.lhs_spatial[d]]);
   }
   std::vector<int64_t> outputs = window_output(sizes, window);

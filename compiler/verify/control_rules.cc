@@ -1,5 +1,5 @@
-// Tuples, calls, loops, branches: shapes pass through unchanged, so that what a caller gives is what
-// the called computation takes. Layouts are free on either side.
+// Tuples, calls, loops, branches: shapes pass through unchanged, so that what a caller gives is
+// what the called computation takes. Layouts are free on either side.
 #include <charconv>
 #include <set>
 
@@ -63,9 +63,11 @@ void need_aliases(const Use& use) {
   std::set<Ints> seen;
   for (const Alias& a : use.attrs.output_to_operand_aliasing) {
     const Shape* out = subshape(*use.declared, a.output_index);
-    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index), *use.declared);
+    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index),
+         *use.declared);
     need(a.operand >= 0 && a.operand < use.count(), "output-aliasing",
-         "output {} is aliased with operand {} of {}", list(a.output_index), a.operand, use.count());
+         "output {} is aliased with operand {} of {}", list(a.output_index), a.operand,
+         use.count());
     const Shape* in = subshape(use.operand(a.operand), a.operand_index);
     need(in, "output-aliasing", "operand {} has no element {}: it is {}", a.operand,
          list(a.operand_index), use.operand(a.operand));
@@ -119,26 +121,24 @@ Shape while_loop(const Use& use) {
   need_count(use, 1);
   need_called(use, 2);
   const Shape& state = use.operand(0);
+  auto need_state = [&](const Shape& shape, std::string_view what, const Computation& c) {
+    if (compatible(shape, state)) return;
+    Difference d = difference(shape, state);
+    fail("while-shape", fmt::format("the {} {} is {}{}, the initial value has {}", what, c.name,
+                                    *d.have, d.place(), *d.want));
+  };
   struct Part {
     const Computation& computation;
-    std::string_view role;
+    std::string_view role, parameter;
   };
-  for (auto [c, role] : {Part{*use.called[0], "condition"}, Part{*use.called[1], "body"}}) {
-    need(c.parameters().size() == 1, "called-parameters", "{} computation {} takes {} parameters, not 1",
-         role, c.name, c.parameters().size());
-    const Shape& parameter = c.parameters()[0]->shape;
-    if (compatible(parameter, state)) continue;
-    fail("while-shape", fmt::format("the parameter of {} {} does not have the shape of the initial value",
-                                    role, c.name),
-         fmt::format("parameter: {}\ninitial value: {}", parameter, state));
+  for (auto [c, role, parameter] : {Part{*use.called[0], "condition", "parameter of condition"},
+                                    Part{*use.called[1], "body", "parameter of body"}}) {
+    need(c.parameters().size() == 1, "called-parameters",
+         "{} computation {} takes {} parameters, not 1", role, c.name, c.parameters().size());
+    need_state(c.parameters()[0]->shape, parameter, c);
   }
   need_result(*use.called[0], Shape::scalar(DType::kPred), "condition");
-  const Computation& body = *use.called[1];
-  if (!compatible(body.root()->shape, state)) {
-    fail("while-shape",
-         fmt::format("the result of body {} does not have the shape of the initial value", body.name),
-         fmt::format("result: {}\ninitial value: {}", body.root()->shape, state));
-  }
+  need_state(use.called[1]->root()->shape, "result of body", *use.called[1]);
   return state;
 }
 
@@ -152,8 +152,8 @@ Shape conditional(const Use& use) {
   need(!pred || branches == 2, "conditional-index",
        "a pred selector chooses between 2 computations, not {}", branches);
   need(branches >= 1, "conditional-index", "an s32 selector needs at least one branch");
-  need(use.count() == branches + 1, "operand-count", "{} branches take {} operands, not {}", branches,
-       branches, use.count() - 1);
+  need(use.count() == branches + 1, "operand-count", "{} branches take {} operands, not {}",
+       branches, branches, use.count() - 1);
   for (int64_t i = 0; i < branches; ++i) {
     std::string role = pred ? (i == 0 ? "true" : "false") : fmt::format("branch {}", i);
     need_parameters(*use.called[i], {use.operands[i + 1], 1}, role);
@@ -173,7 +173,8 @@ Shape custom_call(const Use& use) {
            "operand_layout_constraints gives {} for operand {}, which is {}", layouts[i], i,
            use.operand(i));
       for (const std::string& error : shape_errors(layouts[i])) {
-        fail("custom-call-layouts", fmt::format("operand_layout_constraints for operand {}: {}", i, error));
+        fail("custom-call-layouts",
+             fmt::format("operand_layout_constraints for operand {}: {}", i, error));
       }
     }
   }

@@ -1,7 +1,7 @@
 // Tokens, channels, asynchronous pairs and collectives.
 //
-// How many devices take part is the caller's business, not the module's: where replica_groups is `{}`
-// (all devices in one group) the group's size is read from the declared shapes.
+// How many devices take part is the caller's business, not the module's: where replica_groups is
+// `{}` (all devices in one group) the group's size is read from the declared shapes.
 #include <algorithm>
 #include <set>
 
@@ -18,8 +18,8 @@ int64_t product(std::span<const int64_t> factors) {
   return n;
 }
 
-// `[2,2]<=[4]` or `[2,2]<=[2,2]T(1,0)`: the ids 0..n-1, reshaped, transposed, cut into groups. They name
-// each id once by construction; only the sizes matter here. Returns the size of a group.
+// `[2,2]<=[4]` or `[2,2]<=[2,2]T(1,0)`: the ids 0..n-1, reshaped, transposed, cut into groups. They
+// name each id once by construction; only the sizes matter here. Returns the size of a group.
 int64_t iota_group_size(std::string_view text) {
   size_t arrow = text.find("<=");
   need(arrow != text.npos, "replica-groups", "replica_groups {} are not understood", text);
@@ -62,8 +62,8 @@ int64_t group_size(const Use& use, bool equal_sizes) {
        "use_global_device_ids needs a channel_id");
   std::string_view text = other(use.attrs, "replica_groups");
   if (text.starts_with('[')) return iota_group_size(text);
-  need(text.empty() || text.starts_with('{'), "replica-groups", "replica_groups {} are not understood",
-       text);
+  need(text.empty() || text.starts_with('{'), "replica-groups",
+       "replica_groups {} are not understood", text);
   Groups groups = text.empty() ? Groups{} : listed_groups(text);
   need(!global || !groups.empty(), "global-device-ids",
        "use_global_device_ids needs replica_groups that name the devices");
@@ -81,7 +81,8 @@ int64_t group_size(const Use& use, bool equal_sizes) {
       seen[id] = true;
     }
   }
-  bool equal = std::ranges::all_of(groups, [&](const auto& g) { return g.size() == groups[0].size(); });
+  bool equal =
+      std::ranges::all_of(groups, [&](const auto& g) { return g.size() == groups[0].size(); });
   need(equal || !equal_sizes, "replica-groups", "the groups of {} must have equal sizes: {}",
        op_name(use.opcode), text);
   return equal ? static_cast<int64_t>(groups[0].size()) : 0;
@@ -139,8 +140,8 @@ void need_tuple_of(const Use& use, size_t at_least, std::string_view parts) {
 
 void need_part(const Use& use, size_t i, const Shape& want) {
   const Shape& have = use.declared->elements[i];
-  need(compatible(have, want), "async-shape", "element {} of {} is {}, not {}", i, op_name(use.opcode),
-       have, want);
+  need(compatible(have, want), "async-shape", "element {} of {} is {}, not {}", i,
+       op_name(use.opcode), have, want);
 }
 
 const Shape& element(const Use& use, size_t i) {
@@ -173,7 +174,8 @@ Shape permuted(const Use& use) {
 }
 
 void need_channel(const Use& use) {
-  need(!other(use.attrs, "channel_id").empty(), "channel", "{} needs a channel_id", op_name(use.opcode));
+  need(!other(use.attrs, "channel_id").empty(), "channel", "{} needs a channel_id",
+       op_name(use.opcode));
 }
 
 Shape channel_state(const Shape& value) {
@@ -236,8 +238,8 @@ Shape reduce_scatter(const Use& use) {
       parts = m > 0 && n % m == 0 ? n / m : 1;
     }
     parts = std::max<int64_t>(parts, 1);
-    need(n % parts == 0, "replica-groups", "dimension {} of size {} does not divide among {} members",
-         d, n, parts);
+    need(n % parts == 0, "replica-groups",
+         "dimension {} of size {} does not divide among {} members", d, n, parts);
     shapes[i] = Shape::array(shapes[i].type, shapes[i].dims);
     shapes[i].dims[d] = n / parts;
   }

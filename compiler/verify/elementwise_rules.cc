@@ -1,8 +1,8 @@
 // Elementwise ops: which element types they admit, and what type they give back.
 //
 // The many ops that only differ in that are rows of one table. HLO has no implicit broadcast: sizes
-// of operands and result are equal, with three exceptions (scalar bounds of clamp, scalar predicate of
-// select, and iota, which has no operand).
+// of operands and result are equal, with three exceptions (scalar bounds of clamp, scalar predicate
+// of select, and iota, which has no operand).
 #include <algorithm>
 #include <numeric>
 
@@ -135,8 +135,9 @@ Shape compare(const Use& use) {
   }
   const Shape& x = use.operand(0);
   if (!(class_bit(x.type) & admits)) {
-    fail("compare-type", fmt::format("this comparison type is for {} operands, not {}",
-                                     describe_classes(admits), dtype_name(x.type)),
+    fail("compare-type",
+         fmt::format("this comparison type is for {} operands, not {}", describe_classes(admits),
+                     dtype_name(x.type)),
          "suggestion: leave out type=, the default follows the element type");
   }
   return with_type(x, DType::kPred);
@@ -185,11 +186,12 @@ Shape bitcast_convert(const Use& use) {
   int from = bits(x.type), to = bits(result.type);
   std::vector<int64_t> dims = x.dims;
   if (from > to) {
-    need(from % to == 0, "bitcast-convert-width", "{} bits do not split into elements of {} bits", from,
-         to);
+    need(from % to == 0, "bitcast-convert-width", "{} bits do not split into elements of {} bits",
+         from, to);
     dims.push_back(from / to);
   } else if (from < to) {
-    need(to % from == 0, "bitcast-convert-width", "{} bits do not fill elements of {} bits", from, to);
+    need(to % from == 0, "bitcast-convert-width", "{} bits do not fill elements of {} bits", from,
+         to);
     need(!dims.empty() && dims.back() == to / from, "bitcast-convert-width",
          "from {} to {} the last dimension must have size {}, and {} has not", dtype_name(x.type),
          dtype_name(result.type), to / from, x);
@@ -202,8 +204,8 @@ Shape bitcast_convert(const Use& use) {
 Shape reduce_precision(const Use& use) {
   need_count(use, 1);
   need_type(use, 0, kFloat);
-  need(use.attrs.exponent_bits >= 1, "reduce-precision-bits", "exponent_bits must be at least 1, not {}",
-       use.attrs.exponent_bits);
+  need(use.attrs.exponent_bits >= 1, "reduce-precision-bits",
+       "exponent_bits must be at least 1, not {}", use.attrs.exponent_bits);
   need(use.attrs.mantissa_bits >= 0, "reduce-precision-bits",
        "mantissa_bits must be at least 0, not {}", use.attrs.mantissa_bits);
   return use.operand(0);
@@ -215,8 +217,8 @@ Shape stochastic_convert(const Use& use) {
   const Shape& x = use.operand(0);
   const Shape& random = array(use, 1);
   need(is_unsigned(random.type) && dtype_bits(random.type) == dtype_bits(x.type),
-       "stochastic-convert-random", "the random bits for {} must be u{}, not {}", dtype_name(x.type),
-       dtype_bits(x.type), dtype_name(random.type));
+       "stochastic-convert-random", "the random bits for {} must be u{}, not {}",
+       dtype_name(x.type), dtype_bits(x.type), dtype_name(random.type));
   need_same_sizes(use, 0, 1);
   if (!use.declared) return undetermined();
   need_declared_sizes(use, x.dims);

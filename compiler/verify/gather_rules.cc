@@ -1,8 +1,8 @@
 // gather and scatter: the same numbering of dimensions, seen from either end.
 //
-// The index array's dimension index_vector_dim holds one index vector; its other dimensions (the batch)
-// say how many. A window of the operand has a dimension for each of the operand's that is neither
-// collapsed (inserted, for scatter) nor a batching dimension.
+// The index array's dimension index_vector_dim holds one index vector; its other dimensions (the
+// batch) say how many. A window of the operand has a dimension for each of the operand's that is
+// neither collapsed (inserted, for scatter) nor a batching dimension.
 #include <algorithm>
 
 #include "compiler/verify/rules.h"
@@ -16,13 +16,14 @@ struct Words {
   std::string_view window, collapsed, map, operand_batching, indices_batching;
 };
 
-constexpr Words kGatherWords = {
-    "gather-indices", "gather-dimensions", "gather-batching", "offset_dims", "collapsed_slice_dims",
-    "start_index_map", "operand_batching_dims", "start_indices_batching_dims"};
-constexpr Words kScatterWords = {
-    "scatter-indices", "scatter-dimensions", "scatter-batching", "update_window_dims",
-    "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
-    "scatter_indices_batching_dims"};
+constexpr Words kGatherWords = {"gather-indices",        "gather-dimensions",
+                                "gather-batching",       "offset_dims",
+                                "collapsed_slice_dims",  "start_index_map",
+                                "operand_batching_dims", "start_indices_batching_dims"};
+constexpr Words kScatterWords = {"scatter-indices",      "scatter-dimensions",
+                                 "scatter-batching",     "update_window_dims",
+                                 "inserted_window_dims", "scatter_dims_to_operand_dims",
+                                 "input_batching_dims",  "scatter_indices_batching_dims"};
 
 // Both ops' numbers under common names.
 struct Numbers {
@@ -37,8 +38,7 @@ std::vector<int64_t> check_numbers(const Shape& x, const Shape& indices, const N
        dtype_name(indices.type));
   need(n.index_vector_dim >= 0 && n.index_vector_dim <= indices.rank(), words.indices,
        "index_vector_dim {} does not lie in [0, {}]", n.index_vector_dim, indices.rank());
-  int64_t vector =
-      n.index_vector_dim == indices.rank() ? 1 : indices.dims[n.index_vector_dim];
+  int64_t vector = n.index_vector_dim == indices.rank() ? 1 : indices.dims[n.index_vector_dim];
   need(static_cast<int64_t>(n.map.size()) == vector, words.indices,
        "{} has {} entries but an index vector has {}", words.map, n.map.size(), vector);
   need_dimensions(n.map, x.rank(), words.map);
@@ -94,8 +94,8 @@ Shape gather(const Use& use) {
   const Shape& x = array(use, 0);
   const Shape& indices = array(use, 1);
   const GatherDims& g = use.attrs.gather;
-  Numbers n{g.offset_dims, g.collapsed_slice_dims, g.start_index_map, g.operand_batching_dims,
-            g.start_indices_batching_dims, g.index_vector_dim};
+  Numbers n{g.offset_dims,           g.collapsed_slice_dims,        g.start_index_map,
+            g.operand_batching_dims, g.start_indices_batching_dims, g.index_vector_dim};
   need(g.slice_sizes.size() == x.dims.size(), "dimension-count",
        "slice_sizes needs {} sizes for {}, not {}", x.rank(), x, g.slice_sizes.size());
   std::vector<int64_t> batch = check_numbers(x, indices, n, kGatherWords);
@@ -124,7 +124,7 @@ Shape scatter(const Use& use) {
   const Shape& x = use.operand(0);
   const Shape& indices = use.operand(count);
   const ScatterDims& s = use.attrs.scatter;
-  Numbers n{s.update_window_dims, s.inserted_window_dims, s.scatter_dims_to_operand_dims,
+  Numbers n{s.update_window_dims,  s.inserted_window_dims,          s.scatter_dims_to_operand_dims,
             s.input_batching_dims, s.scatter_indices_batching_dims, s.index_vector_dim};
   std::vector<int64_t> batch = check_numbers(x, indices, n, kScatterWords);
   int64_t rank = static_cast<int64_t>(s.update_window_dims.size() + batch.size());
@@ -150,8 +150,8 @@ Shape scatter(const Use& use) {
     for (int64_t d = 0; d < rank; ++d) {
       if (contains(s.update_window_dims, d)) {
         need(update.dims[d] <= largest[d], "scatter-updates",
-             "window size {} of dimension {} of the updates exceeds the operand's {}", update.dims[d],
-             d, largest[d]);
+             "window size {} of dimension {} of the updates exceeds the operand's {}",
+             update.dims[d], d, largest[d]);
       } else {
         need(update.dims[d] == largest[d], "scatter-updates",
              "dimension {} of the updates has size {}, the indices ask for {}", d, update.dims[d],

@@ -26,8 +26,8 @@ Shape fft(const Use& use) {
   const Ints& lengths = use.attrs.fft_length;
   size_t n = lengths.size();
   need(n >= 1 && n <= 3, "fft-length", "fft_length has {} entries, not 1, 2 or 3", n);
-  need(static_cast<size_t>(x.rank()) >= n, "fft-length", "fft_length {} needs rank {} or more, not {}",
-       list(lengths), n, x);
+  need(static_cast<size_t>(x.rank()) >= n, "fft-length",
+       "fft_length {} needs rank {} or more, not {}", list(lengths), n, x);
   bool to_complex = use.attrs.fft_type == FftType::kRfft;
   bool to_real = use.attrs.fft_type == FftType::kIrfft;
   bool real = x.type == DType::kF32 || x.type == DType::kF64;
@@ -40,8 +40,9 @@ Shape fft(const Use& use) {
     bool halved = i + 1 == n && (to_complex || to_real);
     int64_t half = lengths[i] == 0 ? 0 : lengths[i] / 2 + 1;
     int64_t want = halved && to_real ? half : lengths[i];
-    need(dims[d] == want, "fft-length", "fft_length {} asks for size {} in dimension {}, which has {}",
-         list(lengths), want, d, dims[d]);
+    need(dims[d] == want, "fft-length",
+         "fft_length {} asks for size {} in dimension {}, which has {}", list(lengths), want, d,
+         dims[d]);
     if (halved) dims[d] = to_real ? lengths[i] : half;
   }
   DType type = to_complex ? complex_of(x.type) : to_real ? component_type(x.type) : x.type;
@@ -60,11 +61,11 @@ Shape triangular_solve(const Use& use) {
   need_same_type(use, 0, 1);
   bool fits = a.rank() == b.rank();
   for (int64_t d = 0; fits && d + 2 < a.rank(); ++d) fits = a.dims[d] == b.dims[d];
-  need(fits, "triangular-solve-sizes", "matrix {} and right-hand side {} differ in their batch dimensions",
-       a, b);
+  need(fits, "triangular-solve-sizes",
+       "matrix {} and right-hand side {} differ in their batch dimensions", a, b);
   int64_t n = a.dims.back(), side = b.dims[b.rank() - (use.attrs.left_side ? 2 : 1)];
-  need(n == side, "triangular-solve-sizes", "a matrix of size {} cannot solve for a side of size {} in {}",
-       n, side, b);
+  need(n == side, "triangular-solve-sizes",
+       "a matrix of size {} cannot solve for a side of size {} in {}", n, side, b);
   return b;
 }
 
@@ -109,8 +110,8 @@ Shape rng_bit_generator(const Use& use) {
   bool threefry = use.attrs.algorithm == RandomAlgorithm::kThreeFry;
   bool fits = state.type == DType::kU64 && state.rank() == 1 &&
               (state.dims[0] == 2 || (state.dims[0] == 3 && !threefry));
-  need(fits, "rng-state", "the state must be {}, not {}",
-       threefry ? "u64[2]" : "u64[2] or u64[3]", state);
+  need(fits, "rng-state", "the state must be {}, not {}", threefry ? "u64[2]" : "u64[2] or u64[3]",
+       state);
   if (!use.declared) return undetermined();
   const Shape& result = *use.declared;
   const Shape* data = &result;
@@ -119,7 +120,8 @@ Shape rng_bit_generator(const Use& use) {
          "rng-bit-generator gives the new state {} and the data, not {}", state, result);
     data = &result.elements[1];
   }
-  need(data->is_array(), "result-shape", "the data of rng-bit-generator must be an array, not {}", *data);
+  need(data->is_array(), "result-shape", "the data of rng-bit-generator must be an array, not {}",
+       *data);
   need((class_bit(data->type) & (kInt | kFloat)) && dtype_bits(data->type) >= 8, "result-type",
        "rng-bit-generator does not give {}", dtype_name(data->type));
   return result;

@@ -8,10 +8,12 @@ namespace hlojit::rules {
 namespace {
 
 // A result that has x's element type and these sizes.
-Shape like(const Shape& x, std::vector<int64_t> dims) { return Shape::array(x.type, std::move(dims)); }
+Shape like(const Shape& x, std::vector<int64_t> dims) {
+  return Shape::array(x.type, std::move(dims));
+}
 
-// Start indices of the dynamic slices, operands first.. of the op: one integer scalar a dimension, or
-// (old form) one vector of them.
+// Start indices of the dynamic slices, operands first.. of the op: one integer scalar a dimension,
+// or (old form) one vector of them.
 void need_start_indices(const Use& use, size_t first, int64_t rank) {
   int64_t given = use.count() - static_cast<int64_t>(first);
   bool vector = given == 1 && use.operand(first).is_array() && use.operand(first).rank() == 1;
@@ -24,8 +26,8 @@ void need_start_indices(const Use& use, size_t first, int64_t rank) {
   }
   for (size_t i = first; i < use.operands.size(); ++i) {
     const Shape& index = array(use, i);
-    need(vector || index.is_scalar(), "dynamic-slice-indices", "start index {} must be a scalar, not {}",
-         i - first, index);
+    need(vector || index.is_scalar(), "dynamic-slice-indices",
+         "start index {} must be a scalar, not {}", i - first, index);
     need(is_integral(index.type), "dynamic-slice-indices", "start indices are integers, not {}",
          dtype_name(index.type));
     need(index.type == use.operand(first).type, "dynamic-slice-indices",
@@ -68,8 +70,8 @@ Shape broadcast(const Use& use) {
        list(dims));
   if (!use.declared) return undetermined();
   const Shape& result = declared_array(use);
-  need(result.type == x.type, "result-shape", "broadcast of {} is declared {}: it keeps the element type",
-       x, result);
+  need(result.type == x.type, "result-shape",
+       "broadcast of {} is declared {}: it keeps the element type", x, result);
   need_dimensions(dims, result.rank(), "dimensions");
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t from = x.dims[i], to = result.dims[dims[i]];
@@ -85,20 +87,21 @@ Shape reshape(const Use& use) {
   const Shape& x = array(use, 0);
   if (!use.declared) return undetermined();
   const Shape& result = declared_array(use);
-  need(result.type == x.type, "result-shape", "reshape of {} is declared {}: it keeps the element type",
-       x, result);
+  need(result.type == x.type, "result-shape",
+       "reshape of {} is declared {}: it keeps the element type", x, result);
   need(result.element_count() == x.element_count(), "reshape-count",
-       "reshape from {} elements ({}) to {} elements ({})", x.element_count(), x, result.element_count(),
-       result);
+       "reshape from {} elements ({}) to {} elements ({})", x.element_count(), x,
+       result.element_count(), result);
   return result;
 }
 
 Shape dynamic_reshape(const Use& use) {
-  need(use.count() >= 1, "operand-count", "dynamic-reshape takes a value and a size for each dimension");
+  need(use.count() >= 1, "operand-count",
+       "dynamic-reshape takes a value and a size for each dimension");
   const Shape& x = array(use, 0);
   for (size_t i = 1; i < use.operands.size(); ++i) {
-    need(scalar(use, i).type == DType::kS32, "operand-type", "sizes of dynamic-reshape are s32[], not {}",
-         use.operand(i));
+    need(scalar(use, i).type == DType::kS32, "operand-type",
+         "sizes of dynamic-reshape are s32[], not {}", use.operand(i));
   }
   if (!use.declared) return undetermined();
   const Shape& result = declared_array(use);
@@ -136,7 +139,8 @@ Shape concatenate(const Use& use) {
   need(use.count() >= 1, "operand-count", "concatenate takes at least one operand");
   need_arrays(use);
   const Shape& first = use.operand(0);
-  need(!first.dims.empty(), "operand-kind", "concatenate joins arrays of rank 1 or more, not {}", first);
+  need(!first.dims.empty(), "operand-kind", "concatenate joins arrays of rank 1 or more, not {}",
+       first);
   int64_t along = single_dimension(use, first.rank());
   std::vector<int64_t> dims = first.dims;
   for (size_t i = 1; i < use.operands.size(); ++i) {
@@ -146,8 +150,9 @@ Shape concatenate(const Use& use) {
     for (size_t d = 0; fits && d < dims.size(); ++d) {
       fits = static_cast<int64_t>(d) == along || x.dims[d] == dims[d];
     }
-    need(fits, "operand-sizes", "operands 0 and {} of concatenate differ outside dimension {}: {} and {}",
-         i, along, first, x);
+    need(fits, "operand-sizes",
+         "operands 0 and {} of concatenate differ outside dimension {}: {} and {}", i, along, first,
+         x);
     dims[along] = add(dims[along], x.dims[along]);
   }
   return like(first, std::move(dims));
@@ -200,16 +205,17 @@ Shape pad(const Use& use) {
   scalar(use, 1);
   need_same_type(use, 0, 1);
   const auto& padding = use.attrs.padding;
-  need(padding.size() == x.dims.size(), "pad-config", "padding has {} entries for an operand of rank {}",
-       padding.size(), x.rank());
+  need(padding.size() == x.dims.size(), "pad-config",
+       "padding has {} entries for an operand of rank {}", padding.size(), x.rank());
   std::vector<int64_t> dims;
   for (size_t d = 0; d < padding.size(); ++d) {
     auto [low, high, interior] = padding[d];
-    need(interior >= 0, "pad-config", "interior padding {} of dimension {} is negative", interior, d);
+    need(interior >= 0, "pad-config", "interior padding {} of dimension {} is negative", interior,
+         d);
     int64_t gaps = mul(std::max<int64_t>(x.dims[d] - 1, 0), interior);
     int64_t size = add(add(add(low, high), x.dims[d]), gaps);
-    need(size >= 0, "pad-config", "padding {}_{} leaves {} elements of dimension {}, which has {}", low,
-         high, size, d, x.dims[d]);
+    need(size >= 0, "pad-config", "padding {}_{} leaves {} elements of dimension {}, which has {}",
+         low, high, size, d, x.dims[d]);
     dims.push_back(size);
   }
   return like(x, std::move(dims));

@@ -9,8 +9,8 @@
 namespace hlojit::rules {
 namespace {
 
-// 2N operands: N arrays of equal sizes, N scalar inits of their types. Returns N. Only reduce-window
-// may mix float precisions.
+// 2N operands: N arrays of equal sizes, N scalar inits of their types. Returns N. Only
+// reduce-window may mix float precisions.
 size_t need_arrays_and_inits(const Use& use, bool mixed_precision) {
   need(use.count() >= 2 && use.count() % 2 == 0, "operand-count",
        "{} takes N arrays and N initial values: not {} operands in all", op_name(use.opcode),
@@ -89,8 +89,8 @@ Shape select_and_scatter(const Use& use) {
          "the window of select-and-scatter cannot be dilated");
   }
   std::vector<int64_t> windows = window_output(x.dims, use.attrs.window);
-  need(source.dims == windows, "select-and-scatter-source", "there are {} windows, the source is {}",
-       list(windows), source);
+  need(source.dims == windows, "select-and-scatter-source",
+       "there are {} windows, the source is {}", list(windows), source);
   need_called(use, 2);
   const Shape element = Shape::scalar(x.type);
   const Shape pair[] = {element, element};
@@ -142,8 +142,8 @@ Shape scan(const Use& use) {
       continue;
     }
     need(shapes[i].is_array() && d <= shapes[i].rank(), "called-result",
-         "to_apply computation {} returns {}, which cannot be stacked along dimension {}", body.name,
-         shapes[i], d);
+         "to_apply computation {} returns {}, which cannot be stacked along dimension {}",
+         body.name, shapes[i], d);
     std::vector<int64_t> dims = shapes[i].dims;
     dims.insert(dims.begin() + d, length);
     shapes[i] = Shape::array(shapes[i].type, std::move(dims));
@@ -172,7 +172,8 @@ Shape topk(const Use& use) {
   const Shape& x = array(use, 0);
   need(!x.dims.empty(), "operand-kind", "topk needs an array of rank 1 or more, not {}", x);
   need(use.attrs.k >= 0 && use.attrs.k <= x.dims.back(), "topk-k",
-       "k = {} does not lie in [0, {}], the size of the last dimension", use.attrs.k, x.dims.back());
+       "k = {} does not lie in [0, {}], the size of the last dimension", use.attrs.k,
+       x.dims.back());
   std::vector<int64_t> dims = x.dims;
   dims.back() = use.attrs.k;
   return Shape::tuple({Shape::array(x.type, dims), Shape::array(DType::kS32, dims)});

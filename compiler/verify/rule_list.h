@@ -1,8 +1,8 @@
-// Everything the verifier guarantees, one row a rule: the identifier that a diagnostic carries, and what
-// holds for every instruction, computation or module once the verifier is silent.
+// Everything the verifier guarantees, one row a rule: the identifier that a diagnostic carries, and
+// what holds for every instruction, computation or module once the verifier is silent.
 //
-// A rule function names the rule it enforces; a name that is not in this list does not compile, and a
-// row without a test under tests/errors/ (or tests/compiler/verify_test.cc, for what no text can
+// A rule function names the rule it enforces; a name that is not in this list does not compile, and
+// a row without a test under tests/errors/ (or tests/compiler/verify_test.cc, for what no text can
 // express) fails the tests.
 #pragma once
 
@@ -18,7 +18,7 @@ struct RuleInfo {
 inline constexpr RuleInfo kRules[] = {
     // ---- shapes ----
     {"shape", "sizes are >= 0 and bounded, element and byte counts fit in 63 bits"},
-    {"layout", "minor_to_major is a permutation of the dimensions; tiles, L, E, SC are well formed"},
+    {"layout", "minor_to_major is a permutation of the dimensions; tiles, L, E, SC are sound"},
     {"size-overflow", "no size computed from operands and attributes exceeds 63 bits"},
 
     // ---- every op ----
@@ -52,13 +52,13 @@ inline constexpr RuleInfo kRules[] = {
     {"dynamic-slice-indices", "one scalar index a dimension, all of one integer type"},
     {"dynamic-slice-size", "0 <= slice size <= dimension size"},
     {"pad-config", "one entry a dimension, interior >= 0, no negative size"},
-    {"gather-indices", "index_vector_dim in [0, rank], as many indices as start_index_map has entries"},
+    {"gather-indices", "index_vector_dim in [0, rank], one index a dimension of start_index_map"},
     {"gather-slice-sizes", "0 <= slice size <= dimension; 1 in collapsed and batching dimensions"},
     {"gather-dimensions", "offset, collapsed and batching dimensions make up the operand's rank"},
-    {"gather-batching", "batching dimensions pair up, are disjoint from the others, equal in size"},
+    {"gather-batching", "batching dimensions pair up, equal in size, disjoint from the others"},
     {"scatter-indices", "index_vector_dim in [0, rank], one index an operand dimension mapped"},
     {"scatter-dimensions", "window, inserted and batching dimensions make up the operand's rank"},
-    {"scatter-batching", "batching dimensions pair up, are disjoint from the others, equal in size"},
+    {"scatter-batching", "batching dimensions pair up, equal in size, disjoint from the others"},
     {"scatter-updates", "updates have the rank and sizes that indices and windows ask for"},
 
     // ---- reductions, windows, sorting ----
@@ -93,8 +93,8 @@ inline constexpr RuleInfo kRules[] = {
     {"conditional-index", "the selector is pred[] with two branches or s32[] with at least one"},
     {"composite-attributes", "a composite call has a name and a non-negative integer version"},
     {"custom-call-target", "a custom-call names its target"},
-    {"custom-call-layouts", "operand_layout_constraints has one shape an operand, compatible with it"},
-    {"output-aliasing", "an aliased output exists, its operand exists, and both have the same shape"},
+    {"custom-call-layouts", "operand_layout_constraints gives each operand a compatible shape"},
+    {"output-aliasing", "an aliased output and its operand exist and have the same shape"},
 
     // ---- effects, collectives ----
     {"async-shape", "an async op's state holds its operands' and its result's shapes"},
@@ -108,7 +108,7 @@ inline constexpr RuleInfo kRules[] = {
     // ---- computations ----
     {"root", "a computation has a root, one of its own instructions"},
     {"name-unique", "names are unique: computations in a module, instructions in a computation"},
-    {"operand-order", "operands and control predecessors are of the same computation, and come first"},
+    {"operand-order", "operands and control predecessors come first, in the same computation"},
 
     // ---- module ----
     {"entry", "a module has an entry computation, and nothing calls it"},

@@ -14,7 +14,8 @@ void fail(RuleId rule, std::string message, std::string details) {
   throw Error(ErrorKind::kInvalid, std::vector<Diagnostic>{std::move(d)});
 }
 
-// ---- operands ------------------------------------------------------------------------------------
+// ---- operands
+// ------------------------------------------------------------------------------------
 
 void need_count(const Use& use, int64_t n) {
   need(use.count() == n, "operand-count", "{} takes {} operand{}, not {}", op_name(use.opcode), n,
@@ -93,9 +94,9 @@ std::string describe_classes(uint8_t classes) {
     std::string_view word;
   };
   std::vector<std::string_view> words;
-  for (auto [bits, word] : {Word{kPred, "pred"}, Word{kInt, "integer"}, Word{kSigned, "signed integer"},
-                            Word{kUnsigned, "unsigned integer"}, Word{kFloat, "float"},
-                            Word{kComplex, "complex"}}) {
+  for (auto [bits, word] :
+       {Word{kPred, "pred"}, Word{kInt, "integer"}, Word{kSigned, "signed integer"},
+        Word{kUnsigned, "unsigned integer"}, Word{kFloat, "float"}, Word{kComplex, "complex"}}) {
     if ((classes & bits) != bits) continue;
     words.push_back(word);
     classes &= ~bits;
@@ -111,9 +112,9 @@ std::string describe_classes(uint8_t classes) {
 void need_type(const Use& use, size_t i, uint8_t classes) {
   DType type = array(use, i).type;
   if (class_bit(type) & classes) return;
-  fail("operand-type", fmt::format("{} of {} is not defined: operand {} must be {}",
-                                   op_name(use.opcode), dtype_name(type), i,
-                                   describe_classes(classes)));
+  fail("operand-type",
+       fmt::format("{} of {} is not defined: operand {} must be {}", op_name(use.opcode),
+                   dtype_name(type), i, describe_classes(classes)));
 }
 
 const Shape* subshape(const Shape& shape, const Ints& index) {
@@ -125,7 +126,25 @@ const Shape* subshape(const Shape& shape, const Ints& index) {
   return at;
 }
 
-// ---- declared results ----------------------------------------------------------------------------
+Difference difference(const Shape& have, const Shape& want) {
+  Difference d{&have, &want, {}};
+  while (d.have->is_tuple() && d.want->is_tuple() &&
+         d.have->elements.size() == d.want->elements.size()) {
+    size_t i = 0, n = d.have->elements.size();
+    while (i < n && compatible(d.have->elements[i], d.want->elements[i])) ++i;
+    if (i == n) break;
+    d.index.push_back(static_cast<int64_t>(i));
+    d = {&d.have->elements[i], &d.want->elements[i], std::move(d.index)};
+  }
+  return d;
+}
+
+std::string Difference::place() const {
+  return index.empty() ? "" : fmt::format(" at element {}", list(index));
+}
+
+// ---- declared results
+// ----------------------------------------------------------------------------
 
 const Shape& declared_array(const Use& use) {
   need(use.declared->is_array(), "result-shape", "the result of {} must be an array, not {}",
@@ -145,13 +164,14 @@ Shape one_or_tuple(std::vector<Shape> shapes) {
   return shapes.size() == 1 ? std::move(shapes[0]) : Shape::tuple(std::move(shapes));
 }
 
-// ---- dimension numbers ---------------------------------------------------------------------------
+// ---- dimension numbers
+// ---------------------------------------------------------------------------
 
 void need_dimensions(std::span<const int64_t> dims, int64_t rank, std::string_view what) {
   std::vector<bool> seen(static_cast<size_t>(rank));
   for (int64_t d : dims) {
-    need(d >= 0 && d < rank, "dimension-range", "{} names dimension {} of an array of rank {}", what,
-         d, rank);
+    need(d >= 0 && d < rank, "dimension-range", "{} names dimension {} of an array of rank {}",
+         what, d, rank);
     need(!seen[d], "dimension-unique", "{} names dimension {} twice", what, d);
     seen[d] = true;
   }
@@ -176,7 +196,8 @@ int64_t single_dimension(const Use& use, int64_t rank, std::string_view what) {
   return dims[0];
 }
 
-// ---- arithmetic on sizes -------------------------------------------------------------------------
+// ---- arithmetic on sizes
+// -------------------------------------------------------------------------
 
 int64_t add(int64_t a, int64_t b) {
   int64_t sum;
@@ -198,8 +219,10 @@ std::vector<int64_t> window_output(std::span<const int64_t> dims,
   out.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
     const WindowDim& w = window[i];
-    for (auto [value, what] : {std::pair(w.size, "size"), {w.stride, "stride"},
-                               {w.lhs_dilate, "lhs_dilate"}, {w.rhs_dilate, "rhs_dilate"}}) {
+    for (auto [value, what] : {std::pair(w.size, "size"),
+                               {w.stride, "stride"},
+                               {w.lhs_dilate, "lhs_dilate"},
+                               {w.rhs_dilate, "rhs_dilate"}}) {
       need(value >= 1, "window", "{} of window dimension {} must be at least 1, not {}", what, i,
            value);
     }
@@ -211,30 +234,35 @@ std::vector<int64_t> window_output(std::span<const int64_t> dims,
   return out;
 }
 
-// ---- called computations -------------------------------------------------------------------------
+// ---- called computations
+// -------------------------------------------------------------------------
 
 void need_called(const Use& use, size_t n) {
   need(use.called.size() == n, "called-count", "{} calls {} computation{}, not {}",
        op_name(use.opcode), n, n == 1 ? "" : "s", use.called.size());
 }
 
-void need_parameters(const Computation& callee, std::span<const Shape> want, std::string_view role) {
+void need_parameters(const Computation& callee, std::span<const Shape> want,
+                     std::string_view role) {
   const auto& have = callee.parameters();
-  need(have.size() == want.size(), "called-parameters", "{} computation {} takes {} parameter{}, not {}",
-       role, callee.name, have.size(), have.size() == 1 ? "" : "s", want.size());
+  need(have.size() == want.size(), "called-parameters",
+       "{} computation {} takes {} parameter{}, not {}", role, callee.name, have.size(),
+       have.size() == 1 ? "" : "s", want.size());
   for (size_t i = 0; i < want.size(); ++i) {
     if (compatible(have[i]->shape, want[i])) continue;
+    Difference d = difference(have[i]->shape, want[i]);
     fail("called-parameters",
-         fmt::format("parameter {} of {} computation {} is {} but is given {}", i, role, callee.name,
-                     have[i]->shape, want[i]));
+         fmt::format("parameter {} of {} computation {} is {} but is given {}{}", i, role,
+                     callee.name, *d.have, *d.want, d.place()));
   }
 }
 
 void need_result(const Computation& callee, const Shape& want, std::string_view role) {
   const Shape& have = callee.root()->shape;
   if (compatible(have, want)) return;
-  fail("called-result", fmt::format("{} computation {} returns {}, not {}", role, callee.name, have,
-                                    want));
+  Difference d = difference(have, want);
+  fail("called-result", fmt::format("{} computation {} returns {}{}, not {}", role, callee.name,
+                                    *d.have, d.place(), *d.want));
 }
 
 void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role) {
@@ -247,7 +275,8 @@ void need_reducer(const Computation& callee, std::span<const DType> types, std::
   need_result(callee, one_or_tuple(std::move(scalars)), role);
 }
 
-// ---- attributes kept as text ---------------------------------------------------------------------
+// ---- attributes kept as text
+// ---------------------------------------------------------------------
 
 std::string_view other(const Attributes& attrs, std::string_view name) {
   for (const auto& [key, text] : attrs.other) {

@@ -39,12 +39,16 @@ Shape apply(const Use& use);
 /// The result of a rule that operands and attributes do not determine.
 inline Shape undetermined() { return Shape{}; }
 
+/// A list of numbers as an argument of need().
+inline std::span<const int64_t> list(std::span<const int64_t> numbers) { return numbers; }
+
 [[noreturn]] void fail(RuleId rule, std::string message, std::string details = {});
 
 /// fail(rule, format(...)) unless `holds`. Shapes and lists of numbers format as HLO text.
 template <class... Args>
 void need(bool holds, RuleId rule, fmt::format_string<Args...> format, Args&&... args) {
-  if (!holds) [[unlikely]] fail(rule, fmt::format(format, std::forward<Args>(args)...));
+  if (!holds) [[unlikely]]
+    fail(rule, fmt::format(format, std::forward<Args>(args)...));
 }
 
 // ---- operands ----
@@ -67,9 +71,22 @@ bool same_type_ignoring_precision(DType a, DType b);
 /// The part of a tuple shape at an index, or null if there is none. `{}` is the shape itself.
 const Shape* subshape(const Shape& shape, const Ints& index);
 
+/// Where two incompatible shapes first differ: the shapes themselves, or parts of tuples.
+struct Difference {
+  const Shape *have, *want;
+  Ints index;
+  /// ` at element {1,0}`; empty for whole shapes.
+  std::string place() const;
+};
+Difference difference(const Shape& have, const Shape& want);
+
 /// Classes of element types, to be or-ed.
 enum Classes : uint8_t {
-  kPred = 1, kSigned = 2, kUnsigned = 4, kFloat = 8, kComplex = 16,
+  kPred = 1,
+  kSigned = 2,
+  kUnsigned = 4,
+  kFloat = 8,
+  kComplex = 16,
   kInt = kSigned | kUnsigned,
   kNumber = kInt | kFloat | kComplex,
   kAny = kPred | kNumber,
@@ -102,7 +119,8 @@ int64_t single_dimension(const Use& use, int64_t rank, std::string_view what = "
 int64_t add(int64_t a, int64_t b);
 int64_t mul(int64_t a, int64_t b);
 /// Sizes that a window leaves of dims; checks the window (window_rule names the attribute's owner).
-std::vector<int64_t> window_output(std::span<const int64_t> dims, std::span<const WindowDim> window);
+std::vector<int64_t> window_output(std::span<const int64_t> dims,
+                                   std::span<const WindowDim> window);
 
 // ---- called computations ----
 
@@ -217,12 +235,15 @@ Shape copy_done(const Use&);
 
 }  // namespace hlojit::rules
 
-/// Shapes in messages: HLO text without layouts.
+/// Shapes in messages: HLO text without layouts, cut where a message would no longer be a line.
 template <>
 struct fmt::formatter<hlojit::Shape> : fmt::formatter<std::string_view> {
   template <class Context>
   auto format(const hlojit::Shape& shape, Context& context) const {
-    return fmt::formatter<std::string_view>::format(shape.to_string(false), context);
+    constexpr size_t kMost = 120;
+    std::string text = shape.to_string(false);
+    if (text.size() > kMost) text.replace(kMost, text.npos, "...");
+    return fmt::formatter<std::string_view>::format(text, context);
   }
 };
 
@@ -235,8 +256,3 @@ struct fmt::formatter<std::span<const int64_t>> : fmt::formatter<std::string_vie
         fmt::format("{{{}}}", fmt::join(list.begin(), list.end(), ",")), context);
   }
 };
-
-namespace hlojit::rules {
-/// A list of numbers as an argument of need().
-inline std::span<const int64_t> list(std::span<const int64_t> numbers) { return numbers; }
-}  // namespace hlojit::rules

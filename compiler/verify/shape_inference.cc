@@ -9,8 +9,8 @@ namespace hlojit {
 namespace rules {
 namespace {
 
-// Whether text may leave out the result shape: kOmit where it can be inferred, kDeclare where HLO asks
-// for it (also of some ops whose sizes do follow from the attributes, such as slice).
+// Whether text may leave out the result shape: kOmit where it can be inferred, kDeclare where HLO
+// asks for it (also of some ops whose sizes do follow from the attributes, such as slice).
 enum class Result : uint8_t { kOmit, kDeclare };
 
 struct Entry {

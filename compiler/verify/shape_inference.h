@@ -1,6 +1,6 @@
 // Shape inference: the shape an op gives its result, from its operands, attributes and called
-// computations. It is at the same time the op's rule: whatever does not fit is an error here, so that
-// the parser (for omitted shapes), the builder, the passes and the verifier cannot disagree.
+// computations. It is at the same time the op's rule: whatever does not fit is an error here, so
+// that the parser (for omitted shapes), the builder, the passes and the verifier cannot disagree.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ namespace hlojit {
 /// Returns a Shape of type kInvalid where operands and attributes do not determine the result
 /// (convert, reshape, iota, broadcast, parameter, constant, custom-call, ...: it must be declared).
 /// Throws Error(kInvalid) with rule, message and details, but without a location, when the operands
-/// do not fit. Operand shapes must themselves be valid (shape_errors); called computations need their
-/// root and parameters set.
+/// do not fit. Operand shapes must themselves be valid (shape_errors); called computations need
+/// their root and parameters set.
 Shape infer_shape(Opcode opcode, std::span<const Shape* const> operands, const Attributes& attrs,
                   std::span<Computation* const> called);
 

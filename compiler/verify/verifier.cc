@@ -1,12 +1,12 @@
 // The verifier: what rule_list.h promises, checked for a whole module.
 //
-// One walk over the computations in their order (callees first) and over their instructions in theirs
-// (operands first), so that each check looks only at what has been checked. An op's own rule is the
-// function that also infers shapes; here stand the rules that need more than one instruction's
-// operands: names, order, calls, pairs, the entry's interface.
+// One walk over the computations in their order (callees first) and over their instructions in
+// theirs (operands first), so that each check looks only at what has been checked. An op's own rule
+// is the function that also infers shapes; here stand the rules that need more than one
+// instruction's operands: names, order, calls, pairs, the entry's interface.
 //
-// A broken shape or computation is remembered, and whatever rests on it is passed over: one mistake,
-// one finding.
+// A broken shape or computation is remembered, and whatever rests on it is passed over: one
+// mistake, one finding.
 #include "compiler/verify/verifier.h"
 
 #include <algorithm>
@@ -86,8 +86,8 @@ class Verifier {
   }
   void report(Location where, std::string name, std::string_view rule, std::string message,
               std::string details = {}) {
-    found_.push_back({where, std::move(name), std::string(rule), std::move(message),
-                      std::move(details)});
+    found_.push_back(
+        {where, std::move(name), std::string(rule), std::move(message), std::move(details)});
   }
 
   // ---- computations ----
@@ -106,7 +106,8 @@ class Verifier {
     seen.reserve(c.instructions().size());
     for (const auto& i : c.instructions()) {
       if (!names.insert(i->name).second) {
-        report(*i, "name-unique", fmt::format("there are two instructions {} in {}", i->name, c.name));
+        report(*i, "name-unique",
+               fmt::format("there are two instructions {} in {}", i->name, c.name));
       }
       bool sound = check_order(*i, seen) && check_calls(*i);
       seen.insert(i.get());
@@ -115,8 +116,8 @@ class Verifier {
         continue;
       }
       sound = sound && std::ranges::none_of(i->operands(), [&](const Instruction* o) {
-        return broken_values_.contains(o);
-      });
+                return broken_values_.contains(o);
+              });
       if (sound && check_op(*i)) check_pair(*i);
     }
     if (c.root() && broken_values_.contains(c.root())) broken_.insert(&c);
@@ -133,12 +134,14 @@ class Verifier {
       ++count;
       int64_t n = i->attrs.parameter_number;
       if (n < 0 || n >= static_cast<int64_t>(parameters.size()) || parameters[n] != i.get()) {
-        report(*i, "parameter-numbers", fmt::format("parameter number {} of {} is given twice", n, c.name));
+        report(*i, "parameter-numbers",
+               fmt::format("parameter number {} of {} is given twice", n, c.name));
       }
     }
     if (count < parameters.size()) {
       report(c, "parameter-numbers",
-             fmt::format("{} has {} parameters numbered up to {}", c.name, count, parameters.size() - 1));
+             fmt::format("{} has {} parameters numbered up to {}", c.name, count,
+                         parameters.size() - 1));
     }
   }
 
@@ -151,7 +154,8 @@ class Verifier {
       } else if (o->parent() != i.parent()) {
         report(i, "operand-order", fmt::format("{} {} is in another computation", what, o->name));
       } else {
-        report(i, "operand-order", fmt::format("{} {} does not come before its user", what, o->name));
+        report(i, "operand-order",
+               fmt::format("{} {} does not come before its user", what, o->name));
       }
       return false;
     };
@@ -172,7 +176,8 @@ class Verifier {
         good = false;
       } else if (!checked_.contains(c)) {
         report(i, "call-order",
-               fmt::format("{} calls {}, which does not come before it", i.name, c ? c->name : "nothing"));
+               fmt::format("{} calls {}, which does not come before it", i.name,
+                           c ? c->name : "nothing"));
         good = false;
       }
       good = good && !broken_.contains(c);
@@ -203,8 +208,10 @@ class Verifier {
     try {
       Shape expected = rules::apply({i.opcode, operands, i.attrs, i.called, &i.shape});
       if (!compatible(expected, i.shape)) {
+        rules::Difference d = rules::difference(i.shape, expected);
         report(i, "result-shape",
-               fmt::format("{} is declared {} but gives {}", op_name(i.opcode), i.shape, expected),
+               fmt::format("{} is declared {}{} but gives {}", op_name(i.opcode), *d.have,
+                           d.place(), *d.want),
                describe_operands(i));
         return false;
       }
@@ -248,28 +255,31 @@ class Verifier {
       if (i.is(first)) {
         const Instruction* user = i.users().size() == 1 ? i.users()[0] : nullptr;
         if (!user || (!user->is(second) && !(chain && user->is(Opcode::kAsyncUpdate)))) {
-          report(i, "async-pair",
-                 fmt::format("{} must be used by one {} and nothing else", i.name, op_name(second)));
+          report(
+              i, "async-pair",
+              fmt::format("{} must be used by one {} and nothing else", i.name, op_name(second)));
         }
       }
       if (i.is(second) && first != Opcode::kAsyncUpdate) {
         const Instruction& start = *i.operand(0);
         if (!start.is(first) && !(chain && start.is(Opcode::kAsyncUpdate))) {
-          report(i, "async-pair", fmt::format("the operand of {} must be {}, not {}", op_name(second),
-                                              op_name(first), op_name(start.opcode)));
+          report(i, "async-pair",
+                 fmt::format("the operand of {} must be {}, not {}", op_name(second),
+                             op_name(first), op_name(start.opcode)));
         }
         std::string_view here = rules::other(i.attrs, "channel_id");
         std::string_view there = rules::other(start.attrs, "channel_id");
         if (!here.empty() && !there.empty() && here != there) {
-          report(i, "channel", fmt::format("{} has channel_id {}, {} has {}", i.name, here, start.name,
-                                           there));
+          report(i, "channel",
+                 fmt::format("{} has channel_id {}, {} has {}", i.name, here, start.name, there));
         }
       }
     }
     if (i.is(Opcode::kAsyncUpdate) && !i.operand(0)->is(Opcode::kAsyncStart) &&
         !i.operand(0)->is(Opcode::kAsyncUpdate)) {
-      report(i, "async-pair", fmt::format("the operand of async-update must be async-start, not {}",
-                                          op_name(i.operand(0)->opcode)));
+      report(i, "async-pair",
+             fmt::format("the operand of async-update must be async-start, not {}",
+                         op_name(i.operand(0)->opcode)));
     }
   }
 
@@ -296,8 +306,10 @@ class Verifier {
                "shape: " + given.to_string());
       }
       if (compatible(given, i.shape)) return;
-      report(i, "entry-layout", fmt::format("entry_computation_layout gives {} for {}, which is {}",
-                                            given, what, i.shape));
+      rules::Difference d = rules::difference(given, i.shape);
+      report(i, "entry-layout",
+             fmt::format("entry_computation_layout gives {} for {}{}, which is {}", *d.have, what,
+                         d.place(), *d.want));
     };
     const auto& parameters = entry.parameters();
     if (config.entry_parameters.size() != parameters.size()) {
@@ -330,9 +342,11 @@ class Verifier {
         const Shape* out = leaf_at(result, a.output_index);
         const Shape* in = parameter_leaf(a.operand, a.operand_index);
         if (!out) {
-          complain(fmt::format("there is no array {} in the result {}", list(a.output_index), result));
+          complain(
+              fmt::format("there is no array {} in the result {}", list(a.output_index), result));
         } else if (!in) {
-          complain(fmt::format("there is no array {} in parameter {}", list(a.operand_index), a.operand));
+          complain(fmt::format("there is no array {} in parameter {}", list(a.operand_index),
+                               a.operand));
         } else if (physical_size(*in) != physical_size(*out)) {
           complain(fmt::format("output {} is {}, parameter {} is {}: their sizes differ",
                                list(a.output_index), *out, a.operand, *in));
@@ -352,7 +366,8 @@ class Verifier {
                fmt::format("there is no array {} in parameter {}", list(index), number));
       } else if (parameters.contains({number, index})) {
         report(where, entry.name, RuleId("buffer-donor"),
-               fmt::format("array {} of parameter {} is also in input_output_alias", list(index), number));
+               fmt::format("array {} of parameter {} is also in input_output_alias", list(index),
+                           number));
       }
     }
   }

@@ -11,9 +11,9 @@
 
 namespace hlojit {
 
-/// Every broken rule of the module, in text order; empty if it is valid. An instruction whose own shape
-/// or whose operands' shapes are broken is reported for that and not checked further, so that one
-/// mistake gives one finding. Linear in the size of the module; it also runs after every pass.
+/// Every broken rule of the module, in text order; empty if it is valid. An instruction whose own
+/// shape or whose operands' shapes are broken is reported for that and not checked further, so that
+/// one mistake gives one finding. Linear in the size of the module; it also runs after every pass.
 std::vector<Diagnostic> verify(const Module& module);
 
 /// Throws Error(kInvalid) with all of them, if there is any.

@@ -3,10 +3,11 @@
 //
 //     ROOT r = f32[3] negate(x)  // error: result-shape: is declared f32[3]
 //
-// that is, a finding on this line with this rule, whose message contains the rest (if any). A line may
-// have several. Modules in one file are separated by lines that start with `// -----`; lines count from the
-// start of the module's part. A part without any `// error:` must be valid. What is found and not
-// expected, or expected and not found, fails. Every rule of verify/rule_list.h must be met.
+// that is, a finding on this line with this rule, whose message contains the rest (if any). A line
+// may have several. Modules in one file are separated by lines that start with `// -----`; lines
+// count from the start of the module's part. A part without any `// error:` must be valid. What is
+// found and not expected, or expected and not found, fails. Every rule of verify/rule_list.h must
+// be met.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -30,8 +31,8 @@ using namespace hlojit;
 // Rules that the parser enforces on text in other words or by construction; verify_test.cc breaks
 // them in modules built by hand.
 const std::set<std::string_view> kNotInText = {
-    "parameter-numbers", "constant-literal", "root", "name-unique", "operand-order",
-    "entry", "call-order", "called-count",
+    "parameter-numbers", "constant-literal", "root", "name-unique", "operand-order", "entry",
+    "call-order",        "called-count",
 };
 
 struct Expectation {

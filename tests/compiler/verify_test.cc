@@ -45,7 +45,8 @@ std::vector<std::string> rules_broken(const Module& module) {
   return rules;
 }
 
-// Verifies a text with some of its digits changed, many times. Returns how often it could be parsed.
+// Verifies a text with some of its digits changed, many times. Returns how often it could be
+// parsed.
 int mutate_and_verify(const std::string& text, std::mt19937& random) {
   std::vector<size_t> digits;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -273,8 +274,13 @@ TEST_CASE("inference without a declared shape") {
 }
 
 TEST_CASE("every op answers to any number of operands of any kind, or refuses") {
-  const Shape kinds[] = {kScalar, kVector, Shape::parse("s32[]"), Shape::parse("pred[2,2]"),
-                         Shape::tuple({kScalar}), Shape::token(), Shape::opaque()};
+  const Shape kinds[] = {kScalar,
+                         kVector,
+                         Shape::parse("s32[]"),
+                         Shape::parse("pred[2,2]"),
+                         Shape::tuple({kScalar}),
+                         Shape::token(),
+                         Shape::opaque()};
   Module module("m");
   Computation* callee = computation(module, "callee", {kScalar, kScalar});
   callee->set_root(callee->parameters()[0]);
@@ -303,8 +309,7 @@ TEST_CASE("every op answers to any number of operands of any kind, or refuses") 
 TEST_CASE("wrong numbers anywhere give findings, never a crash") {
   std::mt19937 random(7);
   int parsed = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(HLOJIT_SOURCE_DIR "/tests/errors")) {
+  for (const auto& entry : std::filesystem::directory_iterator(HLOJIT_SOURCE_DIR "/tests/errors")) {
     std::ifstream in(entry.path());
     std::string text{std::istreambuf_iterator<char>(in), {}};
     for (size_t start = 0; start < text.size();) {
