@@ -104,7 +104,10 @@ function(hlojit_user_library)
   target_link_libraries(hlojit PRIVATE
     $<BUILD_INTERFACE:hlojit_flags> $<BUILD_INTERFACE:hlojit_llvm>
     $<BUILD_INTERFACE:TBB::tbb> $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:Threads::Threads>)
-  target_link_options(hlojit PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL $<$<CONFIG:Release>:-Wl,-z,defs>)
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(hlojit PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL
+    -Wl,--version-script=${exports} $<$<CONFIG:Release>:-Wl,-z,defs>)
+  set_property(TARGET hlojit APPEND PROPERTY LINK_DEPENDS ${exports})
 
   install(TARGETS hlojit EXPORT hlojit-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/hlojit
