@@ -230,7 +230,8 @@ class ComputationAlias {
   /// Who has to run before `b` is written if `b` takes `a`'s memory, b's own instruction apart.
   std::vector<Instruction*> before(const Value& a, const Value& b) {
     std::vector<Instruction*> list = readers(a);
-    if (!a.def->is(Opcode::kParameter)) list.push_back(a.def);
+    bool follows = std::ranges::find(list, b.def) != list.end();
+    if (!follows && !a.def->is(Opcode::kParameter)) list.push_back(a.def);
     std::erase(list, b.def);
     return list;
   }

@@ -74,6 +74,10 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
     fused[g] = clone_group(module, groups[g], inputs[g]);
   }
 
+  // A fusion stands where its last member stood.
+  std::unordered_map<const Instruction*, size_t> position;
+  for (const auto& i : c.instructions()) position.emplace(i.get(), position.size());
+
   // Fusions of old inputs first, then one rewiring pass over everything that stays.
   std::unordered_map<const Instruction*, Instruction*> replacement;
   std::unordered_map<const Instruction*, Instruction*> fusion_of;  // any member -> its home fusion
@@ -82,6 +86,7 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   for (size_t g = 0; g < groups.size(); ++g) {
     const KernelGroup& group = groups[g];
     Instruction* fusion = add_fusion(c, fused[g], inputs[g], group.kind);
+    position[fusion] = position.at(group.members.back());
     fusion->location = group.roots[0]->location;
     fusion->attrs.metadata = group.roots[0]->attrs.metadata;
     for (Instruction* m : group.members) {
@@ -96,6 +101,7 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
       if (group.roots.size() > 1) {
         result = c.add(Opcode::kGetTupleElement, group.roots[k]->shape, {fusion});
         result->attrs.tuple_index = static_cast<int64_t>(k);
+        position[result] = position.at(fusion);
       }
       replacement[group.roots[k]] = result;
     }
@@ -114,6 +120,9 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   }
   if (auto at = replacement.find(c.root()); at != replacement.end()) c.set_root(at->second);
   c.remove_all(dead);
+  std::vector<Instruction*> order = c.snapshot();
+  std::ranges::stable_sort(order, {}, [&](const Instruction* i) { return position.at(i); });
+  c.set_order(order);
   c.sort_topologically();
 }
 
