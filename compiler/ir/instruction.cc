@@ -2,6 +2,7 @@
 // opcode.
 #include <algorithm>
 #include <cassert>
+#include <unordered_set>
 
 #include "compiler/ir/module.h"
 
@@ -10,6 +11,26 @@ namespace {
 
 bool contains(const std::vector<Instruction*>& list, const Instruction* wanted) {
   return std::ranges::find(list, wanted) != list.end();
+}
+
+// Whether the instruction has an effect by itself, not by what it calls.
+bool has_own_effect(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    // Effects by class, but removable: no value of theirs is seen anywhere else.
+    case Opcode::kAddDependency:
+    case Opcode::kAfterAll:
+    case Opcode::kCopyDone:
+    case Opcode::kCopyStart:
+    case Opcode::kDomain:
+    case Opcode::kPartitionId:
+    case Opcode::kReplicaId: return false;
+    case Opcode::kCustomCall: return instruction.attrs.custom_call_has_side_effect;
+    // The sugar form of a wrapped op has no computation to look into: assume the worst.
+    case Opcode::kAsyncStart: return instruction.called.empty();
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAsyncDone: return true;
+    default: return instruction.info().op_class == OpClass::kEffect;
+  }
 }
 
 }  // namespace
@@ -77,30 +98,18 @@ CompareType effective_compare_type(const Instruction& compare) {
 }
 
 bool has_side_effect(const Instruction& instruction) {
-  switch (instruction.opcode) {
-    // Effects by class, but removable: no value of theirs is seen anywhere else.
-    case Opcode::kAddDependency:
-    case Opcode::kAfterAll:
-    case Opcode::kCopyDone:
-    case Opcode::kCopyStart:
-    case Opcode::kDomain:
-    case Opcode::kPartitionId:
-    case Opcode::kReplicaId: return false;
-    case Opcode::kCustomCall:
-      if (instruction.attrs.custom_call_has_side_effect) return true;
-      break;
-    case Opcode::kAsyncStart:
-      // The sugar form of a wrapped op has no computation to look into: assume the worst.
-      if (instruction.called.empty()) return true;
-      break;
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone: return has_side_effect(*instruction.operand(0));
-    default:
-      if (instruction.info().op_class == OpClass::kEffect) return true;
-  }
-  for (const Computation* c : instruction.called) {
+  if (has_own_effect(instruction)) return true;
+  // Each computation once: calls that share callees would take exponential time otherwise.
+  std::vector<const Computation*> reached(instruction.called.begin(), instruction.called.end());
+  std::unordered_set<const Computation*> seen(reached.begin(), reached.end());
+  while (!reached.empty()) {
+    const Computation* c = reached.back();
+    reached.pop_back();
     for (const auto& i : c->instructions()) {
-      if (has_side_effect(*i)) return true;
+      if (has_own_effect(*i)) return true;
+      for (const Computation* callee : i->called) {
+        if (seen.insert(callee).second) reached.push_back(callee);
+      }
     }
   }
   return false;

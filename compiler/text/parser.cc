@@ -322,6 +322,7 @@ class Parser : public Scope {
     if (has_shape) shape = in_.shape();
     in_.skip();
     size_t op_pos = in_.pos();
+    std::string_view word = in_.peek_identifier();
     Op op = opcode();
     if (!has_shape && (op.wrapped || !shape_may_be_omitted(op.opcode))) {
       in_.fail(shape_pos, "result-shape",
@@ -339,10 +340,12 @@ class Parser : public Scope {
       operands = operand_list();
     }
     in_.expect(')', op.opcode == Opcode::kConstant ? "after a constant's value" : "after operands");
-    int arity = op_info(op.opcode).arity;
-    if (arity >= 0 && !op.wrapped && operands.size() != static_cast<size_t>(arity)) {
+    // The start of a wrapped op takes that op's operands.
+    bool starts = op.wrapped && op.opcode == Opcode::kAsyncStart;
+    int arity = op_info(starts ? *op.wrapped : op.opcode).arity;
+    if (arity >= 0 && operands.size() != static_cast<size_t>(arity)) {
       in_.fail(op_pos, "operand-count",
-               std::string(op_name(op.opcode)) + " takes " + std::to_string(arity) +
+               std::string(word) + " takes " + std::to_string(arity) +
                    (arity == 1 ? " operand" : " operands") + ", not " +
                    std::to_string(operands.size()));
     }

@@ -168,6 +168,17 @@ TEST_CASE("side effects are seen through calls") {
   CHECK(!effect("t"));
 }
 
+TEST_CASE("shared callees are looked at once") {
+  std::string text = "g.0 { a = f32[] parameter(0) r = negate(a) }\n";
+  for (int i = 1; i < 150; ++i) {
+    std::string callee = "g." + std::to_string(i - 1);
+    text += "g." + std::to_string(i) + " { a = f32[] parameter(0) b = call(a), to_apply=" + callee +
+            " r = call(b), to_apply=" + callee + " }\n";
+  }
+  auto module = parse_module(text);
+  CHECK(!has_side_effect(*module->entry()->root()));  // 2^149 calls
+}
+
 TEST_CASE("random edits keep the edges right") {
   std::mt19937 random(5);
   Fixture x;
