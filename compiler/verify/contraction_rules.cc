@@ -46,6 +46,13 @@ DType accumulated_type(const Use& use) {
   return to;
 }
 
+// The one dimension of the right operand that would fit, if there is just one.
+std::string suggest_dimension(const Shape& b, int64_t size) {
+  if (std::ranges::count(b.dims, size) != 1) return {};
+  return fmt::format("suggestion: dimension {} of the right operand has size {}",
+                     std::ranges::find(b.dims, size) - b.dims.begin(), size);
+}
+
 // Contracting and batch dimensions of both sides agree.
 void need_dot_dimensions(const DotDims& dims, const Shape& a, const Shape& b) {
   struct Pair {
@@ -75,7 +82,7 @@ void need_dot_dimensions(const DotDims& dims, const Shape& a, const Shape& b) {
            fmt::format(
                "{} dimensions {} of the left and {} of the right operand have sizes {} and {}",
                what, lhs[i], rhs[i], n, m),
-           fmt::format("left: {}, right: {}", a, b));
+           suggest_dimension(b, n));
     }
   }
 }
