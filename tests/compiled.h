@@ -19,9 +19,9 @@ struct CompiledOptions {
 /// Instruction sets this machine can run, the narrowest first; "native" is not among them.
 std::vector<std::string> compiled_isas();
 
-/// Compiles the module as it stands (entry layouts included) and runs it. `inputs` are the leaves of
-/// the entry parameters, depth first, dense; the results are the leaves of the entry's result, dense
-/// again whatever their layout. Throws what the public API throws.
+/// Compiles the module as it stands (entry layouts included) and runs it. `inputs` are the leaves
+/// of the entry parameters, depth first, dense; the results are the leaves of the entry's result,
+/// dense again whatever their layout. Throws what the public API throws.
 std::vector<Literal> run_compiled(const Module& module, std::span<const Literal> inputs,
                                   const CompiledOptions& options);
 

@@ -23,8 +23,8 @@ Accumulator accumulator_of(DType result) {
 // The type that a named algorithm rounds operands to; nullopt leaves them as they are.
 std::optional<DType> operand_rounding(const std::string& algorithm) {
   if (algorithm.starts_with("dot_bf16_bf16")) {
-    const bool split = algorithm.ends_with("_x3") || algorithm.ends_with("_x6") ||
-                       algorithm.ends_with("_x9");
+    const bool split =
+        algorithm.ends_with("_x3") || algorithm.ends_with("_x6") || algorithm.ends_with("_x9");
     return split ? std::nullopt : std::optional(DType::kBF16);
   }
   if (algorithm.starts_with("dot_f16_f16")) return DType::kF16;
@@ -143,7 +143,8 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
   const Ints x_strides = row_major_strides(lhs.dims), w_strides = row_major_strides(rhs.dims);
   const int64_t features = rhs.dims[c.rhs_input_feature];
   const int64_t out_features = op.shape.dims[c.out_feature];
-  const int64_t per_feature_group = std::max<int64_t>(out_features / op.attrs.feature_group_count, 1);
+  const int64_t per_feature_group =
+      std::max<int64_t>(out_features / op.attrs.feature_group_count, 1);
   const int64_t per_batch_group = std::max<int64_t>(out_features / op.attrs.batch_group_count, 1);
   const int64_t group_batch = lhs.dims[c.lhs_batch] / op.attrs.batch_group_count;
   const size_t spatial = c.lhs_spatial.size();
@@ -163,7 +164,8 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
       for (size_t s = 0; s < spatial; ++s) {
         const WindowDim& d = op.attrs.window[s];
         const int64_t p = out[c.out_spatial[s]] * d.stride + k[s] * d.rhs_dilate - d.pad_low;
-        if (p < 0 || p % d.lhs_dilate != 0 || p / d.lhs_dilate >= lhs.dims[c.lhs_spatial[s]]) return;
+        if (p < 0 || p % d.lhs_dilate != 0 || p / d.lhs_dilate >= lhs.dims[c.lhs_spatial[s]])
+          return;
         x_at += p / d.lhs_dilate * x_strides[c.lhs_spatial[s]];
         w_at += (d.reversal ? d.size - 1 - k[s] : k[s]) * w_strides[c.rhs_spatial[s]];
       }
@@ -217,7 +219,8 @@ Ints numbers_in(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] < '0' || text[i] > '9') continue;
     int64_t value = 0;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9') value = 10 * value + (text[i++] - '0');
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9')
+      value = 10 * value + (text[i++] - '0');
     numbers.push_back(value);
   }
   return numbers;
@@ -267,7 +270,8 @@ Literal ragged_dot(const Instruction& op, Operands in) {
   const int64_t ragged = numbers_in(other_attribute(op, "lhs_ragged_dims")).at(0);
   const DotDims& dims = op.attrs.dot;
   if (sizes.shape().rank() != 1) {
-    throw Error(ErrorKind::kUnsupported, op.location, "ragged-dot with sizes a batch is not evaluated");
+    throw Error(ErrorKind::kUnsupported, op.location,
+                "ragged-dot with sizes a batch is not evaluated");
   }
   const auto rounding = operand_rounding(op.attrs.dot_algorithm);
   const int64_t contracting = position_in(dims.lhs_contracting, ragged);
@@ -293,7 +297,8 @@ Literal ragged_dot(const Instruction& op, Operands in) {
   const int64_t end_of_all = lhs.shape().dims[ragged];
   int64_t begin = 0;
   for (int64_t g = 0; g < sizes.shape().dims[0]; ++g) {
-    const int64_t end = std::clamp(begin + std::clamp<int64_t>(sizes.as_int(g), 0, end_of_all), begin, end_of_all);
+    const int64_t end =
+        std::clamp(begin + std::clamp<int64_t>(sizes.as_int(g), 0, end_of_all), begin, end_of_all);
     Literal right;
     if (contracting >= 0) {
       right = part_of(rhs, dims.rhs_contracting[contracting], begin, end);

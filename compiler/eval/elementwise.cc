@@ -37,7 +37,8 @@ struct Integer {
 
   T cut(uint64_t v) const {
     int shift = 64 - bits;
-    if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<int64_t>(v << shift) >> shift);
+    if constexpr (std::is_signed_v<T>)
+      return static_cast<T>(static_cast<int64_t>(v << shift) >> shift);
     return static_cast<T>(v << shift >> shift);
   }
   // The same bits read as an unsigned / as a signed number.

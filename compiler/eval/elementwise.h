@@ -11,7 +11,7 @@ namespace hlojit::eval {
 /// An elementwise op with its types: all that its loop depends on.
 struct ElementOp {
   Opcode opcode = Opcode::kCopy;
-  DType type = DType::kInvalid;    ///< of the operands (select: of the values)
+  DType type = DType::kInvalid;  ///< of the operands (select: of the values)
   DType result = DType::kInvalid;
   Direction direction = Direction::kEq;
   bool total_order = false;
@@ -30,8 +30,8 @@ void apply(const ElementOp& op, int64_t n, const void* const* in, void* out);
 
 /// Element conversion (`convert`) of n elements.
 void convert(DType from, DType to, int64_t n, const void* in, void* out);
-/// `stochastic-convert` to signed integers: |x| is rounded up where the random bits, unsigned and as
-/// wide as x, lie below its fraction. Throws Error(kUnsupported) for other targets.
+/// `stochastic-convert` to signed integers: |x| is rounded up where the random bits, unsigned and
+/// as wide as x, lie below its fraction. Throws Error(kUnsupported) for other targets.
 void stochastic_convert(DType from, DType to, int64_t n, const void* in, const void* random,
                         void* out);
 /// Narrow floats (below 32 bits) to f32, exact, and back with one rounding.

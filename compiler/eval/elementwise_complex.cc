@@ -42,7 +42,8 @@ Z expm1(Z z) {
 Z log1p(Z z) {
   const double x = z.real(), y = z.imag();
   const double argument = std::atan2(y, 1 + x);
-  if (std::fabs(x) < 0.5 && std::fabs(y) < 0.5) return {std::log1p(x * (2 + x) + y * y) / 2, argument};
+  if (std::fabs(x) < 0.5 && std::fabs(y) < 0.5)
+    return {std::log1p(x * (2 + x) + y * y) / 2, argument};
   return {std::log(std::hypot(1 + x, y)), argument};
 }
 
@@ -143,7 +144,8 @@ void complexes(const ElementOp& op, int64_t n, const void* const* in, void* out)
       return;
     case Opcode::kCompare: {
       const auto* b = static_cast<const std::complex<T>*>(in[1]);
-      for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = holds(op.direction, a[i], b[i]);
+      for (int64_t i = 0; i < n; ++i)
+        static_cast<uint8_t*>(out)[i] = holds(op.direction, a[i], b[i]);
       return;
     }
     default: break;

@@ -89,10 +89,8 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
       return map2<T>(n, in, out, [](T a, T b) { return math::remainder(a, b); });
     case Opcode::kPower: return map2<T>(n, in, out, [](T a, T b) { return math::pow(a, b); });
     case Opcode::kAtan2: return map2<T>(n, in, out, [](T a, T b) { return math::atan2(a, b); });
-    case Opcode::kMaximum:
-      return map2<T>(n, in, out, [](T a, T b) { return math::maximum(a, b); });
-    case Opcode::kMinimum:
-      return map2<T>(n, in, out, [](T a, T b) { return math::minimum(a, b); });
+    case Opcode::kMaximum: return map2<T>(n, in, out, [](T a, T b) { return math::maximum(a, b); });
+    case Opcode::kMinimum: return map2<T>(n, in, out, [](T a, T b) { return math::minimum(a, b); });
     case Opcode::kNegate: return map1<T>(n, in, out, [](T a) { return -a; });
     case Opcode::kAbs: return map1<T>(n, in, out, [](T a) { return math::abs_(a); });
     case Opcode::kSign: return map1<T>(n, in, out, [](T a) { return math::sign(a); });
@@ -114,22 +112,20 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     case Opcode::kTan: return map1<T>(n, in, out, [](T a) { return math::tan(a); });
     case Opcode::kTanh: return map1<T>(n, in, out, [](T a) { return math::tanh(a); });
     case Opcode::kErf: return map1<T>(n, in, out, [](T a) { return math::erf(a); });
-    // Rare ones, through libm in f64.
-    case Opcode::kAcos: return map1<T>(n, in, out, [](T a) { return std::acos(double{a}); });
-    case Opcode::kAcosh: return map1<T>(n, in, out, [](T a) { return std::acosh(double{a}); });
-    case Opcode::kAsin: return map1<T>(n, in, out, [](T a) { return std::asin(double{a}); });
-    case Opcode::kAsinh: return map1<T>(n, in, out, [](T a) { return std::asinh(double{a}); });
-    case Opcode::kAtanh: return map1<T>(n, in, out, [](T a) { return std::atanh(double{a}); });
-    case Opcode::kCosh: return map1<T>(n, in, out, [](T a) { return std::cosh(double{a}); });
-    case Opcode::kSinh: return map1<T>(n, in, out, [](T a) { return std::sinh(double{a}); });
+    case Opcode::kAcos: return map1<T>(n, in, out, [](T a) { return math::acos(a); });
+    case Opcode::kAcosh: return map1<T>(n, in, out, [](T a) { return math::acosh(a); });
+    case Opcode::kAsin: return map1<T>(n, in, out, [](T a) { return math::asin(a); });
+    case Opcode::kAsinh: return map1<T>(n, in, out, [](T a) { return math::asinh(a); });
+    case Opcode::kAtanh: return map1<T>(n, in, out, [](T a) { return math::atanh(a); });
+    case Opcode::kCosh: return map1<T>(n, in, out, [](T a) { return math::cosh(a); });
+    case Opcode::kSinh: return map1<T>(n, in, out, [](T a) { return math::sinh(a); });
     case Opcode::kReal: return map1<T>(n, in, out, [](T a) { return a; });
     case Opcode::kImag: return map1<T>(n, in, out, [](T) { return T{0}; });
     case Opcode::kIsFinite:
       return map1<T, uint8_t>(n, in, out, [](T a) { return std::isfinite(a); });
     case Opcode::kReducePrecision:
-      return map1<T>(n, in, out, [&](T a) {
-        return reduce_precision(a, op.exponent_bits, op.mantissa_bits);
-      });
+      return map1<T>(n, in, out,
+                     [&](T a) { return reduce_precision(a, op.exponent_bits, op.mantissa_bits); });
     case Opcode::kCompare:
       if (op.total_order) {
         return map2<T, uint8_t>(n, in, out, [&](T a, T b) {

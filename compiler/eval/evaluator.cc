@@ -1,5 +1,6 @@
 // Walking computations: values by instruction, control flow, and the ops whose meaning needs no
-// arithmetic (tuples, barriers, collectives among one device). All others are in the files of ops.h.
+// arithmetic (tuples, barriers, collectives among one device). All others are in the files of
+// ops.h.
 #include "compiler/eval/evaluator.h"
 
 #include <algorithm>
@@ -247,7 +248,8 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kAllReduceDone:
     case Opcode::kAsyncUpdate: return *in[0];
     case Opcode::kAfterAll: return share(Literal(op.shape));
-    case Opcode::kCopyStart: return {{}, {*in[0], *in[0], share(Literal(Shape::scalar(DType::kU32)))}};
+    case Opcode::kCopyStart:
+      return {{}, {*in[0], *in[0], share(Literal(Shape::scalar(DType::kU32)))}};
     case Opcode::kCopyDone: return in[0]->elements.at(0);
     case Opcode::kAllGatherDone:
     case Opcode::kCollectivePermuteDone: return in[0]->elements.at(1);
@@ -327,8 +329,7 @@ Literal Evaluator::array_op(const Instruction& op, const std::vector<const Value
     case Opcode::kRngBitGenerator: return eval::rng_bit_generator(op, in);
     case Opcode::kScaledDot: return eval::scaled_dot(op, in);
     case Opcode::kScan: return eval::scan(op, in, run_scalar_);
-    case Opcode::kScatter:
-      return eval::scatter(op, in, options_.scatter_oob_window, run_scalar_);
+    case Opcode::kScatter: return eval::scatter(op, in, options_.scatter_oob_window, run_scalar_);
     case Opcode::kSelectAndScatter: return eval::select_and_scatter(op, in, run_scalar_);
     case Opcode::kSlice: return eval::slice(op, in);
     case Opcode::kSort: return eval::sort(op, in, run_scalar_);

@@ -1,10 +1,11 @@
 // The evaluator: what HLO means, one instruction after the other. It is the oracle that compiled
-// code is compared with and the engine of constant folding; no path of run, bench or the API uses it.
+// code is compared with and the engine of constant folding; no path of run, bench or the API uses
+// it.
 //
 // Slow, obvious and independent of code generation: values are dense row-major literals, one loop
-// nest an op. Elementary functions and roundings come from compiler/math, which is proven by its own
-// table. Where the order of a floating-point sum is free (reduce, dot, convolution, windows) it is
-// added up in f64 and rounded once, so that the oracle is the more exact side of a comparison.
+// nest an op. Elementary functions and roundings come from compiler/math, which is proven by its
+// own table. Where the order of a floating-point sum is free (reduce, dot, convolution, windows) it
+// is added up in f64 and rounded once, so that the oracle is the more exact side of a comparison.
 //
 // Modules must have passed the verifier. What a hostile module can still do is ask for too much: an
 // array above `max_bytes` or calls nested too deep end in Error(kFailed). Time is the caller's
@@ -36,7 +37,8 @@ Literal evaluate(const Computation& computation, std::span<const Literal> argume
                  const EvalOptions& options = {});
 
 /// Value of one instruction for given operand values, or nullopt if it has none that depends on
-/// them alone: parameters, effects, random numbers, ops without a meaning here. Throws like evaluate.
+/// them alone: parameters, effects, random numbers, ops without a meaning here. Throws like
+/// evaluate.
 std::optional<Literal> evaluate_instruction(const Instruction& instruction,
                                             std::span<const Literal> operands,
                                             const EvalOptions& options = {});

@@ -19,7 +19,8 @@ struct Array {
 
 // One line of n values to `count` values. A real inverse (half == true) reads n/2 + 1 inputs and
 // takes the rest as their conjugates, ignoring the imaginary parts of bin 0 and of Nyquist's.
-void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& twiddles, bool half) {
+void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& twiddles,
+          bool half) {
   const int64_t n = static_cast<int64_t>(twiddles.size());
   for (size_t k = 0; k < out.size(); ++k) {
     Z sum = 0;
@@ -33,7 +34,8 @@ void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& t
         x = 2 * j < n ? in[j] : std::conj(in[n - j]);
       }
       const Z w = twiddles[static_cast<__int128>(j) * static_cast<int64_t>(k) % n];
-      sum += Z(x.real() * w.real() - x.imag() * w.imag(), x.real() * w.imag() + x.imag() * w.real());
+      sum +=
+          Z(x.real() * w.real() - x.imag() * w.imag(), x.real() * w.imag() + x.imag() * w.real());
     }
     out[k] = sum;
   }
@@ -76,7 +78,8 @@ Literal fft(const Instruction& op, Operands in) {
   const size_t rank = a.dims.size(), axes = lengths.size();
   const bool inverse = type == FftType::kIfft || type == FftType::kIrfft;
   // The real transform of the last axis comes first forwards and last backwards.
-  if (type == FftType::kRfft) a = along(a, rank - 1, lengths.back(), lengths.back() / 2 + 1, false, false);
+  if (type == FftType::kRfft)
+    a = along(a, rank - 1, lengths.back(), lengths.back() / 2 + 1, false, false);
   const bool real = type == FftType::kRfft || type == FftType::kIrfft;
   for (size_t i = 0; i + (real ? 1 : 0) < axes; ++i) {
     a = along(a, rank - axes + i, lengths[i], lengths[i], inverse, false);

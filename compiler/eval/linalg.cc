@@ -65,7 +65,8 @@ template <class T>
 Literal cholesky_in(const Instruction& op, Operands in) {
   std::vector<T> values = widened<T>(*in[0]);
   const int64_t n = op.shape.dims.back();
-  for (size_t at = 0; at < values.size(); at += n * n) factor(values.data() + at, n, op.attrs.lower);
+  for (size_t at = 0; at < values.size(); at += n * n)
+    factor(values.data() + at, n, op.attrs.lower);
   return rounded(op.shape, values);
 }
 

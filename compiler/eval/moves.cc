@@ -110,7 +110,8 @@ Literal bitcast(const Instruction& op, Operands in) {
   });
   if (is_signed(op.shape.type) && dtype_bits(op.shape.type) < 8) {
     const int up = 8 - dtype_bits(op.shape.type);
-    for (int8_t& v : result.data<int8_t>()) v = static_cast<int8_t>(static_cast<int8_t>(v << up) >> up);
+    for (int8_t& v : result.data<int8_t>())
+      v = static_cast<int8_t>(static_cast<int8_t>(v << up) >> up);
   }
   return result;
 }
@@ -202,8 +203,8 @@ Literal dynamic_update_slice(const Instruction& op, Operands in) {
   return result;
 }
 
-// ragged-all-to-all of a device with itself: slices of dimension 0 of the input, by offset and size,
-// land at their output offsets. Rows outside either array are dropped.
+// ragged-all-to-all of a device with itself: slices of dimension 0 of the input, by offset and
+// size, land at their output offsets. Rows outside either array are dropped.
 Literal ragged_all_to_all_alone(const Instruction& op, Operands in) {
   const Literal& input = *in[0];
   Literal result = reshape(op, in.subspan(1));
@@ -211,10 +212,12 @@ Literal ragged_all_to_all_alone(const Instruction& op, Operands in) {
   if (rows_in == 0 || rows_out == 0) return result;
   const size_t row = input.bytes().size() / rows_in;
   for (int64_t slice = 0; slice < in[2]->shape().element_count(); ++slice) {
-    const int64_t from = in[2]->as_int(slice), size = in[3]->as_int(slice), to = in[4]->as_int(slice);
+    const int64_t from = in[2]->as_int(slice), size = in[3]->as_int(slice),
+                  to = in[4]->as_int(slice);
     if (from < 0 || to < 0) continue;
     for (int64_t i = 0; i < size && from < rows_in - i && to < rows_out - i; ++i) {
-      std::memcpy(result.bytes().data() + (to + i) * row, input.bytes().data() + (from + i) * row, row);
+      std::memcpy(result.bytes().data() + (to + i) * row, input.bytes().data() + (from + i) * row,
+                  row);
     }
   }
   return result;

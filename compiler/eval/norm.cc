@@ -24,7 +24,8 @@ Literal rounded(const Shape& shape, const std::vector<double>& values) {
 struct Features {
   int64_t step, count;
   explicit Features(const Instruction& op, const Shape& x)
-      : step(row_major_strides(x.dims)[op.attrs.feature_index]), count(x.dims[op.attrs.feature_index]) {}
+      : step(row_major_strides(x.dims)[op.attrs.feature_index]),
+        count(x.dims[op.attrs.feature_index]) {}
   int64_t operator()(size_t at) const { return static_cast<int64_t>(at) / step % count; }
 };
 
@@ -68,9 +69,9 @@ Literal batch_norm_training(const Instruction& op, Operands in) {
 }
 
 Literal batch_norm_inference(const Instruction& op, Operands in) {
-  return rounded(op.shape, normalised(op, doubles(*in[0]), Features(op, in[0]->shape()),
-                                      doubles(*in[1]), doubles(*in[2]), doubles(*in[3]),
-                                      doubles(*in[4])));
+  return rounded(op.shape,
+                 normalised(op, doubles(*in[0]), Features(op, in[0]->shape()), doubles(*in[1]),
+                            doubles(*in[2]), doubles(*in[3]), doubles(*in[4])));
 }
 
 Literal batch_norm_grad(const Instruction& op, Operands in) {

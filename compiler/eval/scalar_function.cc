@@ -168,7 +168,8 @@ void ScalarFunction::run(int64_t n, const void* const* parameters, void* const* 
   std::vector<void*> outputs(results_.size());
   for (int64_t at = 0; at < n; at += kLanes) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = static_cast<const std::byte*>(parameters[i]) + at * dtype_bytes(parameter_types_[i]);
+      inputs[i] =
+          static_cast<const std::byte*>(parameters[i]) + at * dtype_bytes(parameter_types_[i]);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       outputs[i] = static_cast<std::byte*>(results[i]) + at * dtype_bytes(result_types_[i]);
@@ -218,7 +219,8 @@ void ScalarFunction::run_slowly(int64_t n, const void* const* parameters, void* 
     append_leaves(value, leaves);
     for (size_t r = 0; r < leaves.size(); ++r) {
       const size_t width = dtype_bytes(result_types_[r]);
-      std::memcpy(static_cast<std::byte*>(results[r]) + lane * width, leaves[r]->bytes().data(), width);
+      std::memcpy(static_cast<std::byte*>(results[r]) + lane * width, leaves[r]->bytes().data(),
+                  width);
     }
   }
 }

@@ -60,7 +60,7 @@ class ScalarFunction {
   bool straight_line_ = false;
   bool plain_float_ = false;
   std::vector<Step> steps_;
-  std::vector<int> results_;   // slots; parameters are slots 0..parameter_count-1
+  std::vector<int> results_;                   // slots; parameters are slots 0..parameter_count-1
   std::vector<std::vector<std::byte>> frame_;  // by slot; empty for parameters
   std::vector<const void*> pointers_;          // by slot, while running
 };

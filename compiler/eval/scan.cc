@@ -1,5 +1,5 @@
-// scan: the computation runs once for each slice along a dimension, handing its carries on; its other
-// results are stacked along the same dimension.
+// scan: the computation runs once for each slice along a dimension, handing its carries on; its
+// other results are stacked along the same dimension.
 #include <charconv>
 #include <cstring>
 
@@ -58,13 +58,15 @@ Literal scan(const Instruction& op, Operands in, const RunComputation& run) {
   for (int64_t step = 0; step < length; ++step) {
     const int64_t at = reverse ? length - 1 - step : step;
     for (size_t i = 0; i < inputs; ++i) {
-      copy_slice(in[i]->shape(), along, at, arguments[i].bytes().data(), in[i]->bytes().data(), false);
+      copy_slice(in[i]->shape(), along, at, arguments[i].bytes().data(), in[i]->bytes().data(),
+                 false);
     }
     Literal value = run(body, arguments);
     const bool tuple = value.shape().is_tuple();
     auto part = [&](size_t i) -> Literal& { return tuple ? value.elements()[i] : value; };
     for (size_t o = 0; o < outputs; ++o) {
-      copy_slice(results[o].shape(), along, at, results[o].bytes().data(), part(o).bytes().data(), true);
+      copy_slice(results[o].shape(), along, at, results[o].bytes().data(), part(o).bytes().data(),
+                 true);
     }
     for (size_t c = 0; c < carries; ++c) arguments[inputs + c] = std::move(part(outputs + c));
   }

@@ -12,7 +12,7 @@
 namespace hlojit::test {
 
 struct Case {
-  int line = 0;  ///< to blame
+  int line = 0;                           ///< to blame
   std::vector<Literal> inputs, expected;  ///< leaves; nothing expected: what the oracle says
   std::vector<Tolerance> tolerances;      ///< one an expected leaf
 };
@@ -20,6 +20,7 @@ struct Case {
 struct Cases {
   std::string path;
   std::vector<Case> cases;
+  bool thorough = true;              ///< every width with every layout
   bool scatter_oob_window = false;
   std::optional<Claim> unsupported;  ///< compiling is refused with this
   std::optional<Claim> error;        ///< the oracle fails with this

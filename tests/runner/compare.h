@@ -28,8 +28,8 @@ Tolerance usual_tolerance(DType type);
 /// Empty if the leaves agree, else the first disagreement and how many there are.
 std::string difference(const Literal& expected, const Literal& actual, const Tolerance& tolerance);
 
-/// A leaf of random values: floats in [-1, 1), integers in [-8, 8] cut to their range, pred fair. The
-/// same bits everywhere for the same seed and leaf number.
+/// A leaf of random values: floats in [-1, 1), integers in [-8, 8] cut to their range, pred fair.
+/// The same bits everywhere for the same seed and leaf number.
 Literal random_leaf(const Shape& shape, uint64_t seed, uint64_t leaf);
 
 }  // namespace hlojit::test

@@ -1,6 +1,6 @@
 // Runs text tests: `hlo_test FILE...` (the format is described in test_file.h), and programs of the
-// benchmarks against their golden answers: `hlo_test --golden MANIFEST PROGRAM...`. Prints what fails
-// and ends with 1 if anything did.
+// benchmarks against their golden answers: `hlo_test --golden MANIFEST PROGRAM...`. Prints what
+// fails and ends with 1 if anything did.
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -28,8 +28,8 @@ Failures check_file(const char* path) {
         check_section(file, section, failures);
       } catch (const Error& error) {
         for (const Diagnostic& d : error.diagnostics()) {
-          const int line = d.location.known() ? section.first_line + d.location.line - 1
-                                              : section.first_line;
+          const int line =
+              d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
           failures.push_back(at(file, line) + std::string(error_kind_name(error.kind())) + ": " +
                              d.message);
         }

@@ -59,8 +59,8 @@ void check_text(const TestFile& file, const Section& section, Failures& failures
   const std::string printed = to_string(*parse_module(section.text));
   const std::string again = to_string(*parse_module(printed));
   if (printed != again) {
-    failures.push_back(at(file, section.first_line) + "the print of the print differs:\n" + printed +
-                       "----\n" + again);
+    failures.push_back(at(file, section.first_line) + "the print of the print differs:\n" +
+                       printed + "----\n" + again);
   }
   match_claims(file, section, printed, failures);
 }
@@ -82,7 +82,8 @@ void check_verify(const TestFile& file, const Section& section, Failures& failur
   }
   if (expected_any) return;
   for (const Diagnostic& d : found) {
-    const int line = d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
+    const int line =
+        d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
     failures.push_back(at(file, line) + d.message);
   }
 }

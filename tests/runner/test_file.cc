@@ -107,8 +107,8 @@ void match_claims(const TestFile& file, const Section& section, std::string_view
     while (found < lines.size() && !lines[found].contains(claim.text)) ++found;
     if (found == lines.size()) {
       failures.push_back(at(file, claim.line) + "CHECK not found: " + claim.text +
-                         "\n---- printed, searched from line " + std::to_string(from + 1) +
-                         "\n" + std::string(printed) + "----");
+                         "\n---- printed, searched from line " + std::to_string(from + 1) + "\n" +
+                         std::string(printed) + "----");
       return;
     }
     refuse(found);

@@ -1,5 +1,5 @@
-// The format of text tests. Line one names the mode; sections are separated by `// -----`; a section
-// is a module with its claims beside it, each a comment line of the form `// WORD: text`.
+// The format of text tests. Line one names the mode; sections are separated by `// -----`; a
+// section is a module with its claims beside it, each a comment line of the form `// WORD: text`.
 //
 //     // RUN: run                         or: opt --passes=a,b | verify | text
 //     HloModule m
@@ -9,8 +9,9 @@
 //     // -----
 //
 // Claims of `run`, on the oracle and on compiled code:
-//   INPUT: SHAPE LITERAL     the next leaf of the parameters     INPUT: random SEED   all further leaves
-//   EXPECT: SHAPE LITERAL    the next leaf of the result, bit for bit (NaNs are one class); without
+//   INPUT: SHAPE LITERAL     the next leaf of the parameters     INPUT: random SEED   all further
+//   leaves EXPECT: SHAPE LITERAL    the next leaf of the result, bit for bit (NaNs are one class);
+//   without
 //                            any, compiled code is compared with the oracle
 //   An INPUT after an EXPECT begins another case of the same module.
 //   ULP: n / TOL: x          tolerance of the section, in units in the last place / relative to the
@@ -47,7 +48,8 @@ struct TestFile {
   std::vector<Section> sections;
 };
 
-/// Reads a file; throws std::runtime_error for a file that is not a test or whose words are unknown.
+/// Reads a file; throws std::runtime_error for a file that is not a test or whose words are
+/// unknown.
 TestFile read_test_file(const std::string& path);
 
 /// What went wrong, a line each, beginning with `PATH:LINE: `.
