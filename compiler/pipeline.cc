@@ -12,7 +12,9 @@
 #include "compiler/passes/layouts.h"
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/schedule.h"
+#include "compiler/passes/split_reductions.h"
 #include "compiler/passes/squeeze.h"
+#include "compiler/passes/unroll.h"
 #include "compiler/passes/wrap.h"
 #include "compiler/verify/verifier.h"
 
@@ -27,7 +29,9 @@ struct Pass {
 constexpr Pass kPasses[] = {
     // One flat graph a computation; foreign fusions are dissolved, ours kept.
     {"inline_calls", inline_calls},
+    {"unroll", unroll},
     {"squeeze", squeeze},
+    {"split_reductions", split_reductions},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts},

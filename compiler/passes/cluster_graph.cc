@@ -178,10 +178,15 @@ int ClusterGraph::merge(int a, int b) {
   return b;
 }
 
-void ClusterGraph::duplicate(int a, int reader) {
-  std::vector<Instruction*> members = joined(a, reader);
-  for (Instruction* m : clusters_[a].members) add_member(m, reader);
-  clusters_[reader].members = std::move(members);
+void ClusterGraph::duplicate(int a, const std::vector<int>& readers) {
+  for (int r : readers) clusters_[r].members = joined(a, r);
+  for (Instruction* m : clusters_[a].members) {
+    std::vector<int>& in = in_[m];
+    in.insert(in.end(), readers.begin(), readers.end());
+    std::ranges::sort(in);
+    auto repeated = std::ranges::unique(in);
+    in.erase(repeated.begin(), repeated.end());
+  }
   Cluster& source = clusters_[a];
   source.roots = roots_of(source.members, a, a);
   if (!source.roots.empty()) return;

@@ -57,8 +57,8 @@ class ClusterGraph {
 
   /// Merges a into b or b into a (the later one stays); they are not tied. Returns the one that stays.
   int merge(int a, int b);
-  /// Adds the members of `a` to `reader`, which computes them itself from now on.
-  void duplicate(int a, int reader);
+  /// Adds the members of `a` to `readers`, which compute them themselves from now on.
+  void duplicate(int a, const std::vector<int>& readers);
 
  private:
   bool contains(int cluster, const Instruction* value) const;

@@ -171,13 +171,14 @@ class Fuser {
       graph_[stays].cost = one->cost;
       return;
     }
+    std::vector<int> own;
     for (size_t k = 0; k < readers.size(); ++k) {
       if (!again[k]) continue;
-      graph_.duplicate(p, readers[k]);
+      own.push_back(readers[k]);
       graph_[readers[k]].plan = std::move(again[k]->plan);
       graph_[readers[k]].cost = again[k]->cost;
     }
-    if (graph_[p].alive) price(p);
+    if (!own.empty()) graph_.duplicate(p, own);
   }
 
   /// Every reader computes p itself; returns what is won. Entries of `again` stay for readers that do.
@@ -267,6 +268,7 @@ class Fuser {
   /// The kernel runs over at most as many elements as `value` has: reading it once is worth something.
   bool streams(int c, const Instruction* value) const {
     if (!fusable(c) || !graph_[c].plan || is_free(c)) return false;
+    if (graph_[c].plan->kind == KernelKind::kContraction) return false;  // has one result
     int64_t domain = 1;
     for (int64_t d : graph_[c].plan->domain) domain *= d;
     return value->shape.element_count() >= domain;

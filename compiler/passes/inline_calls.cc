@@ -60,7 +60,7 @@ class Inliner {
       c.remove_all(dead);
       changed_ = true;
     }
-    bypass_tuples(c);
+    changed_ |= bypass_tuples(c);
     if (!dead.empty()) c.sort_topologically();
   }
 
@@ -84,19 +84,6 @@ class Inliner {
       copies[i.get()] = copy;
     }
     return copies.at(callee.root());
-  }
-
-  /// get-tuple-element(tuple(a, b)), 1  ->  b.
-  void bypass_tuples(Computation& c) {
-    std::vector<Instruction*> dead;
-    for (Instruction* i : c.snapshot()) {
-      if (!i->is(Opcode::kGetTupleElement) || !i->operand(0)->is(Opcode::kTuple)) continue;
-      i->replace_all_uses_with(i->operand(0)->operand(i->attrs.tuple_index));
-      dead.push_back(i);
-    }
-    if (dead.empty()) return;
-    c.remove_all(dead);
-    changed_ = true;
   }
 
   /// Clones computations that control flow runs from two places, or that are also applied to scalars.
@@ -133,6 +120,17 @@ class Inliner {
 };
 
 }  // namespace
+
+bool bypass_tuples(Computation& c) {
+  std::vector<Instruction*> dead;
+  for (Instruction* i : c.snapshot()) {
+    if (!i->is(Opcode::kGetTupleElement) || !i->operand(0)->is(Opcode::kTuple)) continue;
+    i->replace_all_uses_with(i->operand(0)->operand(i->attrs.tuple_index));
+    dead.push_back(i);
+  }
+  if (!dead.empty()) c.remove_all(dead);
+  return !dead.empty();
+}
 
 bool inline_calls(Module& module, const PipelineOptions&) { return Inliner(module).run(); }
 

@@ -16,4 +16,7 @@ namespace hlojit {
 /// Throws Error(kFailed) if the calls multiply to more than a million instructions.
 bool inline_calls(Module& module, const PipelineOptions& options);
 
+/// Whoever reads an element of a tuple instruction reads the element itself.
+bool bypass_tuples(Computation& computation);
+
 }  // namespace hlojit

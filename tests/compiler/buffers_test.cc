@@ -57,7 +57,7 @@ constexpr std::string_view kLess = R"(
 less {
   s = (s32[], f32[8], f32[8]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(5)
+  n = s32[] constant(100)
   ROOT c = pred[] compare(i, n), direction=LT
 }
 )";
@@ -312,7 +312,7 @@ TEST_CASE("nested loops and branches") {
 inner_less {
   s = (s32[], f32[8]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(3)
+  n = s32[] constant(100)
   ROOT c = pred[] compare(i, n), direction=LT
 }
 inner {
@@ -339,7 +339,7 @@ no {
 outer_less {
   s = (s32[], f32[8], f32[8]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(3)
+  n = s32[] constant(100)
   ROOT c = pred[] compare(i, n), direction=LT
 }
 outer {

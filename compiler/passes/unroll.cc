@@ -1,0 +1,119 @@
+// See unroll.h.
+#include "compiler/passes/unroll.h"
+
+#include <optional>
+#include <unordered_map>
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/passes/inline_calls.h"
+
+namespace hlojit {
+namespace {
+
+constexpr int64_t kMaxRounds = 16;
+constexpr int64_t kMaxInstructions = 1500;
+
+std::optional<int64_t> integer(const Instruction* i) {
+  if (!i->is(Opcode::kConstant) || !i->shape.is_scalar() || !is_integral(i->shape.type)) {
+    return std::nullopt;
+  }
+  return i->literal->as_int(0);
+}
+
+/// Number of the state's element that `i` is, read off the parameter; -1 if it is none.
+int64_t state_element(const Instruction* i, const Computation& c) {
+  bool read = i->is(Opcode::kGetTupleElement) && i->operand(0) == c.parameters()[0];
+  return read ? i->attrs.tuple_index : -1;
+}
+
+/// How often the body runs, if the text says so.
+std::optional<int64_t> rounds(const Instruction* loop) {
+  const Computation& condition = *loop->while_condition();
+  const Computation& body = *loop->while_body();
+  const Instruction* test = condition.root();
+  if (!loop->operand(0)->is(Opcode::kTuple) || !body.root()->is(Opcode::kTuple)) return std::nullopt;
+  if (!test->is(Opcode::kCompare) || test->attrs.direction != Direction::kLt) return std::nullopt;
+  int64_t k = state_element(test->operand(0), condition);
+  auto bound = integer(test->operand(1));
+  if (k < 0 || !bound) return std::nullopt;
+  auto first = integer(loop->operand(0)->operand(k));
+  const Instruction* next = body.root()->operand(k);
+  if (!first || !next->is(Opcode::kAdd)) return std::nullopt;
+  int counter = state_element(next->operand(0), body) == k ? 0 : 1;
+  if (state_element(next->operand(counter), body) != k) return std::nullopt;
+  auto step = integer(next->operand(1 - counter));
+  // Small numbers only: no wrapping to think about.
+  constexpr int64_t kSmall = 1 << 20;
+  if (!step || *step <= 0 || *step > kSmall || std::abs(*first) > kSmall ||
+      std::abs(*bound) > kSmall) {
+    return std::nullopt;
+  }
+  if (dtype_bits(next->shape.type) < 32) return std::nullopt;
+  return *bound <= *first ? 0 : (*bound - *first + *step - 1) / *step;
+}
+
+/// Nothing in it ends a kernel.
+bool is_elementwise_work(const Computation& body) {
+  for (const auto& i : body.instructions()) {
+    switch (i->info().op_class) {
+      case OpClass::kElementwise:
+      case OpClass::kSource:
+        continue;
+      case OpClass::kMoves:
+        if (i->is(Opcode::kDynamicUpdateSlice) || i->is(Opcode::kScatter)) return false;
+        continue;
+      default:
+        if (!i->is(Opcode::kTuple) && !i->is(Opcode::kGetTupleElement)) return false;
+    }
+  }
+  return true;
+}
+
+/// The state after one more round, made of clones of the body.
+Instruction* paste_round(Computation& c, const Computation& body, Instruction* state) {
+  std::unordered_map<const Instruction*, Instruction*> copies;
+  for (const auto& i : body.instructions()) {
+    Instruction*& copy = copies[i.get()];
+    if (i->is(Opcode::kParameter)) {
+      copy = state;
+    } else if (i->is(Opcode::kGetTupleElement) && copies.at(i->operand(0))->is(Opcode::kTuple)) {
+      copy = copies.at(i->operand(0))->operand(i->attrs.tuple_index);
+    } else {
+      std::vector<Instruction*> operands;
+      for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
+      copy = c.clone_instruction(*i, std::move(operands));
+    }
+  }
+  return copies.at(body.root());
+}
+
+bool unroll_in(Computation& c) {
+  std::vector<Instruction*> dead;
+  for (Instruction* i : c.snapshot()) {
+    if (!i->is(Opcode::kWhile) || !i->control_predecessors.empty()) continue;
+    auto n = rounds(i);
+    if (!n || *n > kMaxRounds || !is_elementwise_work(*i->while_body())) continue;
+    auto size = static_cast<int64_t>(i->while_body()->instructions().size());
+    if (size * *n > kMaxInstructions) continue;
+    Instruction* state = i->operand(0);
+    for (int64_t round = 0; round < *n; ++round) state = paste_round(c, *i->while_body(), state);
+    i->replace_all_uses_with(state);
+    dead.push_back(i);
+  }
+  if (dead.empty()) return false;
+  c.remove_all(dead);
+  bypass_tuples(c);
+  c.sort_topologically();
+  return true;
+}
+
+}  // namespace
+
+bool unroll(Module& module, const PipelineOptions&) {
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= unroll_in(*c);
+  if (changed) module.remove_unreachable();
+  return changed;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,16 @@
+// Writes out short loops of elementwise work, so that they can be one kernel with what is around them.
+//
+//   w = while((0, x)), condition: i < 3, body: (i + 1, f(x))    ->    f(f(f(x)))
+//
+// Only loops whose number of rounds is plain from the text (a counter from a constant, by a constant
+// step, to a constant bound), at most 16 rounds, and whose body holds nothing that ends a kernel anyway.
+// JAX's ThreeFry is such a loop of five rounds. Test: tests/hlo/opt/unroll.hlo.
+#pragma once
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+bool unroll(Module& module, const PipelineOptions& options);
+
+}  // namespace hlojit
