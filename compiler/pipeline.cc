@@ -7,6 +7,7 @@
 
 #include "compiler/passes/alias.h"
 #include "compiler/passes/dce.h"
+#include "compiler/passes/expand.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/layouts.h"
@@ -29,6 +30,8 @@ struct Pass {
 constexpr Pass kPasses[] = {
     // One flat graph a computation; foreign fusions are dissolved, ours kept.
     {"inline_calls", inline_calls},
+    // Random bits, batch norms and maps become plain arithmetic, which all other passes know.
+    {"expand", expand},
     {"unroll", unroll},
     {"squeeze", squeeze},
     {"split_reductions", split_reductions},

@@ -1,0 +1,88 @@
+// See expand.h. One walk over all computations, callees first, so that a map's own computation is
+// spelled out before it is pasted.
+#include "compiler/passes/expand.h"
+
+#include <unordered_map>
+
+#include "compiler/passes/expansions.h"
+#include "compiler/passes/inline_calls.h"
+
+namespace hlojit {
+namespace {
+
+Instruction* expansion(Builder& b, const Instruction& op) {
+  switch (op.opcode) {
+    case Opcode::kMap:
+      return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
+    case Opcode::kRngBitGenerator:
+      return expand_random_bits(b, op);
+    case Opcode::kBatchNormGrad:
+    case Opcode::kBatchNormInference:
+    case Opcode::kBatchNormTraining:
+      return expand_batch_norm(b, op);
+    default:
+      return nullptr;
+  }
+}
+
+bool expand_in(Computation& c) {
+  Builder b(&c);
+  std::vector<Instruction*> dead;
+  for (Instruction* i : c.snapshot()) {
+    if (i->shape.has_dynamic_dims() || !i->control_predecessors.empty()) continue;
+    size_t before = c.instructions().size();
+    Instruction* made = expansion(b, *i);
+    if (!made) continue;
+    for (size_t k = before; k < c.instructions().size(); ++k) {
+      c.instructions()[k]->location = i->location;
+    }
+    i->replace_all_uses_with(made);
+    dead.push_back(i);
+  }
+  if (dead.empty()) return false;
+  c.remove_all(dead);
+  bypass_tuples(c);
+  c.sort_topologically();
+  return true;
+}
+
+}  // namespace
+
+Instruction* apply_elementwise(Builder& b, const Computation& computation,
+                               std::span<Instruction* const> arguments, const Ints& dims) {
+  for (const auto& i : computation.instructions()) {
+    bool plain = i->is(Opcode::kParameter) || i->is(Opcode::kConstant) ||
+                 (is_elementwise(i->opcode) && !i->is(Opcode::kMap));
+    if (!plain || !i->shape.is_scalar()) return nullptr;
+  }
+  Computation& c = *b.computation();
+  std::unordered_map<const Instruction*, Instruction*> copies;
+  for (const auto& i : computation.instructions()) {
+    Instruction*& copy = copies[i.get()];
+    if (i->is(Opcode::kParameter)) {
+      copy = arguments[i->attrs.parameter_number];
+      continue;
+    }
+    std::vector<Instruction*> operands;
+    for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
+    copy = c.clone_instruction(*i, std::move(operands));
+    if (dims.empty()) continue;
+    if (i->is(Opcode::kConstant)) {
+      copy = b.broadcast(copy, dims);
+    } else {
+      copy->shape = Shape::array(i->shape.type, dims);
+    }
+  }
+  return copies.at(computation.root());
+}
+
+bool expand(Module& module, const PipelineOptions&) {
+  std::vector<Computation*> computations;  // more are made on the way
+  for (const auto& c : module.computations()) computations.push_back(c.get());
+  bool changed = false;
+  for (Computation* c : computations) changed |= expand_in(*c);
+  if (changed) module.remove_unreachable();
+  return changed;
+}
+
+}  // namespace hlojit

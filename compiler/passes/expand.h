@@ -1,0 +1,19 @@
+// Spells out ops that are programs of simpler ones, so that kernels need not know them.
+//
+//   r = f32[4] map(x, y), to_apply=f     f(a, b): a * 2 - b
+//     ->  t = f32[4] broadcast(2)   m = f32[4] multiply(x, t)   r = f32[4] subtract(m, y)
+//
+//   rng-bit-generator      ->  integer arithmetic on an iota of the counter, and the state's next value
+//   batch-norm-inference, -training, -grad   ->  reductions and elementwise ops, in f32 or wider
+//
+// What cannot be spelled out (a map over control flow) stays, for legalize_check to refuse by name.
+// Test: tests/hlo/opt/expand.hlo.
+#pragma once
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+bool expand(Module& module, const PipelineOptions& options);
+
+}  // namespace hlojit

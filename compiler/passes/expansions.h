@@ -1,0 +1,23 @@
+// The single expansions of the pass `expand`. Each appends the simpler ops to the builder's computation
+// and returns the value that stands for the instruction, or nullptr if it has none.
+#pragma once
+
+#include <span>
+
+#include "compiler/builder.h"
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+/// The computation's scalar ops on arrays of sizes `dims`, in place of a call an element; `arguments`
+/// by parameter number. nullptr if the computation holds more than elementwise ops on scalars.
+Instruction* apply_elementwise(Builder& b, const Computation& computation,
+                               std::span<Instruction* const> arguments, const Ints& dims);
+
+/// rng-bit-generator: (new state, data), or the data alone if that is its shape.
+Instruction* expand_random_bits(Builder& b, const Instruction& op);
+
+/// batch-norm-inference (an array), -training and -grad (tuples of three).
+Instruction* expand_batch_norm(Builder& b, const Instruction& op);
+
+}  // namespace hlojit
