@@ -1,0 +1,210 @@
+// What is one kernel and of which kind, and what is refused with which reason.
+#include <doctest/doctest.h>
+
+#include "compiler/pipeline.h"
+#include "compiler/plan/cost.h"
+#include "compiler/plan/kernel.h"
+#include "compiler/text/parser.h"
+
+namespace hlojit::test {
+namespace {
+
+constexpr std::string_view kReducers = R"(
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }
+)";
+
+/// The kind and domain of a computation's kernel, or the reason there is none.
+std::string plan(std::string_view body) {
+  auto module = parse_module(std::string(kReducers) + "ENTRY e {\n" + std::string(body) + "\n}\n");
+  std::string why;
+  auto plan = plan_kernel(*module->entry(), &why);
+  if (!plan) return why;
+  std::string text(kernel_kind_name(plan->kind));
+  for (int64_t d : plan->domain) text += " " + std::to_string(d);
+  for (int64_t d : plan->reduced) text += " r" + std::to_string(d);
+  return text;
+}
+
+TEST_CASE("nests") {
+  CHECK(plan("x = f32[4,6] parameter(0) ROOT n = f32[4,6] negate(x)") == "nest 4 6");
+  CHECK(plan(R"(x = f32[4,6] parameter(0)
+                t = f32[6,4] transpose(x), dimensions={1,0}
+                r = f32[4,6] reshape(t)
+                s = f32[4,6] add(x, r)
+                ROOT u = (f32[4,6], f32[4,6]) tuple(s, r))") == "nest 4 6");
+  CHECK(plan(R"(x = f32[64] parameter(0) u = f32[4] parameter(1) i = s32[] parameter(2)
+                n = f32[4] negate(u)
+                ROOT d = f32[64] dynamic-update-slice(x, n, i))") == "nest 4");
+  CHECK(plan(R"(x = f32[4] parameter(0)
+                n = f32[4] negate(x)
+                r = f32[2,2] reshape(x)
+                ROOT u = (f32[4], f32[2,2]) tuple(n, r))") == "results of different sizes");
+  CHECK(plan(R"(x = f32[64] parameter(0) u = f32[64] parameter(1) i = s32[] parameter(2)
+                n = f32[64] add(u, x)
+                ROOT d = f32[64] dynamic-update-slice(x, n, i))") ==
+        "what d updates is read elsewhere");
+  CHECK(plan(R"(x = f32[64] parameter(0) u = f32[4] parameter(1) i = s32[] parameter(2)
+                n = f32[64] negate(x)
+                ROOT d = f32[64] dynamic-update-slice(n, u, i))") ==
+        "dynamic-update-slice d updates a value of the kernel itself");
+  CHECK(plan("x = f32[4] parameter(0) ROOT t = (f32[4]) tuple(x)") ==
+        "result x is not computed by the kernel");
+}
+
+TEST_CASE("rows") {
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                ROOT s = f32[4] reduce(x, z), dimensions={1}, to_apply=add)") == "rows 4 6 r1");
+  // The physically minor dim decides.
+  CHECK(plan(R"(x = f32[4,6]{0,1} parameter(0) z = f32[] constant(0)
+                ROOT s = f32[6] reduce(x, z), dimensions={0}, to_apply=add)") == "rows 4 6 r0");
+  CHECK(plan(R"(x = f32[2,4,6] parameter(0) z = f32[] constant(0)
+                ROOT s = f32[4] reduce(x, z), dimensions={2,0}, to_apply=add)") == "rows 2 4 6 r0 r2");
+  // A chain with results of both sizes; the mean has a dim of size 1 on its way.
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
+                c = f32[4,1] reshape(s)
+                f = f32[4] reshape(c)
+                b = f32[4,6] broadcast(f), dimensions={0}
+                d = f32[4,6] subtract(x, b)
+                m = f32[4] reduce(d, z), dimensions={1}, to_apply=max
+                n = f32[4] negate(m)
+                ROOT t = (f32[4,6], f32[4], f32[4]) tuple(d, n, s))") == "rows 4 6 r1");
+}
+
+TEST_CASE("rows that are none") {
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
+                t = f32[6] reduce(x, z), dimensions={0}, to_apply=add
+                ROOT u = (f32[4], f32[6]) tuple(s, t))") == "t and s reduce different dims");
+  CHECK(plan(R"(x = f32[4,4] parameter(0) z = f32[] constant(0)
+                s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
+                b = f32[4,4] broadcast(s), dimensions={1}
+                ROOT d = f32[4,4] subtract(x, b))") == "s is read across rows");
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
+                ROOT r = f32[4] reverse(s), dimensions={0})") ==
+        "reverse r moves elements after a reduction");
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
+                ROOT r = f32[2,2] reshape(s))") ==
+        "result r has neither the sizes of the rows nor of their elements");
+}
+
+TEST_CASE("columns") {
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                n = f32[4,6] exponential(x)
+                s = f32[6] reduce(n, z), dimensions={0}, to_apply=add
+                m = f32[6] reduce(x, z), dimensions={0}, to_apply=max
+                ROOT d = f32[6] divide(s, m))") == "columns 6 r0");
+  CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
+                s = f32[6] reduce(x, z), dimensions={0}, to_apply=add
+                b = f32[4,6] broadcast(s), dimensions={1}
+                ROOT d = f32[4,6] subtract(x, b))") ==
+        "a columns kernel has no result of the full size");
+}
+
+TEST_CASE("contractions") {
+  CHECK(plan(R"(x = bf16[4,6] parameter(0) y = f32[5,6] parameter(1) b = f32[5] parameter(2)
+                c = f32[4,6] convert(x)
+                t = f32[6,5] transpose(y), dimensions={1,0}
+                d = f32[4,5] dot(c, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+                w = f32[4,5] broadcast(b), dimensions={1}
+                s = f32[4,5] add(d, w)
+                ROOT r = f32[4,5] tanh(s))") == "contraction 4 5");
+  CHECK(plan(R"(x = f32[4,4] parameter(0)
+                d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+                ROOT e = f32[4,4] dot(d, x), lhs_contracting_dims={1}, rhs_contracting_dims={0})") ==
+        "two dots");
+  CHECK(plan(R"(x = f32[4,4] parameter(0)
+                n = f32[4,4] tanh(x)
+                ROOT d = f32[4,4] dot(n, x), lhs_contracting_dims={1}, rhs_contracting_dims={0})") ==
+        "tanh n does not fold into the packing of a dot");
+  CHECK(plan(R"(x = f32[4,4] parameter(0)
+                d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+                ROOT t = f32[4,4] transpose(d), dimensions={1,0})") ==
+        "transpose t after a dot is not elementwise");
+}
+
+TEST_CASE("what may be overwritten while it is read") {
+  auto reads = [](std::string_view body, int64_t parameter, int64_t root = 0) {
+    auto module = parse_module("ENTRY e {\n" + std::string(body) + "\n}\n");
+    return reads_in_place(*module->entry(), parameter, root);
+  };
+  std::string_view mixed = R"(
+    x = f32[4,4] parameter(0)
+    y = f32[4,4] parameter(1)
+    z = f32[4,4]{0,1} parameter(2)
+    k = s32[4,4] parameter(3)
+    h = f16[4,4] parameter(4)
+    t = f32[4,4] transpose(y), dimensions={1,0}
+    a = f32[4,4] add(x, t)
+    b = f32[4,4] add(a, z)
+    c = f32[4,4] convert(k)
+    w = f32[4,4] convert(h)
+    d = f32[4,4] add(b, c)
+    ROOT r = f32[4,4] multiply(d, w))";
+  CHECK(reads(mixed, 0));
+  CHECK(!reads(mixed, 1));  // read at another element
+  CHECK(!reads(mixed, 2));  // in another order
+  CHECK(reads(mixed, 3));   // of the same width
+  CHECK(!reads(mixed, 4));  // of another width
+  CHECK(!reads(R"(x = f32[4] parameter(0) r = f32[4] reverse(x), dimensions={0}
+                  ROOT s = f32[4] add(x, r))", 0));
+}
+
+TEST_CASE("ops that no kernel admits are refused by name") {
+  auto module = parse_module(R"(
+less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY e {
+  x = f32[8] parameter(0)
+  s = f32[8] sort(x), dimensions={0}, to_apply=less
+  ROOT c = c64[5] fft(s), fft_type=RFFT, fft_length={8}
+}
+)");
+  PipelineOptions options;
+  options.only = {"legalize_check"};
+  try {
+    run_pipeline(*module, options);
+    FAIL("accepted");
+  } catch (const Error& e) {
+    CHECK(e.kind() == ErrorKind::kUnsupported);
+    REQUIRE(e.diagnostics().size() == 2);
+    CHECK(e.diagnostics()[0].message == "sort is not compiled yet");
+    CHECK(e.diagnostics()[0].location.line == 5);
+    CHECK(e.diagnostics()[1].message == "fft is not compiled yet");
+  }
+}
+
+TEST_CASE("costs") {
+  auto cost = [](std::string_view body) {
+    auto module = parse_module(std::string(kReducers) + "ENTRY e {\n" + std::string(body) + "\n}\n");
+    std::vector<const Instruction*> members;
+    for (const auto& i : module->entry()->instructions()) {
+      if (!i->is(Opcode::kParameter)) members.push_back(i.get());
+    }
+    return kernel_cost(members, *plan_kernel(*module->entry()), TargetInfo{});
+  };
+  // Reading a value twice at the same element is one read; through two slices it is computed twice.
+  auto once = cost("x = f32[1000,1000] parameter(0) ROOT m = f32[1000,1000] multiply(x, x)");
+  CHECK(once.buffers == 2);
+  auto sine = cost(R"(x = f32[1002] parameter(0) s = f32[1002] sine(x)
+                      ROOT a = f32[1000] slice(s), slice={[0:1000]})");
+  auto twice = cost(R"(x = f32[1002] parameter(0) s = f32[1002] sine(x)
+                       a = f32[1000] slice(s), slice={[0:1000]}
+                       b = f32[1000] slice(s), slice={[2:1002]}
+                       ROOT c = f32[1000] add(a, b))");
+  CHECK(twice.compute_ns > 1.9 * sine.compute_ns);
+  CHECK(twice.instructions > 1.9 * sine.instructions);
+  // What does not depend on the inner dim is computed outside of its loop.
+  auto outer = cost(R"(x = f32[1000] parameter(0) y = f32[1000,1000] parameter(1)
+                       s = f32[1000] sine(x) b = f32[1000,1000] broadcast(s), dimensions={0}
+                       ROOT m = f32[1000,1000] multiply(b, y))");
+  auto inner = cost(R"(x = f32[1000] parameter(0) y = f32[1000,1000] parameter(1)
+                       s = f32[1000] sine(x) b = f32[1000,1000] broadcast(s), dimensions={1}
+                       ROOT m = f32[1000,1000] multiply(b, y))");
+  CHECK(inner.compute_ns > 10 * outer.compute_ns);
+}
+
+}  // namespace
+}  // namespace hlojit::test
