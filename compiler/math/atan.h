@@ -18,20 +18,22 @@ inline constexpr double kAtanF64[] = {
     -0x1.ac6fbf0662c21p-5, 0x1.77ef9932cf101p-5, -0x1.2ffb5b9954c4fp-5, 0x1.83403ee3afe92p-6,
     -0x1.11af8504bc10fp-7};
 
-// atan(a / b) for 0 <= a <= b, as base + small part; a/b = 0/0 counts as 0, inf/inf as 1.
+// atan(a / b) for 0 <= a <= b, as base + small part.
 template <class F>
 Pair<F> atan_ratio(F a, F b) {
   F zero = like(a, 0.0);
-  F base = zero, t = a;
   if constexpr (is_f64<F>) {
     auto fold = a > b * like(a, 0.5);
-    base = select(fold, like(a, 0x1.921fb54442d18p-1), zero);
-    t = select(fold, a - b, a) / select(fold, a + b, b);
+    F base = select(fold, like(a, 0x1.921fb54442d18p-1), zero);
+    F t = select(fold, a - b, a) / select(fold, a + b, b);
+    F z = t * t;
+    return {base, fma(z * t, poly(z, kAtanF64), t)};
   } else {
-    t = a / b;
+    F t = a / b;
+    F z = t * t;
+    // Its terms alternate and nearly cancel at 1: no rounding to spare.
+    return {zero, fma(z * t, horner(z, kAtanF32), t)};
   }
-  F z = t * t;
-  return {base, fma(z * t, poly(z, kAtanF32, kAtanF64), t)};
 }
 
 template <class F>
@@ -39,8 +41,8 @@ F atan2(F y, F x) {
   F ax = abs_(x), ay = abs_(y), inf = like(x, kInf), zero = like(x, 0.0);
   auto steep = ay > ax;
   F a = select(steep, ax, ay), b = select(steep, ay, ax);
-  // The exceptional quotients: both infinite is the diagonal, both zero the axis. Halved so that a
-  // + b does not overflow.
+  // The exceptional quotients: both infinite is the diagonal, both zero the axis. And a + b must not
+  // overflow.
   auto both_inf = a == inf;
   a = select(both_inf, like(x, 1.0), a);
   b = select(both_inf, like(x, 1.0), select(b == zero, like(x, 1.0), b));
