@@ -132,8 +132,18 @@ void order_loops(Candidate& c) {
   }
 }
 
-// Bytes a vector step along the digit moves cheaply: contiguous 1, splat a little, else none.
-double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes) {
+// The write fills memory without gaps if steps along `l` alternate with a short digit of its own: the
+// vectors of that digit's values are interleaved in registers (the two words of a random block).
+bool interleaves(const Candidate& c, const Access& write, int64_t stride, int block) {
+  return std::any_of(c.loops.begin(), c.loops.end(), [&](const LoopDigit& o) {
+    return o.extent == stride && !o.clip && stride <= block &&
+           std::has_single_bit(static_cast<uint64_t>(stride)) && write.address.coefficient(o.var) == 1;
+  });
+}
+
+// Bytes a vector step along the digit moves cheaply: contiguous 1, splat a little, else none. `block`:
+// how many values of another digit may be handled together.
+double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes, int block) {
   double score = 0;
   for (const Access& a : c.accesses) {
     if (a.bytes == 0) continue;
@@ -143,6 +153,7 @@ double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes) {
     else if (*s == 1) score += weight;
     else if (*s == -1) score += 0.8 * weight;
     else if (*s == 0) score += 0.1 * weight;
+    else if (a.write && *s > 1 && interleaves(c, a, *s, block)) score += 0.8 * weight;
   }
   double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
   return score * fill;
@@ -155,12 +166,12 @@ bool can_be_innermost(const Candidate& c, const LoopDigit& l) {
 }
 
 // Picks the lane digit and moves it innermost.
-bool choose_lanes(Candidate& c, int max_lanes) {
+bool choose_lanes(Candidate& c, int max_lanes, int block) {
   double best = 0;
   size_t at = c.loops.size();
   for (size_t k = 0; k < c.loops.size(); ++k) {
     if (c.loops[k].extent < 2 || !can_be_innermost(c, c.loops[k])) continue;
-    double s = lane_score(c, c.loops[k], max_lanes);
+    double s = lane_score(c, c.loops[k], max_lanes, block);
     if (s > best || (s == best && s > 0)) best = s, at = k;
   }
   if (at == c.loops.size()) return false;
@@ -256,10 +267,9 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     order_loops(c);
     merge_digits(c, vars);  // neighbours may have become mergeable by the order
     LoopPiece piece;
-    piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes);
-    if (piece.has_lanes && options.unroll > 0 && !accesses.has_reduction()) {
-      choose_unroll(c, options.unroll, vars, piece.unroll);
-    }
+    int block = accesses.has_reduction() ? 0 : options.unroll;
+    piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes, block);
+    if (piece.has_lanes && block > 0) choose_unroll(c, block, vars, piece.unroll);
     piece.loops = std::move(c.loops);
     piece.coords = std::move(c.coords);
     result.push_back(std::move(piece));
