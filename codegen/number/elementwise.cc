@@ -253,6 +253,13 @@ Value float_unary(B& b, const NumberOptions& o, Opcode op, const Value& x) {
     case kSine: return HLOJIT_FN(sin);
     case kCosine: return HLOJIT_FN(cos);
     case kTan: return HLOJIT_FN(tan);
+    case kSinh: return HLOJIT_FN(sinh);
+    case kCosh: return HLOJIT_FN(cosh);
+    case kAsin: return HLOJIT_FN(asin);
+    case kAcos: return HLOJIT_FN(acos);
+    case kAsinh: return HLOJIT_FN(asinh);
+    case kAcosh: return HLOJIT_FN(acosh);
+    case kAtanh: return HLOJIT_FN(atanh);
     case kCbrt: return HLOJIT_FN(cbrt);
     case kRsqrt: return HLOJIT_FN(rsqrt);
     default: return {};
