@@ -126,7 +126,7 @@ ModulePtr extract(const ModulePtr& module, std::string_view name) {
   return copy;
 }
 
-Counters counters() { return {count_entries(), 0}; }
+Counters counters() { return {count_entries(), evaluation_count()}; }
 std::string version() { return HLOJIT_VERSION; }
 
 }  // namespace hlojit

@@ -4,6 +4,7 @@
 #include "compiler/eval/evaluator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <new>
 #include <string>
@@ -340,9 +341,13 @@ Literal Evaluator::array_op(const Instruction& op, const std::vector<const Value
   }
 }
 
-// Memory that the machine does not have is the module's failure, not a crash.
+std::atomic<int64_t> evaluations{0};
+
+// Every way into the evaluator: counts it, and makes memory that the machine does not have the
+// module's failure, not a crash.
 template <class F>
 auto guarded(F f) {
+  evaluations.fetch_add(1, std::memory_order_relaxed);
   try {
     return f();
   } catch (const std::bad_alloc&) {
@@ -353,6 +358,8 @@ auto guarded(F f) {
 }
 
 }  // namespace
+
+int64_t evaluation_count() { return evaluations.load(std::memory_order_relaxed); }
 
 Literal evaluate(const Computation& computation, std::span<const Literal> arguments,
                  const EvalOptions& options) {

@@ -43,4 +43,8 @@ std::optional<Literal> evaluate_instruction(const Instruction& instruction,
                                             std::span<const Literal> operands,
                                             const EvalOptions& options = {});
 
+/// How often the evaluator was entered in this process, by either function. A test holds the run
+/// paths to leaving it where it is.
+int64_t evaluation_count();
+
 }  // namespace hlojit

@@ -1,0 +1,312 @@
+// The promises of the public header, one case each: what a buffer may be, who owns what, which error
+// says what, and that a call is one entry into native code and nothing else.
+#include <hlojit/hlojit.h>
+
+#include <xmmintrin.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace hlojit {
+namespace {
+
+constexpr const char* kTwice = R"(HloModule twice
+ENTRY e {
+  p = f32[3]{0} parameter(0)
+  ROOT r = f32[3]{0} add(p, p)
+})";
+
+// Rows of exponentials, summed in two ways: an order of additions is there to be got wrong.
+constexpr const char* kSums = R"(HloModule sums
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+ENTRY e {
+  p = f32[257,1031]{1,0} parameter(0)
+  x = f32[257,1031]{1,0} exponential(p)
+  z = f32[] constant(0)
+  rows = f32[257]{0} reduce(x, z), dimensions={1}, to_apply=sum
+  columns = f32[1031]{0} reduce(x, z), dimensions={0}, to_apply=sum
+  ROOT t = (f32[257]{0}, f32[1031]{0}) tuple(rows, columns)
+})";
+
+Executable compile_text(const char* text, const Options& options = {}) {
+  return compile(parse(text), options);
+}
+
+std::vector<float> values(size_t count) {
+  std::vector<float> v(count);
+  for (size_t i = 0; i < count; ++i) v[i] = std::sin(static_cast<float>(i) * 0.37f);
+  return v;
+}
+
+std::vector<float> floats(const Buffer& buffer) {
+  const float* data = buffer.data<float>();
+  return {data, data + buffer.size_bytes() / sizeof(float)};
+}
+
+ErrorKind kind_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    return error.kind();
+  }
+  FAIL("nothing was thrown");
+  return ErrorKind::kFailed;
+}
+
+TEST_CASE("parse, compile, run") {
+  const Executable e = compile_text(kTwice);
+  const float x[] = {1, 2, 3};
+  const std::vector<Buffer> out = e.run({Buffer::borrow(x, Shape::parse("f32[3]"))});
+  REQUIRE(out.size() == 1);
+  CHECK(floats(out[0]) == std::vector<float>{2, 4, 6});
+  CHECK(out[0].shape() == e.result_shapes()[0]);
+  CHECK(x[0] == 1);
+}
+
+TEST_CASE("a buffer is aligned to its element only") {
+  const Executable e = compile_text(kSums);
+  const std::vector<float> x = values(257 * 1031);
+  const Shape shape = e.parameter_shapes()[0];
+  const std::vector<Buffer> plain = e.run({Buffer::borrow(x.data(), shape)});
+  for (size_t shift : {4u, 12u, 28u, 60u}) {
+    std::vector<char> room(x.size() * sizeof(float) + 128);
+    char* odd = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) + shift;
+    std::memcpy(odd, x.data(), x.size() * sizeof(float));
+    const std::vector<Buffer> moved = e.run({Buffer::borrow(odd, shape)});
+    CHECK(floats(moved[0]) == floats(plain[0]));
+    CHECK(floats(moved[1]) == floats(plain[1]));
+  }
+}
+
+TEST_CASE("results belong to the caller, and calls do not share them") {
+  std::vector<Buffer> first;
+  {
+    const Executable e = compile_text(kTwice);
+    const float x[] = {1, 2, 3}, y[] = {10, 20, 30};
+    first = e.run({Buffer::borrow(x, Shape::parse("f32[3]"))});
+    const std::vector<Buffer> second = e.run({Buffer::borrow(y, Shape::parse("f32[3]"))});
+    CHECK(first[0].raw() != second[0].raw());
+    CHECK(floats(second[0]) == std::vector<float>{20, 40, 60});
+  }
+  CHECK(floats(first[0]) == std::vector<float>{2, 4, 6});  // the executable is gone
+}
+
+TEST_CASE("borrowed memory is read only, an owned buffer is not") {
+  const float x[] = {1, 2, 3};
+  Buffer borrowed = Buffer::borrow(x, Shape::parse("f32[3]"));
+  CHECK(borrowed.borrowed());
+  CHECK(kind_of([&] { borrowed.mutable_raw(); }) == ErrorKind::kInput);
+  Buffer owned = Buffer::copy_of(x, Shape::parse("f32[3]"));
+  static_cast<float*>(owned.mutable_raw())[0] = 7;
+  CHECK(x[0] == 1);
+  CHECK(owned.unique());
+  Buffer shared = owned;
+  CHECK_FALSE(owned.unique());
+  CHECK(shared.raw() == owned.raw());
+}
+
+constexpr const char* kDonates = R"(HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY e {
+  p = f32[1000]{0} parameter(0)
+  c = f32[] constant(1)
+  b = f32[1000]{0} broadcast(c), dimensions={}
+  ROOT r = f32[1000]{0} add(p, b)
+})";
+
+TEST_CASE("a donated buffer becomes the result; a borrowed or shared one is left alone") {
+  const Executable e = compile_text(kDonates);
+  const Shape shape = e.parameter_shapes()[0];
+  const std::vector<float> x = values(1000);
+  std::vector<float> want = x;
+  for (float& v : want) v += 1;
+
+  Buffer mine = Buffer::copy_of(x.data(), shape);
+  const void* memory = mine.raw();
+  std::vector<Buffer> inputs;
+  inputs.push_back(std::move(mine));
+  const std::vector<Buffer> donated = e.run(std::move(inputs));
+  CHECK(donated[0].raw() == memory);
+  CHECK(floats(donated[0]) == want);
+
+  const std::vector<Buffer> from_borrowed = e.run({Buffer::borrow(x.data(), shape)});
+  CHECK(from_borrowed[0].raw() != x.data());
+  CHECK(floats(from_borrowed[0]) == want);
+
+  const Buffer kept = Buffer::copy_of(x.data(), shape);
+  const std::vector<Buffer> from_shared = e.run({kept});
+  CHECK(floats(kept) == x);
+  CHECK(floats(from_shared[0]) == want);
+}
+
+TEST_CASE("inputs that do not fit are the caller's error") {
+  const Executable e = compile_text(kTwice);
+  const float x[8] = {};
+  CHECK(kind_of([&] { e.run({}); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { e.run({Buffer::borrow(x, Shape::parse("f32[4]"))}); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { e.run({Buffer::borrow(x, Shape::parse("s32[3]"))}); }) == ErrorKind::kInput);
+  const Buffer tiled = Buffer::borrow(x, Shape::parse("f32[3]{0:T(8)}"));
+  CHECK(kind_of([&] { e.run({tiled}); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { e.run({Buffer()}); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { Buffer::borrow(nullptr, Shape::parse("f32[3]")); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { Buffer::borrow(x, Shape::parse("(f32[3])")); }) == ErrorKind::kInput);
+}
+
+TEST_CASE("each stage says whose fault it is") {
+  CHECK(kind_of([] { parse("HloModule m\nENTRY e { ROOT r = f32[3]{0} frobnicate() }"); }) ==
+        ErrorKind::kInvalid);
+  const ModulePtr unfit = parse(
+      "HloModule m\nENTRY e {\n p = f32[3]{0} parameter(0)\n ROOT r = s32[3]{0} add(p, p)\n}");
+  CHECK(kind_of([&] { verify(unfit); }) == ErrorKind::kInvalid);
+  CHECK(kind_of([&] { compile(unfit); }) == ErrorKind::kInvalid);
+  const ModulePtr unknown = parse(
+      "HloModule m\nENTRY e {\n p = f32[3]{0} parameter(0)\n"
+      " ROOT r = f32[3]{0} custom-call(p), custom_call_target=\"nobody\"\n}");
+  verify(unknown);
+  CHECK(kind_of([&] { compile(unknown); }) == ErrorKind::kUnsupported);
+  CHECK(kind_of([] { Buffer::allocate(Shape::parse("f32[1099511627776]")); }) == ErrorKind::kFailed);
+}
+
+TEST_CASE("any layout at the border, converted by an explicit call") {
+  const Executable e = compile_text(R"(HloModule m
+ENTRY e {
+  p = f32[5,9]{0,1:T(2,4)} parameter(0)
+  ROOT r = f32[5,9]{1,0:T(4,2)} negate(p)
+})");
+  const std::vector<float> x = values(45);
+  const Shape dense = Shape::parse("f32[5,9]");
+  const Buffer in = Buffer::copy_of(x.data(), dense).to_layout(e.parameter_shapes()[0]);
+  const Buffer out = e.run({in})[0].to_layout(dense);
+  std::vector<float> want = x;
+  for (float& v : want) v = -v;
+  CHECK(floats(out) == want);
+}
+
+TEST_CASE("the same bits on any number of threads") {
+  const std::vector<float> x = values(257 * 1031);
+  std::vector<std::vector<float>> first;
+  for (int threads : {1, 2, 3, 7}) {
+    Options options;
+    options.threads = threads;
+    const Executable e = compile_text(kSums, options);
+    CHECK(e.threads() == threads);
+    for (int again = 0; again < 3; ++again) {
+      std::vector<std::vector<float>> got;
+      for (const Buffer& b : e.run({Buffer::borrow(x.data(), e.parameter_shapes()[0])})) {
+        got.push_back(floats(b));
+      }
+      if (first.empty()) first = got;
+      CHECK(got == first);
+    }
+  }
+}
+
+TEST_CASE("many callers use one executable at once") {
+  const Executable e = compile_text(kSums);
+  const size_t count = 257 * 1031;
+  constexpr int kCallers = 6;
+  std::vector<int> wrong(kCallers, 0);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      std::vector<float> x = values(count);
+      for (float& v : x) v += static_cast<float>(caller);
+      const Buffer in = Buffer::borrow(x.data(), e.parameter_shapes()[0]);
+      const std::vector<float> want = floats(e.run({in})[0]);
+      for (int i = 0; i < 20; ++i) wrong[static_cast<size_t>(caller)] += floats(e.run({in})[0]) != want;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == std::vector<int>(kCallers, 0));
+}
+
+TEST_CASE("a caller's flush-to-zero changes no bits and is still set afterwards") {
+  const Executable e = compile_text(R"(HloModule m
+ENTRY e {
+  p = f32[100000]{0} parameter(0)
+  c = f32[] constant(0.5)
+  b = f32[100000]{0} broadcast(c), dimensions={}
+  ROOT r = f32[100000]{0} multiply(p, b)
+})");
+  const std::vector<float> tiny(100000, 1e-38f);
+  const Buffer in = Buffer::borrow(tiny.data(), e.parameter_shapes()[0]);
+  const std::vector<float> want = floats(e.run({in})[0]);
+  CHECK(want[0] == 0.5e-38f);
+  const unsigned saved = _mm_getcsr();
+  _mm_setcsr(saved | 0x8040);  // flush results and operands that are denormal
+  const std::vector<Buffer> out = e.run({in});
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(saved);
+  CHECK((after & 0x8040) == 0x8040);
+  CHECK(std::memcmp(out[0].raw(), want.data(), want.size() * sizeof(float)) == 0);
+}
+
+// Compiling and running what JAX wrote: one native entry a call, and the evaluator never.
+TEST_CASE("a call is one entry into native code, and no path to it uses the evaluator") {
+  int programs = 0;
+  for (const auto& file : std::filesystem::directory_iterator(HLOJIT_SOURCE_DIR "/bench/hlo")) {
+    if (file.path().extension() != ".hlo") continue;
+    std::ifstream stream(file.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    CAPTURE(file.path().filename().string());
+    const ModulePtr module = parse(text);
+    const Counters before = counters();
+    try {
+      const Executable e = compile(module);
+      std::vector<Buffer> inputs;
+      for (const Shape& shape : e.parameter_shapes()) {
+        Buffer b = Buffer::allocate(shape);
+        std::memset(b.mutable_raw(), 0, b.size_bytes());
+        inputs.push_back(std::move(b));
+      }
+      CHECK(counters().entries == before.entries);
+      for (int i = 0; i < 3; ++i) e.run(inputs);
+      CHECK(counters().entries == before.entries + 3);
+      ++programs;
+    } catch (const Error& error) {
+      // Said by name, not done another way.
+      CHECK(error.kind() == ErrorKind::kUnsupported);
+    }
+    CHECK(counters().evaluations == before.evaluations);
+  }
+  CHECK(programs > 50);
+
+  // The counter counts: the evaluator is there, for those who ask for it.
+  const float x[] = {1, 2, 3};
+  const Counters before = counters();
+  evaluate(parse(kTwice), {Buffer::borrow(x, Shape::parse("f32[3]"))});
+  CHECK(counters().evaluations == before.evaluations + 1);
+  CHECK(counters().entries == before.entries);
+}
+
+// Resident memory of this process in bytes.
+size_t resident() {
+  std::ifstream stream("/proc/self/statm");
+  size_t pages = 0;
+  stream >> pages >> pages;
+  return pages * 4096;
+}
+
+TEST_CASE("code and memory of a module are freed with it") {
+  const float x[] = {1, 2, 3};
+  auto once = [&] {
+    const Executable e = compile_text(kTwice);
+    e.run({Buffer::borrow(x, Shape::parse("f32[3]"))});
+  };
+  for (int i = 0; i < 50; ++i) once();
+  const size_t before = resident();
+  for (int i = 0; i < 300; ++i) once();
+  CHECK(resident() < before + (size_t{16} << 20));
+}
+
+}  // namespace
+}  // namespace hlojit
