@@ -80,6 +80,8 @@ BenchResult bench(const Request& request, std::string& source, Executable* compi
 int batch_verb();
 
 // Shared by the verbs.
+/// With --time: how often native code and the evaluator were entered so far, to stderr.
+void show_calls(const Request& request);
 /// Reads MODULE into `source` and parses it.
 ModulePtr load_module(const Request& request, std::string& source);
 Options compile_options(const Request& request);

@@ -96,6 +96,12 @@ void compare(size_t leaf, const Buffer& got, const Buffer& want) {
 
 }  // namespace
 
+void show_calls(const Request& r) {
+  if (!r.time) return;
+  Counters c = counters();
+  std::fputs(fmt::format("calls   {} native entries, {} uses of the evaluator\n", c.entries, c.evaluations).c_str(), stderr);
+}
+
 void run_verb(const Request& r, std::string& source, const Sink& out) {
   if (r.output_dir.empty() && !r.print) throw UsageError("run: give --output-dir or --print");
   compile_options(r);
@@ -103,6 +109,7 @@ void run_verb(const Request& r, std::string& source, const Sink& out) {
   verify(module);
   Executable e = compiled(r, module);
   std::vector<Buffer> results = e.run(gather_inputs(r, module));
+  show_calls(r);
   if (!r.output_dir.empty()) {
     make_folder(r.output_dir);
     for (size_t k = 0; k < results.size(); ++k) write_npy(fmt::format("{}/out_{}.npy", r.output_dir, k), results[k]);
