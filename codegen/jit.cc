@@ -163,7 +163,7 @@ JitCode link_objects(const Target&, std::vector<std::string> objects) {
   return code;
 }
 
-JitCode compile_modules(const Target& target, std::vector<IrModule> modules) {
+std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules) {
   auto one = [&target](llvm::Module& m) {
     optimize(m, target);
     return compile_object(m, target);
@@ -175,7 +175,11 @@ JitCode compile_modules(const Target& target, std::vector<IrModule> modules) {
   std::vector<std::string> objects;
   if (!modules.empty()) objects.push_back(one(*modules[0].module));
   for (auto& f : others) objects.push_back(f.get());
-  return link_objects(target, std::move(objects));
+  return objects;
+}
+
+JitCode compile_modules(const Target& target, std::vector<IrModule> modules) {
+  return link_objects(target, compile_objects(target, std::move(modules)));
 }
 
 }  // namespace hlojit

@@ -56,7 +56,9 @@ void optimize(llvm::Module& module, const Target& target);
 std::string compile_object(llvm::Module& module, const Target& target, bool assembly = false);
 JitCode link_objects(const Target& target, std::vector<std::string> objects);
 
-/// optimise + compile (modules in parallel when there are several) + link.
+/// optimise + compile, modules in parallel when there are several: an object each.
+std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules);
+/// The same, linked.
 JitCode compile_modules(const Target& target, std::vector<IrModule> modules);
 
 }  // namespace hlojit

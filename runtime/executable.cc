@@ -8,6 +8,7 @@
 
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
+#include "runtime/cache.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -95,7 +96,8 @@ std::vector<Shape> entry_result_leaves(const Module& module) {
 
 Executable compile(const ModulePtr& module, const Options& options) {
   const Target& target = Target::get(options.isa);
-  Lowered l = lower(*module, options, target);
+  Lowered l = plan(*module, options, target);
+  CompiledCode code = compile_planned(l, options, target);
   auto impl = std::make_shared<Executable::Impl>();
   impl->parameters = entry_parameter_leaves(*module);
   impl->results = entry_result_leaves(*module);
@@ -106,15 +108,13 @@ Executable compile(const ModulePtr& module, const Options& options) {
   for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);
   collect_kernels(*l.module->entry(), impl->kernels);
   impl->memory_report = l.buffers.report();
-  impl->arena_bytes = l.code.arena_bytes;
+  impl->arena_bytes = code.arena_bytes;
   auto start = std::chrono::steady_clock::now();
-  std::vector<IrModule> modules;
-  modules.push_back(std::move(l.code.ir));
-  impl->code = compile_modules(target, std::move(modules));
+  impl->code = link_objects(target, std::move(code.objects));
   impl->entry = reinterpret_cast<abi::Entry>(impl->code.lookup(kEntryName));
   std::chrono::duration<double, std::milli> jit = std::chrono::steady_clock::now() - start;
   impl->times = std::move(l.times);
-  impl->times.push_back({"jit", jit.count()});
+  impl->times.push_back({"link", jit.count()});
   impl->constants = constant_blob(l.buffers);
   impl->pool = ThreadPool::get(options.threads);
   impl->isa = target.isa_name();
@@ -163,6 +163,7 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
 
 const std::vector<Shape>& Executable::parameter_shapes() const { return impl_->parameters; }
 const std::vector<Shape>& Executable::result_shapes() const { return impl_->results; }
+const std::vector<int64_t>& Executable::donors() const { return impl_->donor; }
 int64_t Executable::arena_bytes() const { return impl_->arena_bytes; }
 const std::vector<PhaseTime>& Executable::compile_times() const { return impl_->times; }
 const std::vector<KernelInfo>& Executable::kernels() const { return impl_->kernels; }

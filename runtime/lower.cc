@@ -39,7 +39,7 @@ PipelineOptions pipeline_options(const Options& options, const Target& target) {
   return p;
 }
 
-Lowered lower(const Module& module, const Options& options, const Target& target) {
+Lowered plan(const Module& module, const Options& options, const Target& target) {
   Lowered l;
   Phases phases(l.times);
   check(module);
@@ -52,9 +52,19 @@ Lowered lower(const Module& module, const Options& options, const Target& target
   phases.skip();
   l.buffers = assign_buffers(*l.module);
   phases.done("buffers");
+  return l;
+}
+
+void emit_code(Lowered& planned, const Options& options, const Target& target) {
+  Phases phases(planned.times);
   EmitOptions emit{&target, options.strict, options.vector_bytes};
-  l.code = emit_module(*l.module, l.buffers, emit);
+  planned.code = emit_module(*planned.module, planned.buffers, emit);
   phases.done("emit");
+}
+
+Lowered lower(const Module& module, const Options& options, const Target& target) {
+  Lowered l = plan(module, options, target);
+  emit_code(l, options, target);
   return l;
 }
 

@@ -19,7 +19,11 @@ struct Lowered {
 };
 
 PipelineOptions pipeline_options(const Options& options, const Target& target);
-/// Verifies, runs all passes, assigns buffers, emits IR.
+/// Verifies, runs all passes, assigns buffers; `code` is left empty.
+Lowered plan(const Module& module, const Options& options, const Target& target);
+/// Emits IR for what plan() made.
+void emit_code(Lowered& planned, const Options& options, const Target& target);
+/// Both.
 Lowered lower(const Module& module, const Options& options, const Target& target);
 
 }  // namespace hlojit

@@ -1,4 +1,5 @@
 // batch: a worker. One JSON request a line in, one JSON answer a line out, in order, flushed.
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -51,6 +52,7 @@ void take_list(const Json& request, const char* key, std::vector<std::string>& v
 
 Request parse_request(const Json& j) {
   Request r;
+  if (const char* folder = std::getenv("HLOJIT_CACHE_DIR")) r.cache = folder;
   take(j, "module", r.module);
   take(j, "inputs", r.inputs);
   take(j, "input", r.inputs);

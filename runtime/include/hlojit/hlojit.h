@@ -82,7 +82,9 @@ class HLOJIT_API Buffer {
   std::shared_ptr<void> owner_;
 };
 
-/// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit").
+/// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit", "link").
+/// With a cache: "cache" in place of "emit" and "jit" on a hit, else also "cache miss" or
+/// "cache unusable: WHY".
 struct PhaseTime {
   std::string name;
   double ms = 0;
@@ -105,6 +107,8 @@ class HLOJIT_API Executable {
 
   const std::vector<Shape>& parameter_shapes() const;
   const std::vector<Shape>& result_shapes() const;
+  /// For each result leaf the parameter leaf whose donated memory it takes over, or -1.
+  const std::vector<int64_t>& donors() const;
   /// Temporaries of one call, in bytes.
   int64_t arena_bytes() const;
   const std::vector<PhaseTime>& compile_times() const;
