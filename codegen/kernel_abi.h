@@ -31,8 +31,8 @@ struct Context {
   char error[256] = {};                // text of the first failure
 };
 
-/// The native function of a module. `params`, `results`: a pointer a leaf; `arena`: arena_bytes,
-/// 64-byte aligned.
+/// The native function of a module. `params`: a pointer a leaf, aligned to the element; `results`: a
+/// pointer a leaf, 64-byte aligned; `arena`: arena_bytes, 64-byte aligned.
 using Entry = int32_t (*)(Context*, void* const* params, void* const* results, char* arena) noexcept;
 
 }  // namespace hlojit::abi

@@ -1,9 +1,9 @@
 // Host detection goes by features, never by the CPU's name alone: a virtual machine may hide some.
 #include "codegen/target.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
 
@@ -30,9 +30,20 @@ bool good_avx512(const llvm::StringMap<bool>& f) {
          host_has(f, "avx512vl");
 }
 
-int64_t cache_bytes(int name, int64_t fallback) {
-  long n = sysconf(name);
-  return n > 0 ? n : fallback;
+// Size of the data or unified cache of a level as the kernel tells it; sysconf adds up the slices of a
+// whole package (256 MiB where 32 can be reached).
+int64_t cache_bytes(int level, int64_t fallback) {
+  for (int index = 0; index < 8; ++index) {
+    std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    std::string type, size;
+    int found = 0;
+    if (!(std::ifstream(folder + "level") >> found) || !(std::ifstream(folder + "type") >> type)) break;
+    if (found != level || type == "Instruction" || !(std::ifstream(folder + "size") >> size)) continue;
+    char* unit = nullptr;
+    int64_t n = std::strtoll(size.c_str(), &unit, 10);
+    if (n > 0) return *unit == 'M' ? n << 20 : *unit == 'K' ? n << 10 : n;
+  }
+  return fallback;
 }
 
 }  // namespace
@@ -84,11 +95,14 @@ bool Target::has(std::string_view feature) const {
 }
 
 TargetInfo Target::info() const {
+  static const int64_t l1 = cache_bytes(1, 32 << 10);
+  static const int64_t l2 = cache_bytes(2, 512 << 10);
+  static const int64_t llc = cache_bytes(3, 32 << 20);
   return {.vector_bytes = vector_bytes(),
           .vector_registers = vector_registers(),
-          .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
-          .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10),
-          .llc_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20)};
+          .l1_bytes = l1,
+          .l2_bytes = l2,
+          .llc_bytes = llc};
 }
 
 std::unique_ptr<llvm::TargetMachine> Target::machine(bool fast) const {

@@ -1,8 +1,13 @@
 #include "codegen/kernels/function.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+
+#include "layout/index.h"
 
 namespace hlojit {
 
@@ -40,6 +45,13 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     auto* load = b.CreateLoad(pointer, slot, k < operands_ ? fusion.operand(k)->name : "result");
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
     buffers_.push_back({load, llvm::MDNode::get(context, {scopes[k]}), llvm::MDNode::get(context, apart)});
+    const Shape& shape = k < operands_ ? fusion.operand(k)->shape : *leaves(fusion.shape)[k - operands_];
+    buffers_.back().elements = physical_elements(shape);
+    // Results updated in place are in the cache already.
+    bool shared = std::count(overlap[k].begin(), overlap[k].end(), true) > 1;
+    if (k < operands_ || shared) continue;
+    buffers_.back().streaming = physical_size(shape) >= options.target->info().llc_bytes;
+    streams_ |= buffers_.back().streaming;
   }
   for (const Instruction* p : fusion.to_apply()->parameters()) {
     emitter_->bind_parameter(p, buffers_[static_cast<size_t>(p->attrs.parameter_number)]);
@@ -71,6 +83,8 @@ int64_t KernelBuilder::bind_chunks(const LoopPiece& piece, size_t count) {
 }
 
 llvm::Function* KernelBuilder::finish() {
+  // Streaming stores are not ordered with what tells other threads that the chunk is done.
+  if (streams_) root_->builder.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   root_->builder.CreateBr(done_);
   return function_;
 }

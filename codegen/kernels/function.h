@@ -33,6 +33,7 @@ class KernelBuilder {
   std::unique_ptr<ElementEmitter> emitter_;
   std::vector<BufferRef> buffers_;
   size_t operands_ = 0;
+  bool streams_ = false;
 };
 
 }  // namespace hlojit

@@ -3,6 +3,7 @@
 // contiguous, -1 reversed, a block of an unrolled digit transposed in registers, else a gather.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
@@ -66,7 +67,8 @@ void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
     int id = vars_.fresh();
     bound_[id] = {&scope, scope.builder.getInt64(static_cast<uint64_t>(k)), 0};
     block_ids_.push_back(id);
-    block_.push_back(IndexExpr::var(id, Range{k, k}));
+    // The range of the whole digit: a variable of one value would be folded away.
+    block_.push_back(IndexExpr::var(id, unroll.count));
   }
 }
 
@@ -224,6 +226,34 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   return from_storage(b, type, values[k]);
 }
 
+// Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane
+// shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). The buffer must
+// consist of whole groups, so that nothing behind its end is read.
+std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& buffer, DType type,
+                                                 const IndexExpr& address, int64_t stride) {
+  int64_t bytes = dtype_bytes(type);
+  bool fits = stride > 1 && stride * bytes <= 8 && std::has_single_bit(static_cast<uint64_t>(stride * bytes));
+  if (!fits || buffer.elements == 0 || buffer.elements % stride != 0) return std::nullopt;
+  IndexExpr phase = mod(address, stride);
+  if (lane_count(phase) > 1) return std::nullopt;
+  IndexExpr base = address - phase;
+  int lane = lane_var(base);
+  std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
+  first[static_cast<size_t>(lane)] = IndexExpr(0);
+  llvm::IRBuilder<>& b = scope.builder;
+  int lanes = lane_count(address);
+  auto group_bits = static_cast<unsigned>(8 * stride * bytes);
+  auto* groups = vector_of(b.getIntNTy(group_bits), lanes);
+  llvm::Type* element = storage_type(b, type, 1);
+  auto* wide = b.CreateAlignedLoad(groups, address_of(scope, buffer, element, base.substitute(first)),
+                                   llvm::Align(static_cast<uint64_t>(bytes)));
+  annotate(wide, buffer);
+  llvm::Value* shift = b.CreateMul(index(phase, scope), b.getInt64(static_cast<uint64_t>(8 * bytes)));
+  shift = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(shift, b.getIntNTy(group_bits)));
+  llvm::Value* narrow = b.CreateTrunc(b.CreateLShr(wide, shift), vector_of(b.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes));
+  return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
+}
+
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address) {
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
@@ -246,6 +276,9 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   if (!block_ids_.empty()) {
     if (auto v = load_block(scope, buffer, type, address)) return *v;
   }
+  if (stride) {
+    if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
+  }
   llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
   auto* mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
   auto* l = b.CreateMaskedGather(vector_of(element, lanes), pointers, align, mask);
@@ -253,29 +286,37 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   return from_storage(b, type, l);
 }
 
-void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value,
-                           bool nontemporal) {
+// A contiguous store; past the cache where the buffer asks for it and the address is aligned by form.
+void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
+                                  const IndexExpr& address) {
+  llvm::IRBuilder<>& b = scope.builder;
+  auto bytes = static_cast<int64_t>(element->getScalarSizeInBits() / 8);
+  auto* s = b.CreateAlignedStore(vector, address_of(scope, buffer, element, address), llvm::Align(static_cast<uint64_t>(bytes)));
+  annotate(s, buffer);
+  if (!buffer.streaming) return;
+  int64_t unit = std::gcd(int64_t{64}, address.constant() * bytes);
+  for (const IndexExpr::Term& t : address.terms()) unit = std::gcd(unit, t.coefficient * bytes);
+  auto whole = static_cast<int64_t>(vector->getType()->getPrimitiveSizeInBits() / 8);
+  if (unit < std::min<int64_t>(whole, options_.target->vector_bytes())) return;
+  s->setAlignment(llvm::Align(static_cast<uint64_t>(unit)));
+  s->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                 llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+}
+
+void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value) {
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);
   value = splat(b, value, lanes);
   llvm::Type* element = storage_type(b, value.type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
   llvm::Value* raw = to_storage(b, value);
-  auto put = [&](llvm::Value* v, const IndexExpr& at) {
-    auto* s = b.CreateAlignedStore(v, address_of(scope, buffer, element, at), align);
-    annotate(s, buffer);
-    if (nontemporal) {
-      s->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                     llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
-    }
-  };
-  if (lanes == 1) return put(raw, address);
+  if (lanes == 1) return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (stride && (*stride == 1 || *stride == -1)) {
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
-    return put(*stride == 1 ? raw : reversed(b, raw, lanes), address.substitute(first));
+    return store_vector(scope, buffer, element, *stride == 1 ? raw : reversed(b, raw, lanes), address.substitute(first));
   }
   llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
   auto* mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
@@ -316,13 +357,12 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
       for (size_t k = 0; k < half; ++k) next.push_back(b.CreateShuffleVector(rows[k], rows[k + half], mask));
       rows = std::move(next);
     }
-    annotate(b.CreateAlignedStore(rows[0], address_of(scope, buffer, element, base), align), buffer);
-    return;
+    return store_vector(scope, buffer, element, rows[0], base);
   }
   transpose_square(b, rows);
   for (int l = 0; l < lanes; ++l) {
     IndexExpr at = base + IndexExpr(l * *stride);
-    annotate(b.CreateAlignedStore(rows[static_cast<size_t>(l)], address_of(scope, buffer, element, at), align), buffer);
+    store_vector(scope, buffer, element, rows[static_cast<size_t>(l)], at);
   }
 }
 

@@ -25,6 +25,10 @@ struct BufferRef {
   llvm::Value* pointer = nullptr;
   llvm::MDNode* alias_scope = nullptr;  ///< list holding the buffer's own scope
   llvm::MDNode* noalias = nullptr;      ///< scopes of all buffers that cannot overlap it
+  /// Larger than its share of the last-level cache: aligned vector stores bypass it. The pointer is then
+  /// known to be 64-byte aligned, and the function must end in a store fence.
+  bool streaming = false;
+  int64_t elements = 0;                 ///< of the type it holds, padding included; 0: not known
 };
 
 class ElementEmitter {
@@ -52,7 +56,7 @@ class ElementEmitter {
   std::vector<int> widths(const LoopPiece& piece, int wide, int native) const;
 
   /// Stores value (scalar or vector over the lanes of address) into a buffer.
-  void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value, bool nontemporal = false);
+  void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value);
   Value load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
@@ -103,11 +107,14 @@ class ElementEmitter {
   std::vector<std::vector<Value>> reduce_loops(std::span<const Instruction* const> group, const Coords& coords,
                                                Scope& home);
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
+  std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                                   int64_t stride);
   llvm::Value* clamp_index(Scope& scope, const Value& start, int64_t limit);
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);
   void annotate(llvm::Instruction* access, const BufferRef& buffer);
+  void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector, const IndexExpr& address);
   bool vector_bound(const IndexExpr& expr) const;
   Scope& deepest(const IndexExpr& expr, Scope& scope);
   llvm::Value* atom_value(const IndexExpr::Atom& atom, Scope& scope);

@@ -279,6 +279,10 @@ Value reduce_precision(B& b, const Instruction& i, const Value& x) {
   int mantissa = wide ? 52 : 23;
   int exponent = wide ? 11 : 8;
   int64_t e = i.attrs.exponent_bits, m = i.attrs.mantissa_bits;
+  // What the operand's own type has already is no reduction, although registers are wider.
+  bool half = x.type == DType::kF16, brain = x.type == DType::kBF16;
+  if (m >= (half ? 10 : brain ? 7 : mantissa)) m = mantissa;
+  if (e >= (half ? 5 : exponent)) e = exponent;
   unsigned n = wide ? 64 : 32;
   llvm::Type* type = x.v->getType()->getWithNewType(b.getIntNTy(n));
   auto c = [&](uint64_t v) { return llvm::ConstantInt::get(type, v); };
@@ -289,7 +293,6 @@ Value reduce_precision(B& b, const Instruction& i, const Value& x) {
     bits = b.CreateAdd(bits, b.CreateAdd(odd, c((uint64_t{1} << (shift - 1)) - 1)));
     bits = b.CreateAnd(bits, c(~((uint64_t{1} << shift) - 1)));
   }
-  // A narrow float's own range ends before f32's, which its rounding handles.
   if (e < exponent) {
     uint64_t bias = (uint64_t{1} << (exponent - 1)) - 1;
     uint64_t narrow = (uint64_t{1} << (e - 1)) - 1;
@@ -303,7 +306,7 @@ Value reduce_precision(B& b, const Instruction& i, const Value& x) {
   }
   llvm::Value* r = b.CreateBitCast(bits, x.v->getType());
   llvm::Value* nan = b.CreateFCmpUNO(x.v, x.v);
-  return round_to_type(b, {x.type, b.CreateSelect(nan, x.v, r)});
+  return round_to_type(b, {x.type, b.CreateSelect(nan, x.v, r)}, true);
 }
 
 Value bitcast_convert(B& b, const Instruction& i, const Value& x) {
@@ -377,19 +380,23 @@ Value constant(B& b, DType type, double value, int lanes) {
   return {type, llvm::ConstantInt::get(t, static_cast<uint64_t>(static_cast<int64_t>(value)), is_signed(type))};
 }
 
-Value round_to_type(B& b, const Value& x) {
+Value round_to_type(B& b, const Value& x, bool any_nan) {
   llvm::Type* t = x.v->getType();
   if (x.type == DType::kF16) {
     return {x.type, b.CreateFPExt(b.CreateFPTrunc(x.v, t->getWithNewType(b.getHalfTy())), t)};
   }
   if (x.type != DType::kBF16) return x;
-  // Nearest even on the bits; the add must not turn a NaN into infinity.
+  // Nearest even on the bits. The add carries only out of a NaN whose low half is set: then it is quieted
+  // and kept instead.
   llvm::Type* it = t->getWithNewType(b.getInt32Ty());
   llvm::Value* bits = b.CreateBitCast(x.v, it);
   llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, 16), llvm::ConstantInt::get(it, 1));
   llvm::Value* rounded = b.CreateAdd(bits, b.CreateAdd(odd, llvm::ConstantInt::get(it, 0x7fff)));
-  llvm::Value* quiet = b.CreateOr(bits, llvm::ConstantInt::get(it, 0x00400000));
-  llvm::Value* r = b.CreateSelect(b.CreateFCmpUNO(x.v, x.v), quiet, rounded);
+  llvm::Value* r = rounded;
+  if (any_nan) {
+    llvm::Value* quiet = b.CreateOr(bits, llvm::ConstantInt::get(it, 0x00400000));
+    r = b.CreateSelect(b.CreateFCmpUNO(x.v, x.v), quiet, rounded);
+  }
   r = b.CreateAnd(r, llvm::ConstantInt::get(it, 0xffff0000));
   return {x.type, b.CreateBitCast(r, t)};
 }
@@ -437,10 +444,10 @@ Value convert(B& b, const NumberOptions&, const Value& x, DType to) {
       llvm::Value* down = b.CreateSelect(magnitude_grew, b.CreateSub(bits, llvm::ConstantInt::get(it, 1)), bits);
       llvm::Value* odd = b.CreateOr(down, llvm::ConstantInt::get(it, 1));
       bits = b.CreateSelect(inexact, odd, bits);
-      return round_to_type(b, {to, b.CreateBitCast(bits, type)});
+      return round_to_type(b, {to, b.CreateBitCast(bits, type)}, true);
     }
     if (x.type == DType::kF64) return {to, b.CreateFPTrunc(x.v, type)};
-    return round_to_type(b, {to, x.v});
+    return round_to_type(b, {to, x.v}, true);
   }
   if (is_float(x.type)) {
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;

@@ -56,8 +56,9 @@ Value fma(llvm::IRBuilderBase& b, const Value& x, const Value& y, const Value& z
 /// x + y, x * y and the like without an instruction at hand; narrow floats are rounded unless `wide`.
 Value binary(llvm::IRBuilderBase& b, const NumberOptions& options, Opcode opcode, const Value& x,
              const Value& y);
-/// Rounds the f32 in a register to a narrow float type (no-op for others).
-Value round_to_type(llvm::IRBuilderBase& b, const Value& value);
+/// Rounds the f32 in a register to a narrow float type (no-op for others). `any_nan`: a NaN may have any
+/// payload; results of arithmetic on narrow values cannot (theirs, or the default one).
+Value round_to_type(llvm::IRBuilderBase& b, const Value& value, bool any_nan = false);
 /// An integer index (i64 scalar or vector) as an element of `type`, as iota defines it.
 Value from_index(llvm::IRBuilderBase& b, llvm::Value* index, DType type);
 
