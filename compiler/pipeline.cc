@@ -13,6 +13,7 @@
 #include "compiler/passes/layouts.h"
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/schedule.h"
+#include "compiler/passes/simplify.h"
 #include "compiler/passes/split_reductions.h"
 #include "compiler/passes/squeeze.h"
 #include "compiler/passes/unroll.h"
@@ -33,6 +34,7 @@ constexpr Pass kPasses[] = {
     // Random bits, batch norms and maps become plain arithmetic, which all other passes know.
     {"expand", expand},
     {"unroll", unroll},
+    {"simplify", simplify},
     {"squeeze", squeeze},
     {"split_reductions", split_reductions},
     {"dce", dce},

@@ -1,0 +1,256 @@
+// Rules about values: neutral elements, double inversions, conversions that undo each other.
+//
+// x, y are any values, c is a splat (a constant or a broadcast scalar constant).
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "compiler/passes/simplify_rules.h"
+
+namespace hlojit {
+namespace {
+
+using enum Opcode;
+using Context = SimplifyContext;
+
+bool is_value(const Instruction* i, double value) {
+  const Literal* c = splat_value(i);
+  if (!c || is_complex(c->shape().type)) return false;
+  if (!is_float(c->shape().type)) return static_cast<double>(c->as_int(0)) == value;
+  double v = c->as_double(0);
+  return v == value && std::signbit(v) == std::signbit(value);
+}
+
+bool is_whole(const Instruction* i) { return is_integral(i->shape.type) || is_pred(i->shape.type); }
+
+bool all_bits(const Instruction* i) {
+  const Literal* c = splat_value(i);
+  if (!c || !is_whole(i)) return false;
+  if (is_pred(i->shape.type)) return c->as_int(0) != 0;
+  auto bits = static_cast<unsigned>(dtype_bits(i->shape.type));
+  uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  return (static_cast<uint64_t>(c->as_int(0)) & mask) == mask;
+}
+
+/// A splat of the type and sizes of `like`.
+Instruction* splat(Context& c, const Instruction* like, Literal scalar) {
+  Instruction* made = c.b.constant(std::move(scalar));
+  return like->shape.rank() == 0 ? made : c.b.broadcast(made, like->shape.dims);
+}
+Instruction* splat_int(Context& c, const Instruction* like, int64_t value) {
+  Literal l(Shape::scalar(like->shape.type));
+  l.set_int(0, value);
+  return splat(c, like, std::move(l));
+}
+
+/// The operand beside the one that `test` finds, of two.
+template <class Test>
+Instruction* beside(const Instruction* i, Test test) {
+  if (test(i->operand(1))) return i->operand(0);
+  return test(i->operand(0)) ? i->operand(1) : nullptr;
+}
+
+/// log2 of an exact power of two above 1, of an unsigned splat.
+std::optional<int> shift_of(const Instruction* i) {
+  const Literal* c = splat_value(i);
+  if (!c || !is_unsigned(i->shape.type)) return std::nullopt;
+  auto v = static_cast<uint64_t>(c->as_int(0));
+  if (!std::has_single_bit(v) || v == 1) return std::nullopt;
+  return std::countr_zero(v);
+}
+
+/// x / 2^k = x * 2^-k, both rounded from the same real number, if the type holds 2^-k.
+Instruction* reciprocal(Context& c, Instruction* i) {
+  const Literal* d = splat_value(i->operand(1));
+  DType type = i->shape.type;
+  if (!d || !is_float(type) || dtype_bits(type) < 16) return nullptr;
+  int exponent;
+  double v = d->as_double(0);
+  if (!std::isfinite(v) || v == 0 || std::abs(std::frexp(v, &exponent)) != 0.5) return nullptr;
+  Literal r(Shape::scalar(type));
+  r.set_double(0, 1 / v);
+  if (r.as_double(0) != 1 / v || !std::isnormal(r.as_double(0))) return nullptr;
+  return c.b.binary(kMultiply, i->operand(0), splat(c, i, std::move(r)));
+}
+
+int digits_of(DType t) {
+  switch (t) {
+    case DType::kBF16: return 8;
+    case DType::kF16: return 11;
+    case DType::kF32: return 24;
+    case DType::kF64: return 53;
+    default: return 0;
+  }
+}
+
+/// Every value of `from` is a value of `to`.
+bool holds_all(DType from, DType to) {
+  if (from == to) return true;
+  if (is_complex(from) || is_complex(to) || is_pred(to)) return false;
+  if (is_pred(from)) return is_integral(to) || digits_of(to) > 0;
+  if (is_float(from)) {
+    if (digits_of(from) == 0 || digits_of(to) == 0) return false;
+    return to == DType::kF64 || (to == DType::kF32 && dtype_bits(from) == 16);
+  }
+  int bits = dtype_bits(from) - is_signed(from);
+  if (is_float(to)) return bits <= digits_of(to);
+  return (is_signed(to) || !is_signed(from)) && bits <= dtype_bits(to) - is_signed(to);
+}
+
+/// convert(convert(x)) by a type that loses nothing.
+Instruction* skip_conversion(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kConvert) || !inner->control_predecessors.empty()) return nullptr;
+  Instruction* x = inner->operand(0);
+  DType from = x->shape.type, via = inner->shape.type, to = i->shape.type;
+  if (!holds_all(from, via)) return nullptr;
+  // Floats saturate on their way to integers, integers wrap.
+  if (!is_float(from) && is_float(via) && is_integral(to) && !holds_all(from, to)) return nullptr;
+  return from == to ? x : c.b.convert(x, to);
+}
+
+Instruction* power(Context& c, Instruction* i) {
+  Instruction* x = i->operand(0);
+  if (is_complex(i->shape.type) || (is_float(i->shape.type) && c.strict)) return nullptr;
+  if (is_value(i->operand(1), 1)) return x;
+  if (is_value(i->operand(1), 2)) return c.b.binary(kMultiply, x, x);
+  if (is_value(i->operand(1), 3)) return c.b.binary(kMultiply, c.b.binary(kMultiply, x, x), x);
+  return nullptr;
+}
+
+/// What comparing an integer with itself, or an unsigned one with 0, always gives.
+Instruction* known_comparison(Context& c, Instruction* i) {
+  const Instruction *x = i->operand(0), *y = i->operand(1);
+  if (!is_whole(x)) return nullptr;
+  Direction d = i->attrs.direction;
+  if (x == y) return splat_int(c, i, d == Direction::kEq || d == Direction::kGe || d == Direction::kLe);
+  bool from_zero = effective_compare_type(*i) == CompareType::kUnsigned && is_value(y, 0);
+  if (from_zero && d == Direction::kLt) return splat_int(c, i, 0);
+  if (from_zero && d == Direction::kGe) return splat_int(c, i, 1);
+  return nullptr;
+}
+
+Instruction* known_select(Context& c, Instruction* i) {
+  Instruction *p = i->operand(0), *x = i->operand(1), *y = i->operand(2);
+  if (x == y) return x;
+  if (const Literal* v = splat_value(p)) return v->as_int(0) ? x : y;
+  if (p->is(kNot)) return c.b.select(p->operand(0), y, x);
+  bool same_sizes = p->shape.dims == i->shape.dims;
+  if (is_pred(i->shape.type) && same_sizes && all_bits(x) && is_value(y, 0)) return p;
+  return nullptr;
+}
+
+template <Opcode op>
+Instruction* twice(Context&, Instruction* i) {
+  return i->operand(0)->is(op) ? i->operand(0)->operand(0) : nullptr;
+}
+Instruction* same_operands(Context&, Instruction* i) {
+  return i->operand(0) == i->operand(1) ? i->operand(0) : nullptr;
+}
+Instruction* zero_if_same(Context& c, Instruction* i) {
+  return is_whole(i) && i->operand(0) == i->operand(1) ? splat_int(c, i, 0) : nullptr;
+}
+template <int value>
+Instruction* unless_right_is(Context&, Instruction* i) {
+  return is_value(i->operand(1), value) ? i->operand(0) : nullptr;
+}
+
+constexpr SimplifyRule kRules[] = {
+    // x + -0 = x for floats, x + 0 = x for integers. Exact; not so x + 0 of floats.
+    {kAdd, [](Context&, Instruction* i) {
+       double zero = is_float(i->shape.type) ? -0.0 : 0.0;
+       return beside(i, [&](auto* o) { return is_value(o, zero); });
+     }},
+    // x - 0 = x. Exact.
+    {kSubtract, unless_right_is<0>},
+    // x - x = 0. Integers.
+    {kSubtract, zero_if_same},
+    // x * 1 = x. Exact.
+    {kMultiply, [](Context&, Instruction* i) {
+       return beside(i, [](auto* o) { return is_value(o, 1); });
+     }},
+    // x * 0 = 0. Integers.
+    {kMultiply, [](Context& c, Instruction* i) -> Instruction* {
+       if (!is_whole(i) || !beside(i, [](auto* o) { return is_value(o, 0); })) return nullptr;
+       return splat_int(c, i, 0);
+     }},
+    // x / 1 = x. Exact.
+    {kDivide, unless_right_is<1>},
+    // x / 2^k = x * 2^-k. Exact.
+    {kDivide, reciprocal},
+    // x / 2^k = x >> k, x % 2^k = x & (2^k - 1). Unsigned.
+    {kDivide, [](Context& c, Instruction* i) -> Instruction* {
+       auto k = shift_of(i->operand(1));
+       return k ? c.b.binary(kShiftRightLogical, i->operand(0), splat_int(c, i, *k)) : nullptr;
+     }},
+    {kRemainder, [](Context& c, Instruction* i) -> Instruction* {
+       auto k = shift_of(i->operand(1));
+       if (!k) return nullptr;
+       auto mask = static_cast<int64_t>((uint64_t{1} << *k) - 1);
+       return c.b.binary(kAnd, i->operand(0), splat_int(c, i, mask));
+     }},
+    // x^1 = x, x^2 = x*x, x^3 = x*x*x. Integers; floats rounded at most as often as power is, not strict.
+    {kPower, power},
+    // -(-x) = x, not(not x) = x, |-x| = |x|, ||x|| = |x|. Exact.
+    {kNegate, twice<kNegate>},
+    {kNot, twice<kNot>},
+    {kAbs, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(0)->is(kAbs) ? i->operand(0) : nullptr;
+     }},
+    {kAbs, [](Context& c, Instruction* i) -> Instruction* {
+       return i->operand(0)->is(kNegate) ? c.b.unary(kAbs, i->operand(0)->operand(0)) : nullptr;
+     }},
+    // x & ~0 = x, x & 0 = 0, x & x = x, and so on.
+    {kAnd, same_operands},
+    {kAnd, [](Context&, Instruction* i) { return beside(i, all_bits); }},
+    {kAnd, [](Context& c, Instruction* i) -> Instruction* {
+       return beside(i, [](auto* o) { return is_value(o, 0); }) ? splat_int(c, i, 0) : nullptr;
+     }},
+    {kOr, same_operands},
+    {kOr, [](Context&, Instruction* i) {
+       return beside(i, [](auto* o) { return is_value(o, 0); });
+     }},
+    {kOr, [](Context& c, Instruction* i) -> Instruction* {
+       return beside(i, all_bits) ? splat_int(c, i, is_pred(i->shape.type) ? 1 : -1) : nullptr;
+     }},
+    {kXor, zero_if_same},
+    {kXor, [](Context&, Instruction* i) {
+       return beside(i, [](auto* o) { return is_value(o, 0); });
+     }},
+    {kShiftLeft, unless_right_is<0>},
+    {kShiftRightLogical, unless_right_is<0>},
+    {kShiftRightArithmetic, unless_right_is<0>},
+    // max(x, x) = x. Exact.
+    {kMaximum, same_operands},
+    {kMinimum, same_operands},
+    // Comparisons and selections whose outcome is known. Integers; any type for select.
+    {kCompare, known_comparison},
+    {kSelect, known_select},
+    // convert to the type it has; convert there and back. Exact.
+    {kConvert, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;
+     }},
+    {kConvert, skip_conversion},
+    {kBitcastConvert, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;
+     }},
+    {kBitcastConvert, [](Context&, Instruction* i) -> Instruction* {
+       const Instruction* inner = i->operand(0);
+       bool back = inner->is(kBitcastConvert) && inner->operand(0)->shape.type == i->shape.type &&
+                   inner->operand(0)->shape.dims == i->shape.dims;
+       return back ? inner->operand(0) : nullptr;
+     }},
+    // real(complex(x, y)) = x, imag(complex(x, y)) = y.
+    {kReal, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(0)->is(kComplex) ? i->operand(0)->operand(0) : nullptr;
+     }},
+    {kImag, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(0)->is(kComplex) ? i->operand(0)->operand(1) : nullptr;
+     }},
+};
+
+}  // namespace
+
+std::span<const SimplifyRule> arithmetic_rules() { return kRules; }
+
+}  // namespace hlojit

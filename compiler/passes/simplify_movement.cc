@@ -1,0 +1,257 @@
+// Rules about where elements are: moves that move nothing, moves of moves, moves of what is the same
+// everywhere. All exact for every type.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/passes/simplify_rules.h"
+
+namespace hlojit {
+namespace {
+
+using enum Opcode;
+using Context = SimplifyContext;
+
+bool contains(const Ints& list, int64_t d) { return std::ranges::find(list, d) != list.end(); }
+
+bool is_identity(const Ints& dimensions) {
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (dimensions[d] != static_cast<int64_t>(d)) return false;
+  }
+  return true;
+}
+
+Ints without_ones(const Ints& dims) {
+  Ints rest = dims;
+  std::erase(rest, 1);
+  return rest;
+}
+
+/// A broadcast that HLO allows: dimensions ascending.
+Instruction* broadcast(Context& c, Instruction* x, const Ints& sizes, const Ints& dimensions) {
+  if (!std::ranges::is_sorted(dimensions)) return nullptr;
+  if (x->shape.dims == sizes && is_identity(dimensions)) return x;
+  return c.b.broadcast_in_dim(x, sizes, dimensions);
+}
+
+Instruction* if_same_sizes(Context&, Instruction* i) {
+  return i->operand(0)->shape.dims == i->shape.dims ? i->operand(0) : nullptr;
+}
+
+Instruction* merge_reshapes(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  return inner->is(kReshape) ? c.b.reshape(inner->operand(0), i->shape.dims) : nullptr;
+}
+
+/// reshape(broadcast(x)) that only adds or takes dims of size 1, or whose x is a scalar.
+Instruction* reshape_broadcast(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kBroadcast)) return nullptr;
+  Instruction* x = inner->operand(0);
+  if (x->shape.rank() == 0) return broadcast(c, x, i->shape.dims, {});
+  if (without_ones(i->shape.dims) != without_ones(inner->shape.dims)) return nullptr;
+  if (std::ranges::count(x->shape.dims, 1) > 0) return nullptr;  // squeeze knows these
+  Ints dims;
+  for (int64_t d : inner->attrs.dimensions) {
+    // The same dim among those that are not 1.
+    auto skip = std::count_if(inner->shape.dims.begin(), inner->shape.dims.begin() + d,
+                              [](int64_t n) { return n != 1; });
+    int64_t to = 0;
+    for (;; ++to) {
+      if (i->shape.dims[to] != 1 && skip-- == 0) break;
+    }
+    dims.push_back(to);
+  }
+  return broadcast(c, x, i->shape.dims, dims);
+}
+
+Instruction* merge_transposes(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kTranspose)) return nullptr;
+  Ints dims;
+  for (int64_t d : i->attrs.dimensions) dims.push_back(inner->attrs.dimensions[d]);
+  return is_identity(dims) ? inner->operand(0) : c.b.transpose(inner->operand(0), dims);
+}
+
+/// A transpose that keeps the order of the dims above 1.
+Instruction* transpose_of_ones(Context& c, Instruction* i) {
+  Ints moving;
+  for (int64_t d : i->attrs.dimensions) {
+    if (i->operand(0)->shape.dims[d] != 1) moving.push_back(d);
+  }
+  if (!std::ranges::is_sorted(moving)) return nullptr;
+  return c.b.reshape(i->operand(0), i->shape.dims);
+}
+
+Instruction* transpose_broadcast(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kBroadcast)) return nullptr;
+  Ints dims;
+  for (int64_t d : inner->attrs.dimensions) {
+    dims.push_back(std::ranges::find(i->attrs.dimensions, d) - i->attrs.dimensions.begin());
+  }
+  return broadcast(c, inner->operand(0), i->shape.dims, dims);
+}
+
+Instruction* merge_broadcasts(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kBroadcast)) return nullptr;
+  Ints dims;
+  for (int64_t d : inner->attrs.dimensions) dims.push_back(i->attrs.dimensions[d]);
+  return broadcast(c, inner->operand(0), i->shape.dims, dims);
+}
+
+/// A large constant of one value is a broadcast of a scalar.
+Instruction* spread_constant(Context& c, Instruction* i) {
+  if (!i->shape.is_array() || i->shape.element_count() < 2 || !i->literal->is_splat()) return nullptr;
+  Literal scalar(Shape::scalar(i->shape.type));
+  std::ranges::copy(i->literal->bytes().first(scalar.bytes().size()), scalar.bytes().begin());
+  return c.b.broadcast(c.b.constant(std::move(scalar)), i->shape.dims);
+}
+
+// ---- slices ----------------------------------------------------------------------------------------
+
+Instruction* merge_slices(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kSlice)) return nullptr;
+  Ints starts, limits, strides;
+  for (int64_t d = 0; d < i->shape.rank(); ++d) {
+    const SliceRange &in = inner->attrs.slice[d], &out = i->attrs.slice[d];
+    int64_t size = i->shape.dims[d];
+    if (size == 0) return nullptr;
+    starts.push_back(in.start + out.start * in.stride);
+    strides.push_back(in.stride * out.stride);
+    limits.push_back(starts.back() + (size - 1) * strides.back() + 1);
+  }
+  return c.b.slice(inner->operand(0), starts, limits, strides);
+}
+
+/// Cuts along dims that are all the same: a smaller broadcast.
+Instruction* slice_broadcast(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kBroadcast)) return nullptr;
+  for (int64_t d : inner->attrs.dimensions) {
+    if (i->shape.dims[d] != inner->shape.dims[d]) return nullptr;
+  }
+  return broadcast(c, inner->operand(0), i->shape.dims, inner->attrs.dimensions);
+}
+
+/// A slice that lies in one part of a concatenation.
+Instruction* slice_concatenation(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kConcatenate) || i->shape.element_count() == 0) return nullptr;
+  auto d = static_cast<size_t>(inner->attrs.dimensions[0]);
+  const SliceRange& range = i->attrs.slice[d];
+  int64_t begin = 0;
+  for (Instruction* part : inner->operands()) {
+    int64_t end = begin + part->shape.dims[d];
+    if (range.start >= begin && range.limit <= end) {
+      Ints starts, limits, strides;
+      for (size_t k = 0; k < i->attrs.slice.size(); ++k) {
+        const SliceRange& r = i->attrs.slice[k];
+        starts.push_back(r.start - (k == d ? begin : 0));
+        limits.push_back(r.limit - (k == d ? begin : 0));
+        strides.push_back(r.stride);
+      }
+      return c.b.slice(part, starts, limits, strides);
+    }
+    begin = end;
+  }
+  return nullptr;
+}
+
+/// dynamic-slice at constant starts, which are clamped.
+Instruction* fixed_slice(Context& c, Instruction* i) {
+  Ints starts, limits;
+  const Shape& from = i->operand(0)->shape;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    int64_t slack = from.dims[d] - i->shape.dims[d], start = 0;
+    const Instruction* at = i->operand(d + 1);
+    if (slack > 0) {
+      if (at->shape.rank() != 0 || !at->is(kConstant)) return nullptr;
+      start = std::clamp<int64_t>(at->literal->as_int(0), 0, slack);
+      bool huge = is_unsigned(at->shape.type) && at->literal->as_int(0) < 0;
+      if (huge) start = slack;  // a u64 beyond int64
+    }
+    starts.push_back(start);
+    limits.push_back(start + i->shape.dims[d]);
+  }
+  return c.b.slice(i->operand(0), starts, limits);
+}
+
+// ---- reverse, concatenate, pad ---------------------------------------------------------------------
+
+/// Turning round dims of size 1, or dims a broadcast makes, changes nothing.
+Instruction* shorter_reverse(Context& c, Instruction* i) {
+  Instruction* x = i->operand(0);
+  Ints dims;
+  for (int64_t d : i->attrs.dimensions) {
+    bool same = i->shape.dims[d] == 1 || (x->is(kBroadcast) && !contains(x->attrs.dimensions, d));
+    if (!same) dims.push_back(d);
+  }
+  if (dims.size() == i->attrs.dimensions.size()) return nullptr;
+  return dims.empty() ? x : c.b.rev(x, dims);
+}
+
+Instruction* double_reverse(Context&, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  bool back = inner->is(kReverse) && std::ranges::is_permutation(inner->attrs.dimensions, i->attrs.dimensions);
+  return back ? inner->operand(0) : nullptr;
+}
+
+Instruction* shorter_concatenation(Context& c, Instruction* i) {
+  int64_t d = i->attrs.dimensions[0];
+  Builder::Values parts;
+  for (Instruction* o : i->operands()) {
+    if (o->shape.dims[d] != 0) parts.push_back(o);
+  }
+  if (parts.size() == 1) return parts[0];
+  if (parts.empty() || parts.size() == i->operand_count()) return nullptr;
+  return c.b.concat_in_dim(std::move(parts), d);
+}
+
+Instruction* no_pad(Context&, Instruction* i) {
+  bool none = std::ranges::all_of(i->attrs.padding, [](const PadDim& p) { return p == PadDim{}; });
+  return none ? i->operand(0) : nullptr;
+}
+
+constexpr SimplifyRule kRules[] = {
+    {kConstant, spread_constant},
+    // What has the sizes of its operand is its operand.
+    {kReshape, if_same_sizes},
+    {kSlice, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(0)->shape.dims == i->shape.dims ? i->operand(0) : nullptr;
+     }},
+    {kDynamicSlice, if_same_sizes},
+    {kBroadcast, [](Context&, Instruction* i) -> Instruction* {
+       bool same = i->operand(0)->shape.dims == i->shape.dims && is_identity(i->attrs.dimensions);
+       return same ? i->operand(0) : nullptr;
+     }},
+    {kTranspose, [](Context&, Instruction* i) -> Instruction* {
+       return is_identity(i->attrs.dimensions) ? i->operand(0) : nullptr;
+     }},
+    {kPad, no_pad},
+    {kConcatenate, shorter_concatenation},
+    {kReverse, shorter_reverse},
+    {kReverse, double_reverse},
+    // An update of everything is the update.
+    {kDynamicUpdateSlice, [](Context&, Instruction* i) -> Instruction* {
+       return i->operand(1)->shape.dims == i->shape.dims ? i->operand(1) : nullptr;
+     }},
+    // Two moves in one.
+    {kReshape, merge_reshapes},
+    {kReshape, reshape_broadcast},
+    {kTranspose, merge_transposes},
+    {kTranspose, transpose_of_ones},
+    {kTranspose, transpose_broadcast},
+    {kBroadcast, merge_broadcasts},
+    {kSlice, merge_slices},
+    {kSlice, slice_broadcast},
+    {kSlice, slice_concatenation},
+    {kDynamicSlice, fixed_slice},
+};
+
+}  // namespace
+
+std::span<const SimplifyRule> movement_rules() { return kRules; }
+
+}  // namespace hlojit
