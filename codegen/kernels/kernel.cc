@@ -1,6 +1,7 @@
 #include "codegen/kernels/kernel.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
@@ -90,7 +91,6 @@ class Emission {
     ElementEmitter& e = kernel.emitter();
     std::vector<Coords> block = {coords};
     if (unroll.var >= 0) {
-      e.begin_block(scope, unroll);
       block.clear();
       std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
       for (int64_t k = 0; k < unroll.count; ++k) {
@@ -156,6 +156,7 @@ class Emission {
       std::vector<int> widths = e.widths(piece, lanes, blocked ? lanes : native);
       e.loops(kernel.root(), piece, split, widths, {},
               [&](Scope& s, const Coords& coords, int, int, const ElementEmitter::Carried&) {
+        if (blocked) e.begin_block(s, piece.unroll);
         store_roots(kernel, s, coords, piece.unroll, all);
         return ElementEmitter::Carried{};
       });
@@ -213,7 +214,8 @@ class Emission {
       walk_roots(w, joined(kept, reduced), full);
       work = estimate(w, product(domain.dims));
     };
-    std::vector<LoopPiece> pieces = plan_loops(kept_sizes, vars_, walk_outer, {false, 1, 0});
+    std::vector<LoopPiece> pieces = plan_loops(kept_sizes, vars_, walk_outer, {false, 1, 2});
+    std::vector<const Instruction*> recurring = recurring_values(full);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
       int64_t chunks = std::max<int64_t>(1, work.chunks / static_cast<int64_t>(pieces.size()));
@@ -221,18 +223,75 @@ class Emission {
       KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
+      int64_t scratch = keep_rows(kernel, recurring, is_reduced, reduced_sizes, piece.unroll);
       e.loops(kernel.root(), piece, split, {1}, {},
               [&](Scope& s, const Coords& kept, int, int, const ElementEmitter::Carried&) {
-        if (!narrow.empty()) store_roots(kernel, s, kept, {}, narrow);
-        if (!full.empty()) row_results(kernel, s, reduced_sizes, full, [&](const Coords& r) { return joined(kept, r); });
+        if (piece.unroll.var >= 0) e.begin_block(s, piece.unroll);
+        if (!narrow.empty()) store_roots(kernel, s, kept, piece.unroll, narrow);
+        if (!full.empty()) {
+          row_results(kernel, s, reduced_sizes, full, piece.unroll, [&](const Coords& r) { return joined(kept, r); });
+        }
         return ElementEmitter::Carried{};
       });
-      finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()));
+      finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()), scratch);
     }
   }
 
+  // Dear values of the whole domain that a reduction needs and a later stage needs again.
+  std::vector<const Instruction*> recurring_values(const std::vector<size_t>& full) const {
+    const Computation& c = *fusion_.to_apply();
+    const auto& dims = plan_.hero->operand(0)->shape.dims;
+    std::unordered_set<const Instruction*> wanted_later, wanted_by_reduction;
+    auto reach = [&](auto& self, const Instruction* i, std::unordered_set<const Instruction*>& set) -> void {
+      if (i->is(Opcode::kReduce) || !set.insert(i).second) return;
+      for (const Instruction* o : i->operands()) self(self, o, set);
+    };
+    for (size_t k : full) reach(reach, plan_.roots[k], wanted_later);
+    for (const auto& i : c.instructions()) {
+      if (!i->is(Opcode::kReduce)) continue;
+      for (size_t k = 0; k < i->operand_count() / 2; ++k) reach(reach, i->operand(k), wanted_by_reduction);
+    }
+    std::vector<const Instruction*> found;
+    for (const auto& i : c.instructions()) {
+      bool both = wanted_later.contains(i.get()) && wanted_by_reduction.contains(i.get());
+      bool computed = i->info().price == OpPrice::kTranscendental && i->shape.dims == dims;
+      if (both && computed && (is_float(i->shape.type))) found.push_back(i.get());
+    }
+    return found;
+  }
+
+  // Gives recurring values rows of scratch, as long as those stay in the near half of L2.
+  int64_t keep_rows(KernelBuilder& kernel, const std::vector<const Instruction*>& values, const std::vector<bool>& is_reduced,
+                    const std::vector<int64_t>& sizes, const Unroll& unroll) {
+    int64_t rows = unroll.var >= 0 ? unroll.count : 1, used = 0;
+    auto count = static_cast<int64_t>(product(sizes));
+    for (const Instruction* i : values) {
+      int64_t bytes = (rows * count * (i->shape.type == DType::kF64 ? 8 : 4) + 63) / 64 * 64;
+      if (used + bytes > options_.target->info().l2_bytes / 2) break;
+      llvm::IRBuilder<>& b = kernel.root().builder;
+      BufferRef buffer;
+      buffer.pointer = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
+      ElementEmitter& e = kernel.emitter();
+      e.keep_row(i, buffer, [&e, is_reduced, sizes, count, rows](const Coords& coords) {
+        ElementEmitter::Position p;
+        Coords reduced;
+        for (size_t d = 0; d < coords.size(); ++d) (is_reduced[d] ? reduced : p.row).push_back(coords[d]);
+        p.at = linearize(sizes, reduced);
+        // Rows of a block lie one after the other.
+        for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
+          int var = e.block_id(k);
+          bool here = std::any_of(p.row.begin(), p.row.end(), [&](const IndexExpr& x) { return x.depends_on(var); });
+          if (here) p.at = p.at + IndexExpr(static_cast<int64_t>(k) * count);
+        }
+        return p;
+      });
+      used += bytes;
+    }
+    return used;
+  }
+
   void row_results(KernelBuilder& kernel, Scope& scope, std::span<const int64_t> sizes, const std::vector<size_t>& full,
-                   const std::function<Coords(const Coords&)>& joined) {
+                   const Unroll& unroll, const std::function<Coords(const Coords&)>& joined) {
     int widest = 4, operations = 0;
     auto walk = [&](AccessWalk& w, const Coords& reduced) {
       walk_roots(w, joined(reduced), full);
@@ -246,7 +305,7 @@ class Emission {
     for (LoopPiece& piece : inner) {
       e.loops(scope, piece, 0, e.widths(piece, wide, native), {},
               [&](Scope& s, const Coords& reduced, int, int, const ElementEmitter::Carried&) {
-        store_roots(kernel, s, joined(reduced), {}, full);
+        store_roots(kernel, s, joined(reduced), unroll, full);
         return ElementEmitter::Carried{};
       });
     }
@@ -260,8 +319,8 @@ class Emission {
 
   std::string suffix(size_t p, size_t count) const { return count == 1 ? "" : fmt::format(".piece{}", p); }
 
-  void finish(KernelBuilder& kernel, int64_t chunks, int64_t ns) {
-    functions_.push_back({kernel.finish(), chunks, 0, ns});
+  void finish(KernelBuilder& kernel, int64_t chunks, int64_t ns, int64_t scratch = 0) {
+    functions_.push_back({kernel.finish(), chunks, scratch, ns});
   }
 
   llvm::Module& module_;

@@ -40,9 +40,29 @@ Value ElementEmitter::emit(const Instruction* i, const Coords& coords, Scope& sc
   for (const auto& [known, value] : at.memo[i]) {
     if (known == coords) return value;
   }
-  Value value = compute(i, coords, at);
+  auto kept = kept_.find(i);
+  Value value = kept == kept_.end() ? compute(i, coords, at) : keep(kept->second, i, coords, at);
   at.memo[i].emplace_back(coords, value);
   return value;
+}
+
+// Narrow floats are kept as the f32 their register holds.
+Value ElementEmitter::keep(KeptRow& kept, const Instruction* i, const Coords& coords, Scope& scope) {
+  Position p = kept.place(coords);
+  DType stored = is_narrow_float(i->shape.type) ? DType::kF32 : i->shape.type;
+  auto in = [&](const std::vector<Coords>& rows) { return std::find(rows.begin(), rows.end(), p.row) != rows.end(); };
+  if (in(kept.complete)) return {i->shape.type, load(scope, kept.buffer, stored, p.at).v};
+  Value value = compute(i, coords, scope);
+  store(scope, kept.buffer, p.at, {stored, value.v});
+  if (!in(kept.writing)) kept.writing.push_back(p.row);
+  return value;
+}
+
+void ElementEmitter::complete_rows() {
+  for (auto& [instruction, kept] : kept_) {
+    kept.complete.insert(kept.complete.end(), kept.writing.begin(), kept.writing.end());
+    kept.writing.clear();
+  }
 }
 
 Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope& scope) {
@@ -471,6 +491,7 @@ const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const 
   if (auto* known = find()) return *known;
   std::vector<const Instruction*> group = reduction_group(i);
   std::vector<std::vector<Value>> results = reduce_loops(group, coords, at);
+  complete_rows();
   for (size_t k = 0; k < group.size(); ++k) at.reductions[group[k]].emplace_back(coords, results[k]);
   return *find();
 }

@@ -41,6 +41,15 @@ class ElementEmitter {
   using Provider = std::function<Value(ElementEmitter&, Scope&, const Coords&)>;
   void provide(const Instruction* instruction, Provider provider) { providers_[instruction] = std::move(provider); }
 
+  /// Values of `instruction` are kept in a row of scratch memory by the first reduction that computes them and
+  /// read back by whatever needs them later. `row` says which row the coordinates are in and where.
+  struct Position {
+    Coords row;       ///< coordinates that name the row
+    IndexExpr at;     ///< element of the buffer
+  };
+  using Place = std::function<Position(const Coords&)>;
+  void keep_row(const Instruction* instruction, BufferRef buffer, Place place) { kept_[instruction] = {buffer, std::move(place), {}, {}}; }
+
   /// The value at coords; `scope` is where the asking code stands.
   Value emit(const Instruction* instruction, const Coords& coords, Scope& scope);
 
@@ -71,6 +80,7 @@ class ElementEmitter {
   void begin_block(Scope& scope, const Unroll& unroll);
   const std::vector<IndexExpr>& block() const { return block_; }
   IndexExpr block_var(size_t k) const { return block_[k]; }
+  int block_id(size_t k) const { return block_ids_[k]; }
 
   /// The expression's value: i64 scalar, or vector where it depends on lanes. Terms of outer
   /// variables are added up in their own scopes.
@@ -119,12 +129,22 @@ class ElementEmitter {
   Scope& deepest(const IndexExpr& expr, Scope& scope);
   llvm::Value* atom_value(const IndexExpr::Atom& atom, Scope& scope);
 
+  // A row kept in scratch: rows being written by the reduction under way, rows that are complete.
+  struct KeptRow {
+    BufferRef buffer;
+    Place place;
+    std::vector<Coords> writing, complete;
+  };
+  Value keep(KeptRow& kept, const Instruction* i, const Coords& coords, Scope& scope);
+  void complete_rows();
+
   Scope& root_;
   EmitOptions options_;
   VarSource& vars_;
   std::unordered_map<const Instruction*, BufferRef> buffers_;
   std::unordered_map<const Instruction*, Provider> providers_;
   std::unordered_map<int, Bound> bound_;
+  std::unordered_map<const Instruction*, KeptRow> kept_;
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
   struct BlockLoad {

@@ -214,6 +214,22 @@ void choose_unroll(Candidate& c, int block, VarSource& vars, Unroll& unroll) {
   unroll = {inside, count};
 }
 
+// Scalar loops: a small digit along which some operand is contiguous (the rows of a bf16 pair) is handled
+// as a block, so that its elements can be stored together.
+void choose_group(Candidate& c, Unroll& unroll) {
+  for (size_t k = 0; k < c.loops.size(); ++k) {
+    const LoopDigit l = c.loops[k];
+    if (l.clip || (l.extent != 2 && l.extent != 4) || !can_be_innermost(c, l)) continue;
+    bool contiguous = std::any_of(c.accesses.begin(), c.accesses.end(), [&](const Access& a) {
+      return a.bytes > 0 && a.bytes * l.extent <= 4 && a.address.coefficient(l.var) == 1;
+    });
+    if (!contiguous) continue;
+    unroll = {l.var, l.extent};
+    c.loops.erase(c.loops.begin() + static_cast<std::ptrdiff_t>(k));
+    return;
+  }
+}
+
 }  // namespace
 
 int lanes_for(int64_t extent, int max_lanes) {
@@ -270,6 +286,7 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     int block = accesses.has_reduction() ? 0 : options.unroll;
     piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes, block);
     if (piece.has_lanes && block > 0) choose_unroll(c, block, vars, piece.unroll);
+    if (!options.lanes && options.unroll > 0) choose_group(c, piece.unroll);
     piece.loops = std::move(c.loops);
     piece.coords = std::move(c.coords);
     result.push_back(std::move(piece));

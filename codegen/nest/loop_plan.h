@@ -51,7 +51,7 @@ struct LoopPlanOptions {
   bool lanes = true;             ///< may a digit carry lanes?
   /// Lanes wanted at most (a power of two); a shorter digit gets fewer.
   int max_lanes = 8;
-  int unroll = 0;                ///< > 0: transposing blocks of this many are allowed
+  int unroll = 0;                ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
 };
 
 /// Plans loops over a domain of sizes `dims`. `walk` fills an AccessWalk for given coordinates; outer
