@@ -64,6 +64,27 @@ Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruct
   return fusion;
 }
 
+/// A member that its group computes anew may have readers that no group serves (a loop, or an op that
+/// is left for another pass): it stays, and so does what it reads.
+void keep_what_is_read(const Computation& c,
+                       const std::unordered_map<const Instruction*, Instruction*>& replacement,
+                       std::unordered_set<const Instruction*>& dead) {
+  std::vector<const Instruction*> live;
+  auto need = [&](const Instruction* i) {
+    if (!replacement.contains(i) && dead.erase(i)) live.push_back(i);
+  };
+  need(c.root());
+  for (const auto& i : c.instructions()) {
+    if (dead.contains(i.get())) continue;
+    for (const Instruction* o : i->operands()) need(o);
+  }
+  while (!live.empty()) {
+    const Instruction* i = live.back();
+    live.pop_back();
+    for (const Instruction* o : i->operands()) need(o);
+  }
+}
+
 }  // namespace
 
 void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
@@ -106,6 +127,8 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
       replacement[group.roots[k]] = result;
     }
   }
+  keep_what_is_read(c, replacement, is_dead);
+  std::erase_if(dead, [&](const Instruction* i) { return !is_dead.contains(i); });
   for (const auto& i : c.instructions()) {
     if (is_dead.contains(i.get())) continue;
     std::vector<Instruction*> operands(i->operands().begin(), i->operands().end());

@@ -16,6 +16,12 @@ bool simplify_forwarding(Computation& c) {
     if (i->is(Opcode::kOptBarrier)) {
       i->replace_all_uses_with(i->operand(0));
       dead.push_back(i);
+    } else if (i->is(Opcode::kDynamicUpdateSlice) && i->operand(0) == i->operand(1)) {
+      // An update with the array itself starts at 0 and changes nothing: no kernel for it.
+      Instruction* copy = c.add(Opcode::kCopy, i->shape, {i->operand(0)}, "copy");
+      copy->location = i->location;
+      i->replace_all_uses_with(copy);
+      dead.push_back(i);
     } else if (is_kernel_op(*i) && i->operand_count() == 1 && keeps_memory(*i)) {
       Instruction* cast = c.add(Opcode::kBitcast, i->shape, {i->operand(0)}, "bitcast");
       cast->location = i->location;
