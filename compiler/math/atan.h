@@ -9,9 +9,9 @@
 
 namespace hlojit::math {
 
-inline constexpr double kAtanF32[] = {-0x1.555540p-2, 0x1.999266p-3,  -0x1.24262ap-3,
-                                      0x1.c0c8e0p-4,  -0x1.58bcecp-4, 0x1.dc97d8p-5,
-                                      -0x1.012e58p-5, 0x1.6963e8p-7,  -0x1.dcbfd2p-10};
+inline constexpr double kAtanF32[] = {-0x1.55554p-2,  0x1.999266p-3,  -0x1.24262ap-3,
+                                      0x1.c0c8e2p-4,  -0x1.58bcfcp-4, 0x1.dc983ap-5,
+                                      -0x1.012eeap-5, 0x1.696592p-7,  -0x1.dcc3a2p-10};
 inline constexpr double kAtanF64[] = {
     -0x1.5555555555552p-2, 0x1.99999999990d9p-3, -0x1.249249245358ep-3, 0x1.c71c71aadc596p-4,
     -0x1.745d138b7f25dp-4, 0x1.3b13604ee8067p-4, -0x1.110c6b454db13p-4, 0x1.e18263b5cef5ep-5,
@@ -41,8 +41,8 @@ F atan2(F y, F x) {
   F ax = abs_(x), ay = abs_(y), inf = like(x, kInf), zero = like(x, 0.0);
   auto steep = ay > ax;
   F a = select(steep, ax, ay), b = select(steep, ay, ax);
-  // The exceptional quotients: both infinite is the diagonal, both zero the axis. And a + b must not
-  // overflow.
+  // The exceptional quotients: both infinite is the diagonal, both zero the axis. And a + b must
+  // not overflow.
   auto both_inf = a == inf;
   a = select(both_inf, like(x, 1.0), a);
   b = select(both_inf, like(x, 1.0), select(b == zero, like(x, 1.0), b));

@@ -165,7 +165,7 @@ template <class F>
 F remainder(F x, F y) {
   F ax = abs_(x), ay = abs_(y);
   F q = trunc_(ax / ay);
-  auto ok = q < like(x, 0x1p22, 0x1p51);
+  auto ok = !(q >= like(x, 0x1p22, 0x1p51));
   F r = fma(-q, ay, ax);
   r = select(r < like(x, 0.0), r + ay, r);
   r = select(ax < ay, ax, r);

@@ -10,8 +10,8 @@
 
 namespace hlojit::math {
 
-inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3,  -0x1.812734p-2, 0x1.ce2aa6p-4,
-                                          -0x1.b7cde0p-6, 0x1.52ac24p-8,  -0x1.9a3de0p-11,
+inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3, -0x1.812734p-2, 0x1.ce2aa6p-4,
+                                          -0x1.b7cdep-6, 0x1.52ac24p-8,  -0x1.9a3dep-11,
                                           0x1.2f80b2p-14};
 inline constexpr double kErfLargeF32[] = {0x1.004732p+0,  -0x1.2afff6p-3, -0x1.eb9048p-5,
                                           -0x1.99a886p-7, 0x1.b7b8b6p-7,  -0x1.527896p-9,
@@ -24,7 +24,7 @@ inline constexpr double kErfLargeF64[] = {
     -0x1.b86a05569a286p-24, -0x1.a0be719419854p+0,  -0x1.d63f897b36b1dp-1, -0x1.2f9fb7de33551p-3,
     0x1.c3a2d76e698e4p-6,   0x1.680a492476ffep-12,  -0x1.4581a012665d3p-9, 0x1.c57ac2789056dp-11,
     -0x1.844d66ce403b3p-16, -0x1.04d3bbca2c7cdp-13, 0x1.3aa4936b81b38p-14, -0x1.caa68038241bep-16,
-    0x1.e41fbdc75a9b3p-18,  -0x1.819d567645080p-20, 0x1.cf5ecddfdf640p-23, -0x1.9940bc6170cb2p-26,
+    0x1.e41fbdc75a9b3p-18,  -0x1.819d56764508p-20,  0x1.cf5ecddfdf64p-23,  -0x1.9940bc6170cb2p-26,
     0x1.f6a0d285604dep-30,  -0x1.7fc90b132ad0fp-34, 0x1.1270949880719p-39};
 
 template <class F>

@@ -9,19 +9,19 @@
 
 namespace hlojit::math {
 
-inline constexpr double kExpF32[] = {0x1.fffffep-2, 0x1.5554a4p-3, 0x1.555788p-5, 0x1.123158p-7,
-                                     0x1.6adbecp-10};
+inline constexpr double kExpF32[] = {0x1.fffffep-2, 0x1.5554a4p-3, 0x1.555788p-5, 0x1.12315ap-7,
+                                     0x1.6adbcp-10};
 inline constexpr double kExpF64[] = {0x1p-1,
-                                     0x1.555555555555ap-3,
-                                     0x1.555555555555dp-5,
-                                     0x1.111111110f1c8p-7,
-                                     0x1.6c16c16c11baap-10,
-                                     0x1.a01a01b25e958p-13,
-                                     0x1.a01a01bb59ed5p-16,
-                                     0x1.71ddf0e4293dap-19,
-                                     0x1.27e4b1541cc0bp-22,
-                                     0x1.af6d39ed8493fp-26,
-                                     0x1.1fbd1476cdcb8p-29};
+                                     0x1.5555555555559p-3,
+                                     0x1.555555555554ap-5,
+                                     0x1.111111110f5b3p-7,
+                                     0x1.6c16c16c1c1d9p-10,
+                                     0x1.a01a01b072f23p-13,
+                                     0x1.a01a0186e2e09p-16,
+                                     0x1.71ddf696dfc9cp-19,
+                                     0x1.27e521c98e246p-22,
+                                     0x1.af624950722f1p-26,
+                                     0x1.1f05a2f13de32p-29};
 
 template <class F>
 struct ExpReduced {
@@ -135,7 +135,7 @@ F cosh(F x) {
 
 inline constexpr double kSinhF32[] = {0x1.555556p-3, 0x1.1110e2p-7, 0x1.a02156p-13, 0x1.75a6f6p-19};
 inline constexpr double kSinhF64[] = {
-    0x1.5555555555556p-3,  0x1.1111111111020p-7,  0x1.a01a01a036c69p-13, 0x1.71de3a3b6a5c3p-19,
+    0x1.5555555555556p-3,  0x1.111111111102p-7,   0x1.a01a01a036c69p-13, 0x1.71de3a3b6a5c3p-19,
     0x1.ae646f97d90cfp-26, 0x1.61171cf3ebf87p-33, 0x1.b5bb744dc037ap-41};
 
 // A polynomial up to 1, beyond it (e^|x| - e^-|x|) / 2 cancels little.

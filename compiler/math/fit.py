@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Fits the polynomials of compiler/math and prints them as C++ arrays.
 
-The kernels need few, low-degree polynomials whose coefficients are exact in the working type. Each is a minimax fit
-(Remez exchange in mpmath) of a function to given powers under a weight that turns the error into relative error of the
-kernel's result. Then coefficients are rounded to the type one by one, lowest power first, and the rest is fitted anew,
-so the rounding of the big ones is absorbed by the small ones.
+The kernels need few, low-degree polynomials whose coefficients are exact in the working type. Each is a
+minimax fit (Remez exchange in mpmath) of a function to given powers under a weight that turns the error
+into relative error of the kernel's result. Then coefficients are rounded to the type one by one, lowest
+power first, and the rest is fitted anew, so the rounding of the big ones is absorbed by the small ones.
 
     python3 -m venv /tmp/fit && /tmp/fit/bin/pip install mpmath
     /tmp/fit/bin/python compiler/math/fit.py [NAME...]
 
-Prints the maximum weighted error in bits beside each array; a kernel wants 26 or more for f32, 55 or more for f64.
+Prints the maximum weighted error in bits above each array, named as in the headers: a kernel wants 26 or
+more for f32, 55 or more for f64.
 """
+
 import struct
 import sys
 
@@ -23,6 +25,16 @@ def round_to(value, bits):
     """Nearest f32 (bits 24) or f64 (bits 53)."""
     value = float(value)
     return mpf(struct.unpack("f", struct.pack("f", value))[0]) if bits == 24 else mpf(value)
+
+
+def shortest(value):
+    """A C++ hexadecimal literal without trailing zeros."""
+    mantissa, exponent = float(value).hex().split("p")
+    return (
+        mantissa.rstrip("0").rstrip(".") + "p" + exponent
+        if "." in mantissa
+        else f"{mantissa}p{exponent}"
+    )
 
 
 def remez(f, weight, lo, hi, powers, rounds=12):
@@ -86,181 +98,133 @@ def fit(f, weight, lo, hi, powers, bits):
         v, p = round_to(c[0], bits), rest.pop(0)
         done.append((p, v))
         target = lambda x: f(x) - sum(v * x**p for p, v in done)
-    worst = max(abs(weight(x) * target(x)) for x in [lo + (hi - lo) * k / 1000 for k in range(1001)])
+    worst = max(
+        abs(weight(x) * target(x)) for x in [lo + (hi - lo) * k / 1000 for k in range(1001)]
+    )
     return [v for _, v in done], worst
 
 
-HALF_LN2 = mp.log(2) / 2 * mpf("1.01")
 FITS = {}
 
 
-def case(name, f, weight, lo, hi, degree, bits):
-    FITS[name] = (f, weight, lo, hi, list(range(degree + 1)), bits)
+def case(name, f, weight, lo, hi, degree):
+    FITS[name] = (
+        f,
+        weight,
+        mpf(lo),
+        mpf(hi),
+        list(range(degree + 1)),
+        24 if name.endswith("32") else 53,
+    )
 
 
 def nz(x):
+    """Away from the removable singularities at zero."""
     return x if abs(x) > mpf(2) ** -40 else mpf(2) ** -40
 
 
-def exp_tail(x):
-    x = nz(x)
-    return (mp.expm1(x) - x) / x**2
+def odd(f):
+    """P of f(x) = x + x^3 P(x^2), as a function of z = x^2."""
+
+    def p(z):
+        x = mp.sqrt(nz(z))
+        return (f(x) - x) / x**3
+
+    return p
 
 
-def exp_tail3(x):
-    x = nz(x)
-    return (mp.expm1(x) - x - x * x / 2) / x**3
+SQRT2 = mp.sqrt(2)
+
+# exp: e^r = 1 + r + r^2 Q(r), weighted for expm1.
+reach = mp.log(2) / 2 * mpf("1.01")
+exp_tail = lambda x: (mp.expm1(nz(x)) - nz(x)) / nz(x) ** 2
+exp_weight = lambda x: x**2 / abs(mp.expm1(nz(x)))
+case("kExpF32", exp_tail, exp_weight, -reach, reach, 4)
+case("kExpF64", exp_tail, exp_weight, -reach, reach, 10)
+# 2^f - 1 = f P(f)
+case("kExp2F32", lambda x: mp.expm1(nz(x) * mp.log(2)) / nz(x), lambda x: abs(nz(x)), -0.5, 0.5, 5)
+case(
+    "kTanhF32",
+    odd(mp.tanh),
+    lambda z: z * mp.sqrt(nz(z)) / mp.tanh(mp.sqrt(nz(z))),
+    0,
+    mpf("0.55") ** 2,
+    4,
+)
+case("kSinhF32", odd(mp.sinh), lambda z: z, 0, 1, 3)
+case("kSinhF64", odd(mp.sinh), lambda z: z, 0, 1, 6)
+
+# log(1 + f) = f - f^2/2 + f^3 Q(f)
+case(
+    "kLogF32",
+    lambda x: (mp.log1p(nz(x)) - nz(x) + nz(x) ** 2 / 2) / nz(x) ** 3,
+    lambda x: abs(x**3 / mp.log1p(nz(x))),
+    1 / SQRT2 - 1 - mpf("1e-6"),
+    SQRT2 - 1 + mpf("1e-6"),
+    7,
+)
+# 2 atanh(s) = 2s + s z R(z), z = s^2; for pow the next term apart.
+zmax = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.0001")
+twice_atanh = lambda s: 2 * mp.atanh(s)
+case(
+    "kLogF64",
+    lambda z: (twice_atanh(mp.sqrt(nz(z))) - 2 * mp.sqrt(nz(z))) / mp.sqrt(nz(z)) ** 3,
+    lambda z: z / 2,
+    0,
+    zmax,
+    6,
+)
 
 
-case("exp_f32", exp_tail, lambda x: x**2 / abs(mp.expm1(nz(x))), -HALF_LN2, HALF_LN2, 4, 24)
-case("exp_f32_5", exp_tail, lambda x: x**2 / abs(mp.expm1(nz(x))), -HALF_LN2, HALF_LN2, 5, 24)
-case("exp_f64", exp_tail, lambda x: x**2 / abs(mp.expm1(nz(x))), -HALF_LN2, HALF_LN2, 10, 53)
-case("exp_f64_11", exp_tail, lambda x: x**2 / abs(mp.expm1(nz(x))), -HALF_LN2, HALF_LN2, 11, 53)
-
-
-def log_tail(x):
-    x = nz(x)
-    return (mp.log1p(x) - x + x * x / 2) / x**3
-
-
-SQ = mp.sqrt(2)
-for d in (6, 7, 8):
-    case(f"log_f32_{d}", log_tail, lambda x: abs(x**3 / mp.log1p(nz(x))), 1 / SQ - 1 - mpf("1e-6"), SQ - 1 + mpf("1e-6"), d, 24)
-
-
-# log(1+f) = 2 atanh(s), s = f/(2+f): R(z) with 2 atanh(s) = 2s + s*z*R(z), z = s^2.
-def atanh_tail(z):
+def pow_tail(z):
     s = mp.sqrt(nz(z))
-    return (2 * mp.atanh(s) - 2 * s) / s**3
+    return (twice_atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
 
 
-ZMAX = ((SQ - 1) / (SQ + 1)) ** 2 * mpf("1.0001")
-for d in (5, 6):
-    case(f"log_f64_{d}", atanh_tail, lambda z: z / 2, 0, ZMAX, d, 53)
+case("kPowF32", pow_tail, lambda z: z * z / 2, 0, zmax, 2)
+case("kPowF64", pow_tail, lambda z: z * z / 2, 0, zmax, 8)
+
+# sin r = r + r^3 P(z), cos r = 1 - z/2 + z^2 Q(z)
+quarter = (mp.pi / 4 * mpf("1.0002")) ** 2
+cos_tail = lambda z: (mp.cos(mp.sqrt(nz(z))) - 1 + nz(z) / 2) / nz(z) ** 2
+case("kSinF32", odd(mp.sin), lambda z: z, 0, quarter, 2)
+case("kCosF32", cos_tail, lambda z: z * z, 0, quarter, 2)
+case("kSinF64", odd(mp.sin), lambda z: z, 0, quarter, 5)
+case("kCosF64", cos_tail, lambda z: z * z, 0, quarter, 5)
+
+case("kAtanF32", odd(mp.atan), lambda z: z, 0, 1, 8)
+case("kAtanF64", odd(mp.atan), lambda z: z, 0, mpf("0.2505"), 12)
+case("kAsinF32", odd(mp.asin), lambda z: z, 0, mpf("0.2501"), 5)
+case("kAsinF64", odd(mp.asin), lambda z: z, 0, mpf("0.2501"), 12)
 
 
-def sin_tail(z):
-    r = mp.sqrt(nz(z))
-    return (mp.sin(r) - r) / r**3
-
-
-def cos_tail(z):
-    z = nz(z)
-    r = mp.sqrt(z)
-    return (mp.cos(r) - 1 + z / 2) / z**2
-
-
-P4 = (mp.pi / 4 * mpf("1.0002")) ** 2
-case("sin_f32", sin_tail, lambda z: z, 0, P4, 2, 24)
-case("sin_f32_3", sin_tail, lambda z: z, 0, P4, 3, 24)
-case("cos_f32", cos_tail, lambda z: z * z, 0, P4, 2, 24)
-case("sin_f64", sin_tail, lambda z: z, 0, P4, 5, 53)
-case("sin_f64_6", sin_tail, lambda z: z, 0, P4, 6, 53)
-case("cos_f64", cos_tail, lambda z: z * z, 0, P4, 5, 53)
-case("cos_f64_6", cos_tail, lambda z: z * z, 0, P4, 6, 53)
-
-
-def atan_tail(z):
-    t = mp.sqrt(nz(z))
-    return (mp.atan(t) - t) / t**3
-
-
-for d in (6, 7, 8, 9):
-    case(f"atan_f32_{d}", atan_tail, lambda z: z, 0, 1, d, 24)
-for d in (12, 13, 14):
-    case(f"atan_f64_{d}", atan_tail, lambda z: z, 0, mpf("0.2505"), d, 53)
-
-
-def asin_tail(z):
-    t = mp.sqrt(nz(z))
-    return (mp.asin(t) - t) / t**3
-
-
-for d in (3, 4, 5):
-    case(f"asin_f32_{d}", asin_tail, lambda z: z, 0, mpf("0.2501"), d, 24)
-for d in (10, 11, 12):
-    case(f"asin_f64_{d}", asin_tail, lambda z: z, 0, mpf("0.2501"), d, 53)
-
-
-# erf(x) = x + x*P(z) for small x.
+# erf(x) = x + x P(z); beyond, 1 - Q(x)^8 (f32) and 1 - 2^Q(x) (f64) with absolute accuracy of erf.
 def erf_small(z):
     x = mp.sqrt(z + mpf(2) ** -150)
     return mp.erf(x) / x - 1
 
 
-for t in ("0.9", "1.0", "1.1", "1.15", "1.25"):
-    for d in (5, 6, 7, 8):
-        case(f"erf_small_f32_{t}_{d}", erf_small, lambda z: 1 / (1 + erf_small(z)), 0, mpf(t) ** 2, d, 24)
-for t in ("0.9", "1.0"):
-    for d in (9, 10, 11, 12):
-        case(f"erf_small_f64_{t}_{d}", erf_small, lambda z: 1 / (1 + erf_small(z)), 0, mpf(t) ** 2, d, 53)
-# erf(x) = 1 - exp2(Q(x)) beyond: absolute error of erf, d erf = erfc ln2 dQ.
-for t in ("0.9", "1.0", "1.25"):
-    for d in (5, 6, 7, 8):
-        case(f"erf_large_f32_{t}_{d}", lambda x: mp.log(mp.erfc(x), 2), lambda x: mp.erfc(x) * mp.log(2), mpf(t), mpf("3.95"), d, 24)
-
-for d in (14, 16, 18, 20):
-    case(f"erf_large_f64_{d}", lambda x: mp.log(mp.erfc(x), 2), lambda x: mp.erfc(x) * mp.log(2), mpf("0.9"), mpf("5.95"), d, 53)
+def root8(x):
+    return mp.root(mp.erfc(x), 8)
 
 
-# pow: log(m) = 2s + s*z*(2/3 + z*T(z)).
-def pow_tail(z):
-    s = mp.sqrt(nz(z))
-    return (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
-
-
-for d in (1, 2, 3):
-    case(f"pow_f32_{d}", pow_tail, lambda z: z * z / 2, 0, ZMAX, d, 24)
-for d in (8, 9, 10):
-    case(f"pow_f64_{d}", pow_tail, lambda z: z * z / 2, 0, ZMAX, d, 53)
-
-
-# 2^f - 1 = f*P(f)
-def exp2_tail(x):
-    x = nz(x)
-    return mp.expm1(x * mp.log(2)) / x
-
-
-for d in (3, 4, 5):
-    case(f"exp2_f32_{d}", exp2_tail, lambda x: abs(nz(x)), mpf("-0.5"), mpf("0.5"), d, 24)
-
-# erf(x) = 1 - Q(x)^8 beyond the small range: absolute error again.
-for t in ("0.9", "1.0", "1.1", "1.15", "1.25"):
-    for n in (4, 8, 16):
-        for d in (4, 5, 6, 7, 8):
-            case(f"erf_power{n}_f32_{t}_{d}", lambda x, n=n: mp.root(mp.erfc(x), n),
-                 lambda x, n=n: n * mp.root(mp.erfc(x), n) ** (n - 1), mpf(t), mpf("3.95"), d, 24)
-
-
-# tanh(x) = x + x^3 P(x^2) for small x.
-def tanh_tail(z):
-    t = mp.sqrt(nz(z))
-    return (mp.tanh(t) - t) / t**3
-
-
-for t in ("1.0", "1.1", "1.2", "1.3"):
-    for n in (4, 8, 16):
-        for d in (4, 5, 6, 7):
-            case(f"tanh_power{n}_f32_{t}_{d}", lambda x, n=n: mp.root(2 / (mp.exp(2 * x) + 1), n),
-                 lambda x, n=n: n * mp.root(2 / (mp.exp(2 * x) + 1), n) ** (n - 1), mpf(t), mpf("9.1"), d, 24)
-for t in ("1.0", "1.1", "1.2", "1.3"):
-    for d in (5, 6, 7, 8):
-        case(f"tanh_f32_{t}_{d}", tanh_tail, lambda z: z * mp.sqrt(nz(z)) / mp.tanh(mp.sqrt(nz(z))), 0, mpf(t) ** 2, d, 24)
-
-# sinh(x) = x + x^3 P(x^2) up to 1.
-def sinh_tail(z):
-    t = mp.sqrt(nz(z))
-    return (mp.sinh(t) - t) / t**3
-
-
-for d in (2, 3):
-    case(f"sinh_f32_{d}", sinh_tail, lambda z: z, 0, 1, d, 24)
-for d in (5, 6, 7):
-    case(f"sinh_f64_{d}", sinh_tail, lambda z: z, 0, 1, d, 53)
+case("kErfSmallF32", erf_small, lambda z: 1 / (1 + erf_small(z)), 0, mpf("1.1") ** 2, 6)
+case("kErfSmallF64", erf_small, lambda z: 1 / (1 + erf_small(z)), 0, mpf("0.9") ** 2, 11)
+case("kErfLargeF32", root8, lambda x: 8 * root8(x) ** 7, mpf("1.1"), mpf("3.95"), 6)
+case(
+    "kErfLargeF64",
+    lambda x: mp.log(mp.erfc(x), 2),
+    lambda x: mp.erfc(x) * mp.log(2),
+    mpf("0.9"),
+    mpf("5.95"),
+    18,
+)
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or FITS:
-        for key in [k for k in FITS if k == name or (name.endswith("*") and k.startswith(name[:-1]))]:
-            c, err = fit(*FITS[key])
-            print(f"// {key}: {float(-mp.log(err, 2)):.2f} bits")
-            print("{" + ", ".join(float(v).hex() for v in c) + "};", flush=True)
+        c, err = fit(*FITS[name])
+        print(f"// {float(-mp.log(err, 2)):.2f} bits")
+        print(
+            f"inline constexpr double {name}[] = {{" + ", ".join(shortest(v) for v in c) + "};",
+            flush=True,
+        )

@@ -9,11 +9,11 @@
 
 namespace hlojit::math {
 
-inline constexpr double kLogF32[] = {0x1.555554p-2, -0x1.000228p-2, 0x1.99a038p-3, -0x1.547218p-3,
-                                     0x1.22d564p-3, -0x1.0d8156p-3, 0x1.05774cp-3, -0x1.390a54p-4};
+inline constexpr double kLogF32[] = {0x1.555554p-2, -0x1.000228p-2, 0x1.99a036p-3, -0x1.547218p-3,
+                                     0x1.22d83ap-3, -0x1.0d871cp-3, 0x1.055ccp-3,  -0x1.389612p-4};
 inline constexpr double kLogF64[] = {
-    0x1.5555555555592p-1, 0x1.999999997ff06p-2, 0x1.24924941e313ep-2, 0x1.c71c521279626p-3,
-    0x1.74663d60a31b9p-3, 0x1.39a1db8dee7ecp-3, 0x1.2f044e29586d8p-3};
+    0x1.5555555555592p-1, 0x1.999999997ff07p-2, 0x1.24924941e3094p-2, 0x1.c71c52127b864p-3,
+    0x1.74663d6182fd2p-3, 0x1.39a1db5b036d1p-3, 0x1.2f04510c2cae8p-3};
 
 // e ln2 + log(1 + f), f in [sqrt(1/2) - 1, sqrt(2) - 1].
 template <class F>

@@ -10,13 +10,13 @@
 namespace hlojit::math {
 
 inline constexpr double kSinF32[] = {-0x1.555546p-3, 0x1.11077cp-7, -0x1.9955b6p-13};
-inline constexpr double kCosF32[] = {0x1.55554ap-5, -0x1.6c0c1ap-10, 0x1.99e0ecp-16};
+inline constexpr double kCosF32[] = {0x1.55554ap-5, -0x1.6c0c1ap-10, 0x1.99e0eep-16};
 inline constexpr double kSinF64[] = {-0x1.5555555555549p-3,  0x1.111111110f8a2p-7,
-                                     -0x1.a01a019c154e4p-13, 0x1.71de357a3dd6ap-19,
-                                     -0x1.ae5e67d5d9870p-26, 0x1.5d9363b32eba0p-33};
+                                     -0x1.a01a019c154cep-13, 0x1.71de357a3b399p-19,
+                                     -0x1.ae5e67d2ae587p-26, 0x1.5d936278a6cf2p-33};
 inline constexpr double kCosF64[] = {0x1.555555555554cp-5,  -0x1.6c16c16c1521cp-10,
-                                     0x1.a01a019cbee0ep-16, -0x1.27e4f81239c1bp-22,
-                                     0x1.1ee9f0ec7eb19p-29, -0x1.8fb0f47b9e5d4p-37};
+                                     0x1.a01a019cbee0bp-16, -0x1.27e4f81239604p-22,
+                                     0x1.1ee9f0ec08ff3p-29, -0x1.8fb0f4232b21fp-37};
 
 // Largest |x| that the vector reduction handles.
 template <class F>
@@ -123,15 +123,15 @@ F tan_quadrant(Pair<F> r, IntOf<F> q) {
 template <class F>
 F sin(F x) {
   F y = sin_turned(x, 0);
-  y = select(x == like(x, 0.0), x, y);  // -0
-  auto ok = abs_(x) <= like(x, kTrigLimit<F>);
+  y = select(x == like(x, 0.0), x, y);            // -0
+  auto ok = !(abs_(x) > like(x, kTrigLimit<F>));  // NaN is no reason to be slow
   return cold(x, ok, y, kColdSin<typename Number<F>::Scalar>);
 }
 
 template <class F>
 F cos(F x) {
   F y = sin_turned(x, 1);
-  auto ok = abs_(x) <= like(x, kTrigLimit<F>);
+  auto ok = !(abs_(x) > like(x, kTrigLimit<F>));  // NaN is no reason to be slow
   return cold(x, ok, y, kColdCos<typename Number<F>::Scalar>);
 }
 
@@ -141,7 +141,7 @@ F tan(F x) {
   F y = tan_quadrant(r, q);
   F a = abs_(x);
   y = select(a < like(x, 0x1p-13, 0x1p-27), x, y);  // subnormals, -0
-  auto ok = a <= like(x, kTrigLimit<F>);
+  auto ok = !(a > like(x, kTrigLimit<F>));
   return cold(x, ok, y, kColdTan<typename Number<F>::Scalar>);
 }
 
