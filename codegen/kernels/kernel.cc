@@ -143,7 +143,7 @@ class Emission {
     std::vector<LoopPiece> pieces = plan_loops(plan_.domain, vars_, walk, loop_options);
     int native = std::max(1, vector_bytes_ / widest);
     // Short bodies and serial reductions want several vectors in flight; LLVM splits wide ones.
-    int wide = reduces ? 4 * native : operations <= 8 ? 2 * native : native;
+    int wide = reduces ? 8 * native : operations <= 8 ? 2 * native : native;
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
       bool blocked = piece.unroll.var >= 0;
