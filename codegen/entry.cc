@@ -18,7 +18,7 @@ constexpr int64_t kAlign = 64;
 class EntryEmitter {
  public:
   EntryEmitter(const Module& module, const BufferPlan& plan, const EmitOptions& options)
-      : module_(module), plan_(plan), options_(options), code_{IrModule(module.name), plan.arena_bytes, 0},
+      : module_(module), plan_(plan), options_(options), code_{IrModule(module.name), {}, plan.arena_bytes, 0},
         context_(*code_.ir.context), b_(context_) {}
 
   ModuleCode run() {
@@ -98,8 +98,12 @@ class EntryEmitter {
       for (size_t y = 0; y < slices.size(); ++y) matrix[x][y] = overlap(slices[x], slices[y]);
     }
     update_copies(i, slices);
-    std::vector<KernelFunction> kernels = emit_kernel(*code_.ir.module, i, matrix, options_);
+    llvm::Module& home = smallest_part();
+    std::vector<KernelFunction> kernels = emit_kernel(home, i, matrix, options_);
     ++code_.kernels;
+    if (&home != code_.ir.module.get()) {
+      for (KernelFunction& k : kernels) k.function = imported(*k.function);
+    }
     auto* list_type = llvm::ArrayType::get(b_.getPtrTy(), slices.size());
     llvm::IRBuilder<> at(start_, start_->begin());
     auto* list = at.CreateAlloca(list_type, nullptr, i.name + ".buffers");
@@ -126,6 +130,29 @@ class EntryEmitter {
       call_status(b_.CreateCall(type, parallel_for_, {function_->getArg(0), k.function, list, null, number(k.chunks),
                                                       number(k.scratch_bytes), number(k.cost_ns)}));
     }
+  }
+
+  // The LLVM module with least code so far; a new one while fewer than asked for are in use.
+  llvm::Module& smallest_part() {
+    auto parts = static_cast<size_t>(std::max(1, options_.parts));
+    if (code_.kernels > 0 && code_.more.size() + 1 < parts) {
+      code_.more.emplace_back(module_.name);
+      return *code_.more.back().module;
+    }
+    llvm::Module* best = code_.ir.module.get();
+    for (IrModule& m : code_.more) {
+      if (m.module->getInstructionCount() < best->getInstructionCount()) best = m.module.get();
+    }
+    return *best;
+  }
+
+  // A declaration here of a kernel that another part defines.
+  llvm::Function* imported(llvm::Function& kernel) {
+    kernel.setName(fmt::format("kernel{}.{}", code_.kernels, kernel.getName().str()));
+    kernel.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    auto* pointer = b_.getPtrTy();
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, b_.getInt64Ty(), pointer}, false);
+    return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel.getName(), *code_.ir.module);
   }
 
   // A dynamic-update-slice writes a box only: where its operand is not in the result's memory

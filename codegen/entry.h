@@ -13,6 +13,7 @@ namespace hlojit {
 /// What a planned module needs at run time besides its code.
 struct ModuleCode {
   IrModule ir;                 ///< defines `entry` (kernel_abi.h)
+  std::vector<IrModule> more;  ///< further kernels that `ir` calls, to be linked with it
   int64_t arena_bytes = 0;     ///< temporaries and serial scratch
   int64_t kernels = 0;         ///< fusions emitted
 };

@@ -1,5 +1,7 @@
 #include "runtime/cache.h"
 
+#include <algorithm>
+#include <thread>
 #include <link.h>
 #include <unistd.h>
 
@@ -159,12 +161,23 @@ std::string write_file(const std::string& folder, const std::string& path, const
   return why;
 }
 
+// A module costs 0.6 ms of its own: only programs of several kernels are cut up.
+int parallel_parts(const Module& module) {
+  int64_t kernels = 0;
+  for (const auto& c : module.computations()) {
+    for (const auto& i : c->instructions()) kernels += i->is(Opcode::kFusion);
+  }
+  if (kernels < 4) return 1;
+  return static_cast<int>(std::min<int64_t>({kernels, 4, std::max(1u, std::thread::hardware_concurrency())}));
+}
+
 CompiledCode compile_now(Lowered& planned, const Options& options, const Target& target) {
-  emit_code(planned, options, target);
+  emit_code(planned, options, target, parallel_parts(*planned.module));
   Stopwatch watch;
   CompiledCode code{{}, planned.code.arena_bytes, planned.code.kernels};
   std::vector<IrModule> modules;
   modules.push_back(std::move(planned.code.ir));
+  for (IrModule& m : planned.code.more) modules.push_back(std::move(m));
   code.objects = compile_objects(target, std::move(modules));
   planned.times.push_back({"jit", watch.ms()});
   return code;

@@ -55,16 +55,16 @@ Lowered plan(const Module& module, const Options& options, const Target& target)
   return l;
 }
 
-void emit_code(Lowered& planned, const Options& options, const Target& target) {
+void emit_code(Lowered& planned, const Options& options, const Target& target, int parts) {
   Phases phases(planned.times);
-  EmitOptions emit{&target, options.strict, options.vector_bytes};
+  EmitOptions emit{&target, options.strict, parts, options.vector_bytes};
   planned.code = emit_module(*planned.module, planned.buffers, emit);
   phases.done("emit");
 }
 
 Lowered lower(const Module& module, const Options& options, const Target& target) {
   Lowered l = plan(module, options, target);
-  emit_code(l, options, target);
+  emit_code(l, options, target, 1);
   return l;
 }
 

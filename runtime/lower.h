@@ -22,7 +22,8 @@ PipelineOptions pipeline_options(const Options& options, const Target& target);
 /// Verifies, runs all passes, assigns buffers; `code` is left empty.
 Lowered plan(const Module& module, const Options& options, const Target& target);
 /// Emits IR for what plan() made.
-void emit_code(Lowered& planned, const Options& options, const Target& target);
+/// `parts`: LLVM modules the kernels are spread over (ModuleCode::more).
+void emit_code(Lowered& planned, const Options& options, const Target& target, int parts);
 /// Both.
 Lowered lower(const Module& module, const Options& options, const Target& target);
 
