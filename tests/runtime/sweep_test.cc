@@ -48,7 +48,8 @@ Buffer noise(const Shape& shape, uint64_t seed) {
 uint64_t hash(const std::vector<Buffer>& buffers) {
   uint64_t h = 0xcbf29ce484222325;
   for (const Buffer& b : buffers) {
-    for (size_t i = 0; i < b.size_bytes(); ++i) h = (h ^ b.data<uint8_t>()[i]) * 0x100000001b3;
+    const size_t n = b.size_bytes();
+    for (size_t i = 0; i < n; ++i) h = (h ^ b.data<uint8_t>()[i]) * 0x100000001b3;
   }
   return h;
 }
