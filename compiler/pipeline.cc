@@ -8,6 +8,7 @@
 #include "compiler/passes/alias.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/expand.h"
+#include "compiler/passes/fold.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/layouts.h"
@@ -34,6 +35,8 @@ constexpr Pass kPasses[] = {
     // Random bits, batch norms and maps become plain arithmetic, which all other passes know.
     {"expand", expand},
     {"unroll", unroll},
+    // Constants first: what they decide (branches, neutral elements) is simplified away.
+    {"fold", fold},
     {"simplify", simplify},
     {"squeeze", squeeze},
     {"split_reductions", split_reductions},

@@ -1,0 +1,137 @@
+// See fold.h. One walk in order, so that what was folded feeds what follows. Elementwise ops on splats
+// are computed once, on scalars.
+#include "compiler/passes/fold.h"
+
+#include <algorithm>
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/builder.h"
+#include "compiler/eval/evaluator.h"
+#include "compiler/passes/simplify_rules.h"
+
+namespace hlojit {
+namespace {
+
+constexpr int64_t kMaxBytes = 1 << 20;
+constexpr int64_t kSmallBytes = 256;          // may be larger than what it is made of
+constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: some 0.1 s
+
+class Folder {
+ public:
+  Folder(Computation& c, const PipelineOptions& options, double& work) : c_(c), work_(work) {
+    eval_.scatter_oob_window = options.scatter_oob_window;
+    eval_.max_bytes = kMaxBytes;
+    eval_.max_steps = kMaxWork;
+  }
+
+  bool run() {
+    for (Instruction* i : c_.snapshot()) {
+      if (!may_fold(*i)) continue;
+      bool constants = std::ranges::all_of(i->operands(), [](auto* o) { return o->is(Opcode::kConstant); });
+      if (constants) {
+        fold_whole(i);
+      } else if (std::ranges::all_of(i->operands(), [](auto* o) { return splat_value(o) != nullptr; })) {
+        fold_splats(i);
+      }
+    }
+    if (changed_) c_.sort_topologically();
+    return changed_;
+  }
+
+ private:
+  static bool may_fold(const Instruction& i) {
+    if (i.operand_count() == 0 || !i.shape.is_array() || i.shape.has_dynamic_dims()) return false;
+    if (!i.control_predecessors.empty() || has_side_effect(i)) return false;
+    switch (i.info().op_class) {
+      case OpClass::kElementwise:
+      case OpClass::kReduces:
+      case OpClass::kContracts:
+        return true;
+      case OpClass::kMoves:
+        return !i.is(Opcode::kBroadcast) && !i.is(Opcode::kBitcast) && !i.is(Opcode::kCopy);
+      default:
+        return false;
+    }
+  }
+
+  /// Upper bound of what evaluating costs, in element operations (a double: sizes multiply).
+  static double price(const Instruction& i) {
+    auto made = static_cast<double>(i.shape.element_count()), read = 1.0;
+    for (const Instruction* o : i.operands()) read += static_cast<double>(o->shape.element_count());
+    for (const WindowDim& w : i.attrs.window) made *= static_cast<double>(w.size);
+    switch (i.info().op_class) {
+      case OpClass::kContracts:
+        return made * read;
+      case OpClass::kReduces:
+        return 16 * (made + read);  // an interpreted step each
+      default:
+        return made + read;
+    }
+  }
+
+  void fold_whole(Instruction* i) {
+    int64_t read = 0, bytes = i->shape.dense_bytes();
+    std::vector<Literal> operands;
+    for (const Instruction* o : i->operands()) read += o->shape.dense_bytes();
+    if (bytes > kMaxBytes || read > kMaxBytes || (bytes > read && bytes > kSmallBytes)) return;
+    for (const Instruction* o : i->operands()) operands.push_back(*o->literal);
+    if (auto value = evaluated(*i, operands)) replace(i, c_.add_constant(std::move(*value), i->name));
+  }
+
+  void fold_splats(Instruction* i) {
+    if (!is_elementwise(i->opcode) || i->is(Opcode::kMap) || i->shape.rank() == 0) return;
+    if (i->is(Opcode::kBitcastConvert) && i->operand(0)->shape.dims != i->shape.dims) return;
+    std::vector<Literal> operands;
+    for (const Instruction* o : i->operands()) {
+      const Literal& from = *splat_value(o);
+      Literal scalar(Shape::scalar(from.shape().type));
+      std::ranges::copy(from.bytes().first(scalar.bytes().size()), scalar.bytes().begin());
+      operands.push_back(std::move(scalar));
+    }
+    // The op itself on scalars, for as long as the evaluator looks at it.
+    Computation scratch;
+    Instruction* one = scratch.clone_instruction(*i, {});
+    one->shape = Shape::scalar(i->shape.type);
+    std::vector<Instruction*> constants;
+    for (const Literal& l : operands) constants.push_back(scratch.add_constant(l, {}, one));
+    one->set_operands(constants);
+    auto value = evaluated(*one, operands);
+    if (!value) return;
+    Builder b(&c_);
+    replace(i, b.broadcast(b.constant(std::move(*value)), i->shape.dims));
+  }
+
+  std::optional<Literal> evaluated(const Instruction& i, std::span<const Literal> operands) {
+    double cost = price(i);
+    if (cost > work_) return std::nullopt;
+    work_ -= cost;
+    try {
+      return evaluate_instruction(i, operands, eval_);
+    } catch (const Error&) {
+      return std::nullopt;  // too large or without a meaning to the evaluator: run time will say
+    }
+  }
+
+  void replace(Instruction* old, Instruction* made) {
+    made->shape = old->shape;
+    made->location = old->location;
+    old->replace_all_uses_with(made);
+    changed_ = true;
+  }
+
+  Computation& c_;
+  double& work_;
+  EvalOptions eval_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool fold(Module& module, const PipelineOptions& options) {
+  double work = kMaxWork;
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run();
+  return changed;
+}
+
+}  // namespace hlojit
