@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "compiler/passes/alias.h"
+#include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/fold.h"
@@ -38,6 +39,7 @@ constexpr Pass kPasses[] = {
     // Constants first: what they decide (branches, neutral elements) is simplified away.
     {"fold", fold},
     {"simplify", simplify},
+    {"cse", cse},
     {"squeeze", squeeze},
     {"split_reductions", split_reductions},
     {"dce", dce},

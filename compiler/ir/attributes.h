@@ -124,6 +124,8 @@ struct Attributes {
   std::string parameter_replication;
   /// Raw text after `backend_config=` (a quoted string with quotes, or balanced braces).
   std::string backend_config;
+
+  bool operator==(const Attributes&) const = default;
 };
 
 }  // namespace hlojit

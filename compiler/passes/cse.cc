@@ -1,0 +1,187 @@
+// See cse.h. Values are numbered in order; a value's key is its op, its attributes and the numbers of its
+// operands, so one walk with a hash table finds all. Computations get numbers the same way: two are the
+// same if instruction by instruction they are. Nothing depends on addresses.
+#include "compiler/passes/cse.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/passes/dce.h"
+
+namespace hlojit {
+namespace {
+
+size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9E3779B97F4A7C15u + (h >> 29); }
+
+size_t mix(size_t h, const Ints& list) {
+  for (int64_t v : list) h = mix(h, static_cast<size_t>(v));
+  return mix(h, list.size());
+}
+
+size_t hash_of(const Shape& shape) {
+  size_t h = mix(static_cast<size_t>(shape.type), shape.dims);
+  for (const Shape& e : shape.elements) h = mix(h, hash_of(e));
+  return h;
+}
+
+bool commutes(Opcode o) {
+  switch (o) {
+    case Opcode::kAdd:
+    case Opcode::kAnd:
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kMultiply:
+    case Opcode::kOr:
+    case Opcode::kXor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Equal but for where the HLO came from.
+bool same_attributes(const Attributes& x, const Attributes& y) {
+  if (x.metadata == y.metadata && x.origin == y.origin && x.statistics == y.statistics) return x == y;
+  Attributes a = x, b = y;
+  for (Attributes* each : {&a, &b}) each->metadata = each->origin = each->statistics = "";
+  return a == b;
+}
+
+bool same_literal(const Instruction& x, const Instruction& y) {
+  if (!x.literal || !y.literal || x.literal == y.literal) return x.literal == y.literal;
+  return x.literal->identical(*y.literal);
+}
+
+/// Numbers of computations: equal where the computations do the same.
+using ComputationNumbers = std::unordered_map<const Computation*, size_t>;
+
+/// Numbers the instructions of one computation as it goes through them in order.
+class Numbering {
+ public:
+  explicit Numbering(const ComputationNumbers& computations) : computations_(computations) {}
+
+  struct Key {
+    const Instruction* instruction;
+    std::vector<size_t> operands, called;
+    size_t hash;
+  };
+
+  Key key(const Instruction& i) const {
+    Key k{&i, {}, {}, 0};
+    for (const Instruction* o : i.operands()) k.operands.push_back(numbers_.at(o));
+    if (commutes(i.opcode)) std::ranges::sort(k.operands);
+    for (const Computation* c : i.called) k.called.push_back(computations_.at(c));
+    const Attributes& a = i.attrs;
+    size_t h = mix(static_cast<size_t>(i.opcode), hash_of(i.shape));
+    for (size_t n : k.operands) h = mix(h, n);
+    for (size_t n : k.called) h = mix(h, n);
+    h = mix(mix(h, a.dimensions), static_cast<size_t>(a.tuple_index * 64 + a.parameter_number));
+    for (const SliceRange& s : a.slice) h = mix(h, static_cast<size_t>(s.start));
+    h = mix(h, static_cast<size_t>(a.direction));
+    if (i.literal && i.shape.is_array()) {
+      auto bytes = i.literal->bytes();
+      std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      h = mix(h, std::hash<std::string_view>()(text));
+    }
+    k.hash = h;
+    return k;
+  }
+  void set(const Instruction* i, size_t number) { numbers_[i] = number; }
+
+ private:
+  const ComputationNumbers& computations_;
+  std::unordered_map<const Instruction*, size_t> numbers_;
+};
+
+bool same(const Numbering::Key& x, const Numbering::Key& y) {
+  const Instruction &a = *x.instruction, &b = *y.instruction;
+  return x.hash == y.hash && a.opcode == b.opcode && x.operands == y.operands &&
+         x.called == y.called && a.shape == b.shape && same_literal(a, b) &&
+         same_attributes(a.attrs, b.attrs);
+}
+
+/// A computation as the keys of its instructions.
+struct Signature {
+  std::vector<Numbering::Key> keys;
+  size_t root = 0, hash = 0;
+
+  Signature(const Computation& c, const ComputationNumbers& computations) {
+    Numbering numbering(computations);
+    for (const auto& i : c.instructions()) {
+      if (i.get() == c.root()) root = keys.size();
+      numbering.set(i.get(), keys.size());
+      keys.push_back(numbering.key(*i));
+      hash = mix(hash, keys.back().hash);
+    }
+  }
+  bool operator==(const Signature& other) const {
+    return hash == other.hash && root == other.root && std::ranges::equal(keys, other.keys, same);
+  }
+};
+
+ComputationNumbers number_computations(const Module& module) {
+  ComputationNumbers numbers;
+  std::unordered_map<size_t, std::vector<std::pair<Signature, size_t>>> seen;
+  for (const auto& c : module.computations()) {
+    Signature signature(*c, numbers);
+    auto& alike = seen[signature.hash];
+    auto known = std::ranges::find(alike, signature, &std::pair<Signature, size_t>::first);
+    if (known != alike.end()) {
+      numbers[c.get()] = known->second;
+    } else {
+      size_t fresh = numbers.size();
+      numbers[c.get()] = fresh;
+      alike.emplace_back(std::move(signature), fresh);
+    }
+  }
+  return numbers;
+}
+
+bool may_merge(const Instruction& i) {
+  if (i.shape.has_dynamic_dims() || !i.control_predecessors.empty()) return false;
+  switch (i.info().op_class) {
+    case OpClass::kEffect:
+      return false;
+    case OpClass::kControl:
+      return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
+    case OpClass::kLibrary:
+      return !i.is(Opcode::kCustomCall);
+    default:
+      return !i.is(Opcode::kParameter);
+  }
+}
+
+bool merge_in(Computation& c, const ComputationNumbers& computations) {
+  Numbering numbering(computations);
+  std::unordered_map<size_t, std::vector<std::pair<Numbering::Key, Instruction*>>> seen;
+  bool changed = false;
+  size_t next = 0;
+  for (Instruction* i : c.snapshot()) {
+    numbering.set(i, next++);
+    if (!may_merge(*i)) continue;
+    Numbering::Key key = numbering.key(*i);
+    auto& alike = seen[key.hash];
+    auto known = std::ranges::find_if(alike, [&](const auto& k) { return same(k.first, key); });
+    if (known == alike.end()) {
+      alike.emplace_back(std::move(key), i);
+    } else {
+      i->replace_all_uses_with(known->second);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool cse(Module& module, const PipelineOptions& options) {
+  ComputationNumbers numbers = number_computations(module);
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= merge_in(*c, numbers);
+  if (changed) dce(module, options);
+  return changed;
+}
+
+}  // namespace hlojit
