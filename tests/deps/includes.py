@@ -26,7 +26,7 @@ MAY_KNOW = {
     "compiler/ir": LAYOUT,
     "compiler/verify": IR,
     "compiler/text": IR + ["compiler/verify"],  # a result's shape may be left out and inferred
-    "compiler/proto": IR + ["compiler/verify"],
+    "compiler/proto": IR + ["compiler/verify", "compiler/text"],  # attributes are kept as text
     "compiler/math": LAYOUT,
     "compiler/eval": IR + ["compiler/math"],
     "compiler": COMPILER,
@@ -55,7 +55,7 @@ FOREIGN = [
     (re.compile(r"^(doctest/|mpfr\.h|gmp\.h)"), ["tests"]),
     (re.compile(r"^benchmark/"), ["bench"]),
 ]
-STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|pthread|sched|unistd|fcntl|signal|dlfcn|link)\.h$"
+STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|signal|dlfcn|link)\.h$"
                       r"|^(sys|linux)/\w+\.h$")
 # Behind the public headers there is the standard library alone.
 PUBLIC = ["runtime/include", "layout"]
