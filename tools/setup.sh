@@ -33,12 +33,31 @@ say() { worked=yes; printf 'setup [%4ds] %s\n' "$SECONDS" "$*"; }
 
 # run COMMAND...: its output goes to the log, the end of which is shown only if it fails.
 run() {
-  local before=0
-  if [ -f "$log" ]; then before=$(wc -l < "$log"); fi
+  local before
+  before=$(wc -l < "$log")
   { printf '$ %s\n' "$*"; "$@"; } >> "$log" 2>&1 < /dev/null && return 0
   tail -n "+$((before + 1))" "$log" | tail -n 60 >&2
   printf 'setup: failed: %s (all of it in %s)\n' "$*" "$log" >&2
   exit 1
+}
+
+# run_long WORDS COMMAND...: the same, and says so with WORDS if it takes more than a moment, then how
+# far Ninja is, twice a minute.
+run_long() {
+  local words=$1 job ticks=0
+  shift
+  (run "$@") &
+  job=$!
+  trap 'kill $job 2> /dev/null; exit 130' INT TERM
+  while kill -0 $job 2> /dev/null; do
+    if [ $ticks -eq 5 ]; then say "$words"; fi
+    if [ $((ticks++ % 150)) -eq 149 ]; then
+      say "$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1)"
+    fi
+    sleep 0.2
+  done
+  trap - INT TERM
+  wait $job
 }
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -77,16 +96,7 @@ build() {
     run cmake --preset release
     touch $tree/build.ninja
   fi
-  # Ninja in dry-run mode looks at known files; the globs are looked at by the build itself.
-  if ninja -C $tree -n | grep -q 'no work to do'; then
-    run ninja -C $tree
-  elif [ -t 1 ]; then
-    say "building $tree"
-    NINJA_STATUS='      [%f/%t, %es] ' ninja -C $tree
-  else
-    say "building $tree (progress in $log)"
-    run ninja -C $tree
-  fi
+  run_long "building $tree (output in $log)" ninja -C $tree
 }
 
 install_peers() {
