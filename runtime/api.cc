@@ -3,6 +3,7 @@
 
 #include "codegen/target.h"
 #include "compiler/eval/evaluator.h"
+#include "compiler/proto/proto_parser.h"
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
@@ -50,7 +51,9 @@ const Instruction* find_instruction(const Module& module, std::string_view name)
 
 int64_t count_entries();
 
-ModulePtr parse(std::string_view text) { return parse_module(text); }
+ModulePtr parse(std::string_view text) {
+  return is_hlo_proto(text) ? parse_module_proto(text) : parse_module(text);
+}
 void verify(const ModulePtr& module) { check(*module); }
 std::string to_text(const ModulePtr& module) { return to_string(*module); }
 std::vector<Shape> parameter_leaves(const ModulePtr& module) { return entry_parameter_leaves(*module); }

@@ -758,6 +758,12 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
   }
 }
 
+std::vector<std::string_view> attribute_keys(const Instruction& instruction) {
+  std::vector<std::string_view> keys;
+  for (const Entry& e : entries_of(instruction)) keys.push_back(e.rule->key);
+  return keys;
+}
+
 void append_attributes(const Instruction& instruction, std::string& out) {
   Entries sugar;
   if (wrapped_op(instruction)) sugar = entries_of(instruction);

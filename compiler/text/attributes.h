@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/ir/module.h"
 #include "compiler/text/lexer.h"
@@ -29,6 +30,10 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to);
 
 /// Appends `, name=value`... in canonical order; nothing for values that are the default.
 void append_attributes(const Instruction& instruction, std::string& out);
+
+/// The attributes that an instruction's op takes, in printing order, by their key in the table: the
+/// name, and `:form` behind it where one name has several forms (`algorithm:dot`, `algorithm:rng`).
+std::vector<std::string_view> attribute_keys(const Instruction& instruction);
 
 /// Generic async sugar: `negate-start(p)` is an async-start that wraps a negate. Its op name is
 /// kept under this key in Attributes::other.

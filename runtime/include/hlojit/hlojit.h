@@ -129,7 +129,8 @@ class HLOJIT_API Executable {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Parses HLO text; no verification beyond syntax. Throws Error(kInvalid) with line and column.
+/// Parses HLO text, or a binary HloModuleProto, HloProto or HloSnapshot; no verification beyond syntax.
+/// Throws Error(kInvalid) with line and column, or an instruction's name.
 HLOJIT_API ModulePtr parse(std::string_view text);
 /// Verifies: throws Error(kInvalid) that lists every error of the module.
 HLOJIT_API void verify(const ModulePtr& module);
