@@ -13,6 +13,14 @@ namespace hlojit::test {
 // without AVX-512 runs in halves, so that the widest code's shape is tested anywhere.
 std::vector<std::string> compiled_isas() { return {"scalar", "avx2", "wide"}; }
 
+std::string emit_llvm(const Module& module, const CompiledOptions& options, int vector_bytes) {
+  Options o;
+  o.isa = options.isa;
+  o.strict = options.strict;
+  o.vector_bytes = vector_bytes;
+  return emit(ModulePtr(module.clone()), Emit::kLlvm, o);
+}
+
 std::vector<Literal> run_compiled(const Module& module, std::span<const Literal> inputs,
                                   const CompiledOptions& options) {
   Options o;

@@ -19,6 +19,9 @@ struct CompiledOptions {
 /// Instruction sets this machine can run, the narrowest first; "native" is not among them.
 std::vector<std::string> compiled_isas();
 
+/// LLVM IR of the module as compiled, with vectors of `vector_bytes` (0: the machine's).
+std::string emit_llvm(const Module& module, const CompiledOptions& options, int vector_bytes);
+
 /// Compiles the module as it stands (entry layouts included) and runs it. `inputs` are the leaves
 /// of the entry parameters, depth first, dense; the results are the leaves of the entry's result,
 /// dense again whatever their layout. Throws what the public API throws.

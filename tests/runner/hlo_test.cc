@@ -15,6 +15,7 @@ void check_section(const TestFile& file, const Section& section, Failures& failu
   if (file.mode == "run") return check_run(file, section, failures);
   if (file.mode == "opt") return check_opt(file, section, failures);
   if (file.mode == "text") return check_text(file, section, failures);
+  if (file.mode == "codegen") return check_codegen(file, section, failures);
   if (file.mode == "verify") return check_verify(file, section, failures);
   failures.push_back(at(file, 1) + "unknown mode " + file.mode);
 }

@@ -22,6 +22,9 @@
 // Claims of `opt` and `text`, on the printed module: CHECK: text, CHECK-NOT: text, in this order,
 // as substrings of lines; CHECK begins its search on the line after the last match, CHECK-NOT holds
 // between its neighbours. `text` also demands that the print reads back to the same print.
+// `codegen` [--isa=avx2] [--vector-bytes=32] matches CHECK and CHECK-NOT against the LLVM IR of the innermost
+// loops, each under a line `loop %HEADER of @FUNCTION`; no such loop may divide, nor fill or read lanes one
+// at a time (--gathers allows that, for programs without a stride-1 digit).
 // `verify` demands a valid module; ERROR: text demands that a diagnostic says so.
 #pragma once
 
@@ -59,6 +62,7 @@ using Failures = std::vector<std::string>;
 void check_run(const TestFile& file, const Section& section, Failures& failures);
 void check_opt(const TestFile& file, const Section& section, Failures& failures);
 void check_text(const TestFile& file, const Section& section, Failures& failures);
+void check_codegen(const TestFile& file, const Section& section, Failures& failures);
 void check_verify(const TestFile& file, const Section& section, Failures& failures);
 
 /// A program of bench/ against the answers of XLA:CPU beside it, on the oracle and compiled:
