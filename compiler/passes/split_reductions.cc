@@ -2,6 +2,7 @@
 #include "compiler/passes/split_reductions.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compiler/analysis/dataflow.h"
 
@@ -13,30 +14,24 @@ constexpr int64_t kMaxKept = 8;            // as many results keep the cores bus
 constexpr int64_t kFewestParts = 16, kMostParts = 1024, kParts = 256;
 constexpr int64_t kAlignedElements = 16;
 
-/// The initial value may be combined with more than once.
-bool may_repeat_init(const Instruction* reduce) {
-  const Instruction* step = reduce->to_apply()->root();
-  for (const Instruction* o : step->operands()) {
-    if (!o->is(Opcode::kParameter)) return false;
-  }
-  if (step->operand_count() != 2 || step->operand(0) == step->operand(1)) return false;
-  const Instruction* init = reduce->operand(1);
-  auto is_constant = [&](double value) {
-    return init->is(Opcode::kConstant) && !is_complex(init->shape.type) &&
-           init->literal->as_double(0) == value;
-  };
+/// The single operation of the reducer if it is associative: its operands are the two parameters.
+std::optional<Opcode> associative_step(const Computation& reducer) {
+  const Instruction* step = reducer.root();
+  bool plain = reducer.parameters().size() == 2 && step->operand_count() == 2 &&
+               step->operand(0) != step->operand(1) && !is_complex(step->shape.type);
+  for (const Instruction* o : step->operands()) plain &= o->is(Opcode::kParameter);
+  if (!plain) return std::nullopt;
   switch (step->opcode) {
+    case Opcode::kAdd:
+    case Opcode::kAnd:
     case Opcode::kMaximum:
     case Opcode::kMinimum:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-      return true;
-    case Opcode::kAdd:
-      return is_constant(0);
     case Opcode::kMultiply:
-      return is_constant(1);
+    case Opcode::kOr:
+    case Opcode::kXor:
+      return step->opcode;
     default:
-      return false;
+      return std::nullopt;
   }
 }
 
@@ -53,21 +48,33 @@ int64_t parts_of(int64_t n, int64_t inner) {
   return best;
 }
 
-/// The most major reduced dim of size above 1, or -1.
-int64_t dim_to_cut(const Instruction* reduce) {
+/// Reduced dims of size above 1, most major first.
+Ints dims_to_cut(const Instruction* reduce) {
   const Shape& shape = reduce->operand(0)->shape;
   const auto& minor = shape.layout.minor_to_major;
+  Ints dims;
   for (auto d = minor.rbegin(); d != minor.rend(); ++d) {
-    if (shape.dims[*d] > 1 && std::ranges::count(reduce->attrs.dimensions, *d) > 0) return *d;
+    if (shape.dims[*d] > 1 && std::ranges::count(reduce->attrs.dimensions, *d) > 0) dims.push_back(*d);
   }
-  return -1;
+  return dims;
 }
 
 bool worth_splitting(const Instruction* reduce) {
+  if (reduce->operand_count() != 2 || !reduce->control_predecessors.empty()) return false;
   const Shape& shape = reduce->operand(0)->shape;
-  return reduce->operand_count() == 2 && !shape.has_dynamic_dims() && !shape.layout.tiled() &&
+  return !shape.has_dynamic_dims() && !shape.layout.tiled() &&
          shape.element_count() >= kMinElements && reduce->shape.element_count() < kMaxKept &&
-         may_repeat_init(reduce);
+         associative_step(*reduce->to_apply());
+}
+
+/// Elements [start, limit) of dim d.
+Instruction* part_of(Computation& c, Instruction* x, int64_t d, int64_t start, int64_t limit) {
+  Shape shape = x->shape;
+  shape.dims[d] = limit - start;
+  Instruction* part = c.add(Opcode::kSlice, std::move(shape), {x}, x->name);
+  for (int64_t n : x->shape.dims) part->attrs.slice.push_back({0, n, 1});
+  part->attrs.slice[d] = {start, limit, 1};
+  return part;
 }
 
 /// x with dim d as [parts, rest].
@@ -85,48 +92,113 @@ Instruction* cut(Computation& c, Instruction* x, int64_t d, int64_t parts) {
   return c.add(Opcode::kReshape, std::move(shape), {x}, x->name);
 }
 
-bool split(Computation& c, Instruction* reduce) {
-  if (!worth_splitting(reduce)) return false;
-  int64_t d = dim_to_cut(reduce);
-  if (d < 0) return false;
-  Instruction* x = reduce->operand(0);
-  int64_t inner = 1;
-  for (int64_t m : x->shape.layout.minor_to_major) {
-    if (m == d) break;
-    inner *= x->shape.dims[m];
-  }
-  int64_t parts = parts_of(x->shape.dims[d], inner);
-  if (parts == 0) return false;
+/// A reduction in the making: values are of the type it is computed in.
+struct Reduction {
+  Computation& c;
+  const Instruction* original;  ///< dims and names
+  Computation* reducer;
+  Instruction* init;      ///< enters once, at the end
+  Instruction* neutral;   ///< what partial results start from
 
-  // First all reduced dims but the parts, then these.
-  bool whole = parts == x->shape.dims[d];
-  Ints reduced;
-  for (int64_t r : reduce->attrs.dimensions) {
-    if (r != d) {
-      reduced.push_back(r > d && !whole ? r + 1 : r);
-    } else if (!whole) {
-      reduced.push_back(d + 1);
+  Instruction* reduce(Instruction* x, Instruction* from, Ints dims) const {
+    Shape shape;
+    shape.type = x->shape.type;
+    std::ranges::sort(dims);
+    for (int64_t k = 0; k < x->shape.rank(); ++k) {
+      if (!std::ranges::binary_search(dims, k)) shape.dims.push_back(x->shape.dims[k]);
     }
+    shape.layout = Layout::descending(shape.rank());
+    Instruction* made = c.add(Opcode::kReduce, std::move(shape), {x, from}, original->name);
+    made->attrs.dimensions = std::move(dims);
+    made->attrs.has_dimensions = true;
+    made->called = {reducer};
+    made->location = original->location;
+    return made;
   }
-  if (reduced.empty()) return false;  // few rows of a single reduced dim: already split
-  std::ranges::sort(reduced);
-  if (!whole) x = cut(c, x, d, parts);
 
-  Shape partial;
-  partial.type = reduce->shape.type;
-  int64_t place = -1;
-  for (int64_t k = 0; k < x->shape.rank(); ++k) {
-    if (std::ranges::binary_search(reduced, k)) continue;
-    if (k == d) place = partial.rank();
-    partial.dims.push_back(x->shape.dims[k]);
+  /// In two steps: first all reduced dims but `parts` parts of dim d, then these.
+  Instruction* in_parts(Instruction* x, int64_t d, int64_t parts) const {
+    bool whole = parts == x->shape.dims[d];
+    Ints first, second = {0};
+    for (int64_t r : original->attrs.dimensions) {
+      if (r == d && whole) continue;
+      first.push_back(r >= d && !whole ? r + 1 : r);
+    }
+    for (int64_t k = 0; k < d; ++k) second[0] += std::ranges::count(first, k) == 0;
+    if (!whole) x = cut(c, x, d, parts);
+    return reduce(reduce(x, neutral, std::move(first)), init, second);
   }
-  partial.layout = Layout::descending(partial.rank());
-  Instruction* first = c.clone_instruction(*reduce, {x, reduce->operand(1)});
-  first->shape = std::move(partial);
-  first->attrs.dimensions = std::move(reduced);
-  Instruction* second = c.clone_instruction(*reduce, {first, reduce->operand(1)});
-  second->attrs.dimensions = {place};
-  reduce->replace_all_uses_with(second);
+
+  /// The same where no number of parts divides the dim: what is left over is added at the end.
+  Instruction* with_rest(Instruction* x, int64_t d) const {
+    int64_t n = x->shape.dims[d], even = n / kParts * kParts;
+    Instruction* most = in_parts(part_of(c, x, d, 0, even), d, kParts);
+    Instruction* rest = reduce(part_of(c, x, d, even, n), neutral, original->attrs.dimensions);
+    return c.add(reducer->root()->opcode, most->shape, {most, rest}, original->name);
+  }
+};
+
+/// What may enter any number of times without being seen in the result; `init` itself if it may.
+Instruction* neutral_value(Computation& c, Opcode step, Instruction* init) {
+  if (step != Opcode::kAdd && step != Opcode::kMultiply && step != Opcode::kXor) return init;
+  Literal neutral(init->shape);
+  if (step == Opcode::kMultiply) neutral.set_double(0, 1);
+  // A sum that starts from 0 anyway may do so twice; else -0 is what no float feels.
+  bool is_neutral = init->is(Opcode::kConstant) &&
+                    init->literal->as_double(0) == neutral.as_double(0);
+  if (is_neutral) return init;
+  if (step == Opcode::kAdd && is_float(init->shape.type)) neutral.set_double(0, -0.0);
+  return c.add_constant(std::move(neutral), "neutral");
+}
+
+/// The reducer on f32: sums and products of narrow floats are rounded once, at the end.
+Computation* widened(const Computation& reducer) {
+  Computation* wide = reducer.parent()->clone_computation(reducer, reducer.name);
+  for (const auto& i : wide->instructions()) i->shape = Shape::scalar(DType::kF32);
+  return wide;
+}
+
+bool split(Computation& c, Instruction* old) {
+  if (!worth_splitting(old)) return false;
+  Instruction* x = old->operand(0);
+  Ints dims = dims_to_cut(old);
+  auto parts_in = [&](int64_t d) {
+    int64_t inner = 1;
+    for (int64_t m : x->shape.layout.minor_to_major) {
+      if (m == d) break;
+      inner *= x->shape.dims[m];
+    }
+    return parts_of(x->shape.dims[d], inner);
+  };
+  auto divides = [&](int64_t d) {
+    int64_t parts = parts_in(d);
+    return parts > 0 && (parts < x->shape.dims[d] || old->attrs.dimensions.size() > 1);
+  };
+  auto even = std::ranges::find_if(dims, divides);
+  auto largest = std::ranges::max_element(dims, {}, [&](int64_t d) { return x->shape.dims[d]; });
+  if (even == dims.end() && (largest == dims.end() || x->shape.dims[*largest] < 4 * kParts)) return false;
+
+  Opcode step = *associative_step(*old->to_apply());
+  Reduction r{c, old, old->to_apply(), old->operand(1), nullptr};
+  bool narrow = is_narrow_float(old->shape.type) && (step == Opcode::kAdd || step == Opcode::kMultiply);
+  auto converted = [&](Instruction* value, DType type) {
+    Shape shape = value->shape;
+    shape.type = type;
+    shape.layout.element_size_in_bits = 0;
+    return c.add(Opcode::kConvert, std::move(shape), {value}, value->name);
+  };
+  if (narrow) {
+    r.reducer = widened(*r.reducer);
+    r.init = converted(r.init, DType::kF32);
+    x = converted(x, DType::kF32);
+  }
+  r.neutral = neutral_value(c, step, r.init);
+  Instruction* made = even != dims.end() ? r.in_parts(x, *even, parts_in(*even))
+                                         : r.with_rest(x, *largest);
+  if (narrow) made = converted(made, old->shape.type);
+  made->shape.layout = old->shape.layout;
+  made->location = old->location;
+  old->replace_all_uses_with(made);
   return true;
 }
 
