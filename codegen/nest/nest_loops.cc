@@ -43,6 +43,8 @@ ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& pie
     llvm::Value* left = trip;
     for (size_t w = 0; w < widths.size(); ++w) {
       int lanes = widths[w];
+      // After wider vectors less than one of them is left: a tight range keeps addresses free of wraps.
+      int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
       llvm::IRBuilder<>& b = s.builder;
       llvm::Value* count = lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
       auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
@@ -55,7 +57,7 @@ ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& pie
         at = inner.get();
         int counter = vars_.fresh();
         bind(counter, *at, inner->counter);
-        position = position + IndexExpr::var(counter, std::max<int64_t>(1, loop.extent / lanes)) * lanes;
+        position = position + IndexExpr::var(counter, std::max<int64_t>(1, most)) * lanes;
         c.assign(inner->carried.begin(), inner->carried.end());
       }
       if (lanes > 1) {
@@ -75,7 +77,7 @@ ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& pie
           start = start + IndexExpr(total / lanes * lanes);
           left = s.builder.getInt64(static_cast<uint64_t>(total % lanes));
         } else {
-          start = start + symbol(s, count, Range{0, loop.extent / lanes}) * lanes;
+          start = start + symbol(s, count, Range{0, most}) * lanes;
           left = s.builder.CreateAnd(left, s.builder.getInt64(static_cast<uint64_t>(lanes - 1)));
         }
       }
