@@ -39,8 +39,9 @@ constexpr Pass kPasses[] = {
     // Constants first: what they decide (branches, neutral elements) is simplified away.
     {"fold", fold},
     {"simplify", simplify},
-    {"cse", cse},
     {"squeeze", squeeze},
+    // After squeeze, which makes equal what differed in dims of size 1.
+    {"cse", cse},
     {"split_reductions", split_reductions},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
