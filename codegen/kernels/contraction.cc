@@ -23,9 +23,9 @@ int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // A slice of the contracting size that divides it evenly where one of good size exists.
 int64_t k_slice(int64_t k) {
   constexpr int64_t kBest = 256;
-  if (k <= 384) return k;
+  if (k <= kBest * 3 / 2) return k;
   for (int64_t unit : {8, 1}) {
-    for (int64_t s = kBest / unit * unit; s >= 128; s -= unit) {
+    for (int64_t s = kBest / unit * unit; s >= kBest / 2; s -= unit) {
       if (k % s == 0) return s;
     }
   }
@@ -70,11 +70,14 @@ class Contraction {
 
   std::vector<KernelFunction> run() {
     tile_ = register_tile(*options_.target, vector_bytes_, type_);
+    tile_.rows = static_cast<int>(std::min<int64_t>(tile_.rows, m_));
     const int64_t mr = tile_.rows, nr = tile_.columns(), bytes = dtype_bytes(type_);
     int64_t kc = k_slice(k_);
     int64_t batches = product(batch_);
-    // Blocks by shape alone: large enough to amortise packing, enough of them to share out.
-    int64_t mb = std::min(round_up(m_, mr), 240 / mr * mr), nb = std::min(round_up(n_, nr), round_up(512, nr));
+    // Blocks by shape alone: the left one fills most of L2, for then packing costs least; equal in size.
+    int64_t mb_most = std::clamp<int64_t>(options_.target->info().l2_bytes * 11 / 16 / (kc * bytes), 48, 480) / mr * mr;
+    int64_t mb = round_up(blocks_of(m_, blocks_of(m_, mb_most)), mr);
+    int64_t nb = round_up(blocks_of(n_, blocks_of(n_, 512)), nr);
     auto tasks = [&] { return batches * blocks_of(m_, mb) * blocks_of(n_, nb); };
     double flops = 2.0 * static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k_) * static_cast<double>(batches);
     int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 2e6), 1, 8);
@@ -100,8 +103,12 @@ class Contraction {
 
     // Scratch: B panel, A block (if packed), C tiles (one, or all of the block when slices repeat).
     bool sliced = k_ > kc;
-    int64_t b_bytes = round_up(kc * nr * bytes, 64);
+    int64_t group = panels_at_once(nb);
+    int64_t b_bytes = round_up(kc * nr * group * bytes, 64);
     std::optional<Strides> direct = left_in_place(vars, batch);
+    // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
+    if (direct && direct->row * bytes >= 4096) direct.reset();
+    bool by_rows = !direct && left_minor_contracts();
     int64_t a_bytes = direct ? 0 : round_up(mb * kc * bytes, 64);
     int64_t panels = nb / nr, tiles = mb / mr;
     int64_t c_bytes = (sliced ? panels * tiles : 1) * mr * nr * bytes;
@@ -131,21 +138,35 @@ class Contraction {
     IndexExpr k0 = IndexExpr::var(slice_var, slices) * kc;
     llvm::Value* depth = k_ % kc == 0 ? number(ss.builder, kc) : minimum(ss, e.index(IndexExpr(k_) - k0, ss), kc);
 
-    if (!direct) {
+    if (by_rows) {
+      auto pack_loop = open_loop(ss, rows_left, 1, "pack.row");
+      int var = vars.fresh();
+      e.bind(var, *pack_loop, pack_loop->counter);
+      IndexExpr i = IndexExpr::var(var, mb);
+      pack_row(e, *pack_loop, a_block, i * kc, m0 + i, k0, kc, batch);
+      close_loop(ss, std::move(pack_loop));
+    } else if (!direct) {
       auto pack_loop = open_loop(ss, tile_count, 1, "pack.tile");
       int var = vars.fresh();
       e.bind(var, *pack_loop, pack_loop->counter);
       IndexExpr tile_index = IndexExpr::var(var, tiles);
-      pack(e, *pack_loop, a_block, tile_index * (kc * mr), mr, m_, m0 + tile_index * mr, k0, kc, batch, true);
+      pack(e, *pack_loop, a_block, tile_index * (kc * mr), 1, mr, m_, m0 + tile_index * mr, k0, kc, batch, true);
       close_loop(ss, std::move(pack_loop));
     }
-    auto panel_loop = open_loop(ss, panel_count, 1, "panel");
+    auto group_loop = open_loop(ss, group == 1 ? panel_count : ceil_div(ss, panel_count, group), 1, "group");
+    Scope& gs = *group_loop;
+    int group_var = vars.fresh();
+    e.bind(group_var, gs, gs.counter);
+    IndexExpr first_panel = IndexExpr::var(group_var, panels / group) * group;
+    pack(e, gs, b_panel, IndexExpr(0), group, nr, n_, n0 + first_panel * nr, k0, kc, batch, false);
+
+    auto panel_loop = open_loop(gs, number(gs.builder, group), 1, "panel");
     Scope& ps = *panel_loop;
     int panel_var = vars.fresh();
     e.bind(panel_var, ps, ps.counter);
-    IndexExpr panel_index = IndexExpr::var(panel_var, panels);
+    IndexExpr in_group = IndexExpr::var(panel_var, group);
+    IndexExpr panel_index = first_panel + in_group;
     IndexExpr column = n0 + panel_index * nr;
-    pack(e, ps, b_panel, IndexExpr(0), nr, n_, column, k0, kc, batch, false);
 
     auto tile_loop = open_loop(ps, tile_count, 1, "tile");
     Scope& ts = *tile_loop;
@@ -156,33 +177,33 @@ class Contraction {
     llvm::IRBuilder<>& b = ts.builder;
     llvm::Type* element = storage_type(b, type_, 1);
     llvm::Value* a = nullptr;
-    int64_t row_stride = 1, k_stride = mr;
+    int64_t row_stride = by_rows ? kc : 1, k_stride = by_rows ? 1 : mr;
+    // Rows a tile in place starts too low by to stay inside the operand.
+    IndexExpr shift(0);
     if (direct) {
       row_stride = direct->row;
       k_stride = direct->k;
-      Coords rc = result_coords(batch, row, IndexExpr(0));
+      if (m_ % mr != 0) {
+        llvm::Value* over = b.CreateSub(e.index(row, ts), number(b, m_ - mr));
+        shift = e.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, number(b, 0)), {0, mr - 1});
+      }
+      Coords rc = result_coords(batch, m0 , IndexExpr(0));
       Coords at_k = dot_input_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, k0));
       const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
-      a = b.CreateInBoundsGEP(element, kernel.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer,
-                              e.index(linear_index(p->shape, at_k), ts));
+      llvm::Value* block = ss.builder.CreateInBoundsGEP(element, kernel.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer,
+                              e.index(linear_index(p->shape, at_k), ss));
+      a = b.CreateGEP(element, block, e.index((tile_index * mr - shift) * row_stride, ts));
     } else {
       a = b.CreateInBoundsGEP(element, a_block.pointer, e.index(tile_index * (kc * mr), ts));
     }
     IndexExpr c_offset = sliced ? (panel_index * tiles + tile_index) * (mr * nr) : IndexExpr(0);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_tiles, e.index(c_offset, ts));
     llvm::Value* accumulate = b.CreateICmpNE(e.index(IndexExpr::var(slice_var, slices), ts), number(b, 0));
-    MicroKernelShape shape{type_, tile_.rows, tile_.vectors, tile_.lanes, row_stride, k_stride};
-    std::vector<llvm::Value*> arguments = {a, b_panel.pointer, c, depth, accumulate};
-    int64_t last_rows = m_ % mr;
-    if (last_rows != 0 && direct) {
-      // The last rows have a tile of their own: reading past the operand's end is not allowed.
-      MicroKernelShape narrow = shape;
-      narrow.rows = static_cast<int>(last_rows);
-      either(ts, b_whole(ts, e, row, mr), [&] { ts.builder.CreateCall(micro_kernel(module_, shape), arguments); },
-             [&] { ts.builder.CreateCall(micro_kernel(module_, narrow), arguments); });
-    } else {
-      b.CreateCall(micro_kernel(module_, shape), arguments);
-    }
+    llvm::Value* panel = ps.builder.CreateInBoundsGEP(element, b_panel.pointer, e.index(in_group * (kc * nr), ps));
+    int unroll = kc % 4 == 0 && k_ % 4 == 0 ? 4 : 1;
+    MicroKernelShape shape{type_, tile_.rows, tile_.vectors, tile_.lanes, row_stride, k_stride, unroll, sliced};
+    b.CreateCall(micro_kernel(module_, shape), {a, panel, c, depth, accumulate});
+    c_offset = c_offset + shift * nr;
     llvm::Value* last = sliced ? ts.builder.CreateICmpEQ(e.index(IndexExpr::var(slice_var, slices), ts), number(ts.builder, slices - 1))
                                : nullptr;
     if (last) {
@@ -191,7 +212,8 @@ class Contraction {
       epilogue(kernel, ts, batch, row, column, c_tiles, c_offset);
     }
     close_loop(ps, std::move(tile_loop));
-    close_loop(ss, std::move(panel_loop));
+    close_loop(gs, std::move(panel_loop));
+    close_loop(ss, std::move(group_loop));
     close_loop(root, std::move(slice_loop));
     return {{kernel.finish(), chunks, b_bytes + a_bytes + c_bytes, static_cast<int64_t>(flops / 60)}};
   }
@@ -224,10 +246,6 @@ class Contraction {
     return Strides{*row, *along};
   }
 
-  llvm::Value* b_whole(Scope& s, ElementEmitter& e, const IndexExpr& row, int64_t mr) const {
-    return s.builder.CreateICmpSLE(e.index(row, s), s.builder.getInt64(static_cast<uint64_t>(m_ - mr)));
-  }
-
   static void either(Scope& s, llvm::Value* condition, const std::function<void()>& yes, const std::function<void()>& no) {
     auto& context = s.builder.getContext();
     llvm::Function* f = s.builder.GetInsertBlock()->getParent();
@@ -258,24 +276,64 @@ class Contraction {
     }
   }
 
-  // Packs `width` rows or columns from `first` on, one slice deep, as [k][width] at `offset`.
-  void pack(ElementEmitter& e, Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t width, int64_t size,
+  // Panels packed together, so that a row of the right operand is read in pieces of a few cache lines.
+  int64_t panels_at_once(int64_t nb) const {
+    int64_t group = 4;
+    while (group > 1 && (n_ % (group * tile_.columns()) != 0 || nb % (group * tile_.columns()) != 0)) group /= 2;
+    return group;
+  }
+
+  bool left_minor_contracts() const {
+    const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
+    const Ints& contracting = swapped_ ? dot_.attrs.dot.rhs_contracting : dot_.attrs.dot.lhs_contracting;
+    const Ints& order = p->shape.layout.minor_to_major;
+    return !order.empty() && std::find(contracting.begin(), contracting.end(), order[0]) != contracting.end();
+  }
+
+  // Copies one slice of a row of the left operand to `offset`.
+  void pack_row(ElementEmitter& e, Scope& scope, const BufferRef& target, const IndexExpr& offset, const IndexExpr& row,
+                const IndexExpr& k0, int64_t kc, const Coords& batch) {
+    int side = swapped_ ? 1 : 0;
+    const Instruction* value = dot_.operand(static_cast<size_t>(side));
+    auto emit_box = [&](int64_t depth) {
+      auto at = [&](const Coords& c) {
+        return dot_input_coords(dot_, side, result_coords(batch, row, IndexExpr(0)), delinearize(contracting_, k0 + c[0]));
+      };
+      Shape box = Shape::array(type_, {depth});
+      auto walk = [&](AccessWalk& w, const Coords& c) {
+        w.write(box, c);
+        w.read(value, at(c));
+      };
+      std::vector<int64_t> dims = {depth};
+      nest(e, scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll&) {
+        e.store(s, target, offset + c[0], convert(s.builder, e.number(), e.emit(value, at(c), s), type_));
+      }, false);
+    };
+    if (k_ % kc == 0) return emit_box(kc);
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(k0, scope), scope.builder.getInt64(static_cast<uint64_t>(k_ - kc)));
+    guarded(e, scope, whole, [&] { emit_box(kc); }, [&] { emit_box(k_ % kc); });
+  }
+
+  // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width],
+  // at `offset`. Only whole panels come in groups.
+  void pack(ElementEmitter& e, Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
             const IndexExpr& first, const IndexExpr& k0, int64_t kc, const Coords& batch, bool left) {
     int side = left != swapped_ ? 0 : 1;
     const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t columns, int64_t depth) {
       auto operand_at = [&](const Coords& c) {
-        IndexExpr position = first + c[1];
+        IndexExpr position = first + c[1] * width + c[2];
         Coords rc = left ? result_coords(batch, position, IndexExpr(0)) : result_coords(batch, IndexExpr(0), position);
         return dot_input_coords(dot_, side, rc, delinearize(contracting_, k0 + c[0]));
       };
-      auto target_at = [&](const Coords& c) { return offset + c[0] * width + c[1]; };
-      Shape box = Shape::array(type_, {depth, width});
+      auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + c[0] * width + c[2]; };
+      // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
+      Shape box = Shape::array(type_, {depth, group, group == 1 ? width : 2 * width});
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(box, c);
         w.read(value, operand_at(c));
       };
-      std::vector<int64_t> dims = {depth, columns};
+      std::vector<int64_t> dims = {depth, group, columns};
       nest(e, scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
         std::vector<Value> values;
         std::vector<IndexExpr> addresses;
@@ -333,17 +391,24 @@ class Contraction {
       Value raw = emitter.load(s, tiles, type_, local);
       return convert(s.builder, emitter.number(), raw, dot_.shape.type);
     });
-    auto box = [&](int64_t rows, int64_t columns) {
+    llvm::Value* rows = scope.builder.getInt64(static_cast<uint64_t>(mr));
+    if (m_ % mr != 0) {
+      rows = scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(m_) - row, scope), rows);
+    }
+    auto box = [&](int64_t columns) {
+      auto row_loop = open_loop(scope, rows, 1, "row");
       int i = e.vars().fresh(), j = e.vars().fresh();
+      e.bind(i, *row_loop, row_loop->counter);
+      IndexExpr in_tile = IndexExpr::var(i, mr);
       LoopPiece piece;
-      piece.loops = {{i, rows, std::nullopt}, {j, columns, std::nullopt}};
+      piece.loops = {{j, columns, std::nullopt}};
       piece.has_lanes = columns > 1;
-      piece.coords = {IndexExpr::var(i, rows), IndexExpr::var(j, columns)};
+      piece.coords = {IndexExpr::var(j, columns)};
       int lanes = std::min<int>(tile_.lanes, vector_bytes_ / 4);
-      e.loops(scope, piece, 0, e.widths(piece, lanes, lanes), {},
+      e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes), {},
               [&](Scope& s, const Coords& c, int, int, const ElementEmitter::Carried&) {
-        local = c_offset + c[0] * nr + c[1];
-        Coords at = result_coords(batch, row + c[0], column + c[1]);
+        local = c_offset + in_tile * nr + c[0];
+        Coords at = result_coords(batch, row + in_tile, column + c[0]);
         std::vector<Value> values;
         for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
         for (size_t k = 0; k < values.size(); ++k) {
@@ -351,14 +416,11 @@ class Contraction {
         }
         return ElementEmitter::Carried{};
       });
+      close_loop(scope, std::move(row_loop));
     };
-    auto wide = [&](int64_t rows) {
-      if (n_ % nr == 0) return box(rows, nr);
-      llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), scope.builder.getInt64(static_cast<uint64_t>(n_ - nr)));
-      guarded(e, scope, whole, [&] { box(rows, nr); }, [&] { box(rows, n_ % nr); });
-    };
-    if (m_ % mr == 0) return wide(mr);
-    guarded(e, scope, b_whole(scope, e, row, mr), [&] { wide(mr); }, [&] { wide(m_ % mr); });
+    if (n_ % nr == 0) return box(nr);
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), scope.builder.getInt64(static_cast<uint64_t>(n_ - nr)));
+    guarded(e, scope, whole, [&] { box(nr); }, [&] { box(n_ % nr); });
   }
 
   llvm::Module& module_;

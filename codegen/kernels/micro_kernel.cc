@@ -18,8 +18,8 @@ RegisterTile register_tile(const Target& target, int vector_bytes, DType type) {
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape) {
-  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
-                                 shape.row_stride, shape.k_stride);
+  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
+                                 shape.row_stride, shape.k_stride, shape.unroll, shape.accumulates ? "+" : "");
   if (llvm::Function* known = module.getFunction(name)) return known;
   auto& context = module.getContext();
   llvm::IRBuilder<> b(context);
@@ -37,25 +37,14 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   auto rows = static_cast<size_t>(shape.rows), vectors = static_cast<size_t>(shape.vectors);
   auto number = [&](int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); };
   auto block = [&](const char* label) { return llvm::BasicBlock::Create(context, label, f); };
-  auto *entry = block("entry"), *load = block("load"), *start = block("start"), *quad = block("k4"), *rest = block("rest"),
-       *one = block("k1"), *store = block("store");
+  auto *entry = block("entry"), *loop = block("k");
   auto c_address = [&](size_t i, size_t v) {
     return b.CreateInBoundsGEP(scalar, c, number(static_cast<int64_t>((i * vectors + v)) * shape.lanes));
   };
-
-  b.SetInsertPoint(entry);
-  b.CreateCondBr(accumulate, load, start);
-  b.SetInsertPoint(load);
-  std::vector<llvm::Value*> old;
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t v = 0; v < vectors; ++v) old.push_back(b.CreateAlignedLoad(vector, c_address(i, v), align));
-  }
-  b.CreateBr(start);
-
   using Tile = std::vector<llvm::Value*>;
-  auto phis = [&](size_t incoming) {
+  auto phis = [&] {
     std::vector<llvm::PHINode*> p;
-    for (size_t k = 0; k < rows * vectors; ++k) p.push_back(b.CreatePHI(vector, static_cast<unsigned>(incoming)));
+    for (size_t k = 0; k < rows * vectors; ++k) p.push_back(b.CreatePHI(vector, 2));
     return p;
   };
   auto step = [&](Tile tile, llvm::Value* k) {
@@ -77,59 +66,58 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
     return tile;
   };
 
-  // Four k at a time, then one by one.
-  b.SetInsertPoint(start);
-  auto first = phis(2);
-  for (size_t k = 0; k < first.size(); ++k) {
-    first[k]->addIncoming(llvm::Constant::getNullValue(vector), entry);
-    first[k]->addIncoming(old[k], load);
+  // What is added to comes last, on its way into the cache all along.
+  b.SetInsertPoint(entry);
+  if (shape.accumulates) {
+    const size_t line = 64 / static_cast<size_t>(dtype_bytes(shape.type) * shape.lanes);
+    for (size_t i = 0; i < rows * vectors; i += std::max<size_t>(line, 1)) {
+      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer}, {c_address(i / vectors, i % vectors), b.getInt32(1), b.getInt32(3), b.getInt32(1)});
+    }
   }
-  llvm::Value* quads = b.CreateAnd(count, number(~int64_t{3}));
-  b.CreateCondBr(b.CreateICmpEQ(quads, number(0)), rest, quad);
+  b.CreateBr(loop);
 
-  b.SetInsertPoint(quad);
-  auto* k4 = b.CreatePHI(i64, 2);
-  auto in4 = phis(2);
-  Tile tile(in4.begin(), in4.end());
-  for (int64_t u = 0; u < 4; ++u) tile = step(tile, u == 0 ? k4 : b.CreateAdd(k4, number(u)));
-  llvm::Value* next4 = b.CreateAdd(k4, number(4));
-  b.CreateCondBr(b.CreateICmpULT(next4, quads), quad, rest);
-  k4->addIncoming(number(0), start);
-  k4->addIncoming(next4, quad);
-  for (size_t k = 0; k < in4.size(); ++k) {
-    in4[k]->addIncoming(first[k], start);
-    in4[k]->addIncoming(tile[k], quad);
+  b.SetInsertPoint(loop);
+  auto* k = b.CreatePHI(i64, 2);
+  auto sums = phis();
+  Tile tile(sums.begin(), sums.end());
+  for (int64_t u = 0; u < shape.unroll; ++u) tile = step(tile, u == 0 ? k : b.CreateAdd(k, number(u)));
+  llvm::Value* next = b.CreateAdd(k, number(shape.unroll));
+  k->addIncoming(number(0), entry);
+  k->addIncoming(next, loop);
+  for (size_t n = 0; n < sums.size(); ++n) {
+    sums[n]->addIncoming(llvm::Constant::getNullValue(vector), entry);
+    sums[n]->addIncoming(tile[n], loop);
   }
-
-  b.SetInsertPoint(rest);
-  auto middle = phis(2);
-  for (size_t k = 0; k < middle.size(); ++k) {
-    middle[k]->addIncoming(first[k], start);
-    middle[k]->addIncoming(tile[k], quad);
-  }
-  b.CreateCondBr(b.CreateICmpEQ(quads, count), store, one);
-
-  b.SetInsertPoint(one);
-  auto* k1 = b.CreatePHI(i64, 2);
-  auto in1 = phis(2);
-  Tile last = step(Tile(in1.begin(), in1.end()), k1);
-  llvm::Value* next1 = b.CreateAdd(k1, number(1));
-  b.CreateCondBr(b.CreateICmpULT(next1, count), one, store);
-  k1->addIncoming(quads, rest);
-  k1->addIncoming(next1, one);
-  for (size_t k = 0; k < in1.size(); ++k) {
-    in1[k]->addIncoming(middle[k], rest);
-    in1[k]->addIncoming(last[k], one);
-  }
-
-  b.SetInsertPoint(store);
-  auto out = phis(2);
-  for (size_t k = 0; k < out.size(); ++k) {
-    out[k]->addIncoming(middle[k], rest);
-    out[k]->addIncoming(last[k], one);
+  auto* store = block("store");
+  llvm::Value* again = b.CreateICmpULT(next, count);
+  if (shape.accumulates) {
+    auto *done = block("done"), *add = block("add");
+    b.CreateCondBr(again, loop, done);
+    b.SetInsertPoint(done);
+    b.CreateCondBr(accumulate, add, store);
+    b.SetInsertPoint(add);
+    Tile total;
+    for (size_t i = 0; i < rows; ++i) {
+      for (size_t v = 0; v < vectors; ++v) {
+        llvm::Value* old = b.CreateAlignedLoad(vector, c_address(i, v), align);
+        llvm::Value* sum = tile[i * vectors + v];
+        total.push_back(floating ? b.CreateFAdd(old, sum) : b.CreateAdd(old, sum));
+      }
+    }
+    b.CreateBr(store);
+    b.SetInsertPoint(store);
+    auto out = phis();
+    for (size_t n = 0; n < out.size(); ++n) {
+      out[n]->addIncoming(tile[n], done);
+      out[n]->addIncoming(total[n], add);
+    }
+    tile.assign(out.begin(), out.end());
+  } else {
+    b.CreateCondBr(again, loop, store);
+    b.SetInsertPoint(store);
   }
   for (size_t i = 0; i < rows; ++i) {
-    for (size_t v = 0; v < vectors; ++v) b.CreateAlignedStore(out[i * vectors + v], c_address(i, v), align);
+    for (size_t v = 0; v < vectors; ++v) b.CreateAlignedStore(tile[i * vectors + v], c_address(i, v), align);
   }
   b.CreateRetVoid();
   return f;

@@ -35,6 +35,8 @@ struct MicroKernelShape {
   int lanes = 8;
   int64_t row_stride = 0;       ///< of A, in elements
   int64_t k_stride = 1;
+  int unroll = 1;               ///< steps of k a turn of the loop; k is a multiple of it
+  bool accumulates = false;     ///< may be called with `accumulate`
   bool operator==(const MicroKernelShape&) const = default;
 };
 
