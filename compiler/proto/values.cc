@@ -101,6 +101,19 @@ std::string unpacked(DType type, std::string_view bytes, int64_t count) {
   return out;
 }
 
+// As text a literal has a pair of braces a row, also for rows without elements, which take no byte here;
+// and whoever walks a literal goes a level deeper a dimension.
+void check_printable(const Shape& shape) {
+  if (shape.rank() > kMaxNesting) fail("a literal has too many dimensions");
+  int64_t rows = 1;
+  for (int64_t d : shape.dims) {
+    if (d == 0) return;
+    if (__builtin_mul_overflow(rows, d, &rows) || (shape.element_count() == 0 && rows > 1 << 20)) {
+      fail("a literal has too many rows without elements");
+    }
+  }
+}
+
 // The elements in the proto's order, dtype_bytes each.
 std::string elements_of(const Message& proto, const Shape& shape, int64_t count) {
   const auto* row = std::ranges::find(kStorage, shape.type, &Storage::type);
@@ -135,8 +148,9 @@ Literal read_literal(const Message& proto, const Shape& shape) {
     for (size_t i = 0; i < parts.size(); ++i) elements.push_back(read_literal(parts[i], shape.elements[i]));
     return Literal::tuple(std::move(elements));
   }
-  if (!shape.is_array()) return Literal(shape);
+  if (!shape.is_array()) fail("no literal can have the shape " + shape.to_string());
   check_shape(shape);
+  check_printable(shape);
   if (!proto.has(1)) fail("a literal has no shape");
   Shape own = read_shape(proto.message(1));
   if (!compatible(own, shape)) {
@@ -148,6 +162,7 @@ Literal read_literal(const Message& proto, const Shape& shape) {
   check_shape(stored);
   std::string data = elements_of(proto, stored, stored.element_count());
   Literal literal(shape);
+  if (data.empty()) return literal;
   if (stored.layout.is_default()) {
     std::memcpy(literal.bytes().data(), data.data(), data.size());
   } else {

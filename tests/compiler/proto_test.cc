@@ -292,6 +292,10 @@ TEST_CASE("sizes that the bytes do not bear out cost no memory") {
   Out f32 = shape_of(DType::kF32, {2});
   CHECK(failure(constant_module(f32, Out().message(1, f32).text(8, "\x01\x02\x03")).bytes).find("c: ") == 0);
   CHECK(failure(constant_module(f32, Out().message(1, shape_of(DType::kF32, {3}))).bytes).find("c: ") == 0);
+  for (const Out& shape : {shape_of(DType::kF32, {huge, 0}), shape_of(DType::kToken, {}),
+                           shape_of(DType::kPred, std::vector<int64_t>(1000, 1))}) {
+    CHECK(failure(constant_module(shape, Out().message(1, shape).packed(2, {1})).bytes).find("c: ") == 0);
+  }
   Out tuples = shape_of(DType::kF32, {});
   for (int i = 0; i < 2000; ++i) tuples = Out().number(2, 13).message(4, tuples);
   CHECK(failure(module_of({instruction("p", "parameter", tuples, 1)}, 1).bytes).find("nested too deeply") !=
