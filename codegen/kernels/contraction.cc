@@ -73,9 +73,12 @@ class Contraction {
     tile_.rows = static_cast<int>(std::min<int64_t>(tile_.rows, m_));
     const int64_t mr = tile_.rows, nr = tile_.columns(), bytes = dtype_bytes(type_);
     int64_t kc = k_slice(k_);
+    pair_lanes_ = kc % 2 == 0 && k_ % 2 == 0 ? pair_lanes() : 0;
+    packed_type_ = pair_lanes_ ? DType::kS16 : type_;
+    const int64_t packed_bytes = dtype_bytes(packed_type_), pair = pair_lanes_ ? 2 : 1;
     int64_t batches = product(batch_);
     // Blocks by shape alone: the left one fills most of L2, for then packing costs least; equal in size.
-    int64_t mb_most = std::clamp<int64_t>(options_.target->info().l2_bytes * 11 / 16 / (kc * bytes), 48, 480) / mr * mr;
+    int64_t mb_most = std::clamp<int64_t>(options_.target->info().l2_bytes * 11 / 16 / (kc * packed_bytes), 48, 480) / mr * mr;
     int64_t mb = round_up(blocks_of(m_, blocks_of(m_, mb_most)), mr);
     int64_t nb = round_up(blocks_of(n_, blocks_of(n_, 512)), nr);
     auto tasks = [&] { return batches * blocks_of(m_, mb) * blocks_of(n_, nb); };
@@ -104,12 +107,12 @@ class Contraction {
     // Scratch: B panel, A block (if packed), C tiles (one, or all of the block when slices repeat).
     bool sliced = k_ > kc;
     int64_t group = panels_at_once(nb);
-    int64_t b_bytes = round_up(kc * nr * group * bytes, 64);
+    int64_t b_bytes = round_up(kc * nr * group * packed_bytes, 64);
     std::optional<Strides> direct = left_in_place(vars, batch);
     // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
     if (direct && direct->row * bytes >= 4096) direct.reset();
     bool by_rows = !direct && left_minor_contracts();
-    int64_t a_bytes = direct ? 0 : round_up(mb * kc * bytes, 64);
+    int64_t a_bytes = direct ? 0 : round_up(mb * kc * packed_bytes, 64);
     int64_t panels = nb / nr, tiles = mb / mr;
     int64_t c_bytes = (sliced ? panels * tiles : 1) * mr * nr * bytes;
     llvm::IRBuilder<>& rb = root.builder;
@@ -175,9 +178,9 @@ class Contraction {
     IndexExpr tile_index = IndexExpr::var(tile_var, tiles);
     IndexExpr row = m0 + tile_index * mr;
     llvm::IRBuilder<>& b = ts.builder;
-    llvm::Type* element = storage_type(b, type_, 1);
+    llvm::Type *element = storage_type(b, type_, 1), *packed = storage_type(b, packed_type_, 1);
     llvm::Value* a = nullptr;
-    int64_t row_stride = by_rows ? kc : 1, k_stride = by_rows ? 1 : mr;
+    int64_t row_stride = by_rows ? kc / pair : 1, k_stride = by_rows ? 1 : mr;
     // Rows a tile in place starts too low by to stay inside the operand.
     IndexExpr shift(0);
     if (direct) {
@@ -194,15 +197,16 @@ class Contraction {
                               e.index(linear_index(p->shape, at_k), ss));
       a = b.CreateGEP(element, block, e.index((tile_index * mr - shift) * row_stride, ts));
     } else {
-      a = b.CreateInBoundsGEP(element, a_block.pointer, e.index(tile_index * (kc * mr), ts));
+      a = b.CreateInBoundsGEP(packed, a_block.pointer, e.index(tile_index * (kc * mr), ts));
     }
     IndexExpr c_offset = sliced ? (panel_index * tiles + tile_index) * (mr * nr) : IndexExpr(0);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_tiles, e.index(c_offset, ts));
     llvm::Value* accumulate = b.CreateICmpNE(e.index(IndexExpr::var(slice_var, slices), ts), number(b, 0));
-    llvm::Value* panel = ps.builder.CreateInBoundsGEP(element, b_panel.pointer, e.index(in_group * (kc * nr), ps));
-    int unroll = kc % 4 == 0 && k_ % 4 == 0 ? 4 : 1;
-    MicroKernelShape shape{type_, tile_.rows, tile_.vectors, tile_.lanes, row_stride, k_stride, unroll, sliced};
-    b.CreateCall(micro_kernel(module_, shape), {a, panel, c, depth, accumulate});
+    llvm::Value* panel = ps.builder.CreateInBoundsGEP(packed, b_panel.pointer, e.index(in_group * (kc * nr), ps));
+    int unroll = kc % (4 * pair) == 0 && k_ % (4 * pair) == 0 ? 4 : 1;
+    MicroKernelShape shape{type_, tile_.rows, tile_.vectors, tile_.lanes, row_stride, k_stride, unroll,
+                           pair_lanes_, sliced};
+    b.CreateCall(micro_kernel(module_, shape), {a, panel, c, b.CreateUDiv(depth, number(b, pair)), accumulate});
     c_offset = c_offset + shift * nr;
     llvm::Value* last = sliced ? ts.builder.CreateICmpEQ(e.index(IndexExpr::var(slice_var, slices), ts), number(ts.builder, slices - 1))
                                : nullptr;
@@ -283,6 +287,16 @@ class Contraction {
     return group;
   }
 
+  // Integers of at most 16 bits are multiplied in pairs: lanes of the instruction, 0 if that is not to be had.
+  int pair_lanes() const {
+    auto fits = [&](size_t side) {
+      DType t = dot_.operand(side)->shape.type;
+      return t == DType::kS8 || t == DType::kU8 || t == DType::kS16;
+    };
+    if (type_ != DType::kS32 || tile_.lanes < 8 || !fits(0) || !fits(1) || !left_minor_contracts()) return 0;
+    return tile_.lanes >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
+  }
+
   bool left_minor_contracts() const {
     const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
     const Ints& contracting = swapped_ ? dot_.attrs.dot.rhs_contracting : dot_.attrs.dot.lhs_contracting;
@@ -299,14 +313,14 @@ class Contraction {
       auto at = [&](const Coords& c) {
         return dot_input_coords(dot_, side, result_coords(batch, row, IndexExpr(0)), delinearize(contracting_, k0 + c[0]));
       };
-      Shape box = Shape::array(type_, {depth});
+      Shape box = Shape::array(packed_type_, {depth});
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(box, c);
         w.read(value, at(c));
       };
       std::vector<int64_t> dims = {depth};
       nest(e, scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll&) {
-        e.store(s, target, offset + c[0], convert(s.builder, e.number(), e.emit(value, at(c), s), type_));
+        e.store(s, target, offset + c[0], convert(s.builder, e.number(), e.emit(value, at(c), s), packed_type_));
       }, false);
     };
     if (k_ % kc == 0) return emit_box(kc);
@@ -314,31 +328,32 @@ class Contraction {
     guarded(e, scope, whole, [&] { emit_box(kc); }, [&] { emit_box(k_ % kc); });
   }
 
-  // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width],
-  // at `offset`. Only whole panels come in groups.
+  // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width]
+  // or [k/2][width][2], at `offset`. Only whole panels come in groups.
   void pack(ElementEmitter& e, Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
             const IndexExpr& first, const IndexExpr& k0, int64_t kc, const Coords& batch, bool left) {
     int side = left != swapped_ ? 0 : 1;
+    const int64_t pair = pair_lanes_ ? 2 : 1;
     const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t columns, int64_t depth) {
       auto operand_at = [&](const Coords& c) {
         IndexExpr position = first + c[1] * width + c[2];
         Coords rc = left ? result_coords(batch, position, IndexExpr(0)) : result_coords(batch, IndexExpr(0), position);
-        return dot_input_coords(dot_, side, rc, delinearize(contracting_, k0 + c[0]));
+        return dot_input_coords(dot_, side, rc, delinearize(contracting_, k0 + c[0] * pair + c[3]));
       };
-      auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + c[0] * width + c[2]; };
+      auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair + c[3]; };
       // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
-      Shape box = Shape::array(type_, {depth, group, group == 1 ? width : 2 * width});
+      Shape box = Shape::array(packed_type_, {depth / pair, group, group == 1 ? width : 2 * width, pair});
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(box, c);
         w.read(value, operand_at(c));
       };
-      std::vector<int64_t> dims = {depth, group, columns};
+      std::vector<int64_t> dims = {depth / pair, group, columns, pair};
       nest(e, scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
         std::vector<Value> values;
         std::vector<IndexExpr> addresses;
         auto one = [&](const Coords& x) {
-          values.push_back(convert(s.builder, e.number(), e.emit(value, operand_at(x), s), type_));
+          values.push_back(convert(s.builder, e.number(), e.emit(value, operand_at(x), s), packed_type_));
           addresses.push_back(target_at(x));
         };
         if (unroll.var < 0) {
@@ -431,6 +446,8 @@ class Contraction {
   const Instruction& dot_;
   Ints batch_, lhs_free_, rhs_free_, contracting_;
   DType type_ = DType::kF32;
+  DType packed_type_ = DType::kF32;
+  int pair_lanes_ = 0;
   bool swapped_ = false;
   int64_t m_ = 0, n_ = 0, k_ = 0;
   int vector_bytes_ = 32;

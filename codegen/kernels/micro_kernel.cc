@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include "codegen/number/elementwise.h"
@@ -17,9 +18,30 @@ RegisterTile register_tile(const Target& target, int vector_bytes, DType type) {
   return t;
 }
 
+namespace {
+
+// Sums of products of the 16-bit pairs in each 32-bit lane, by instructions of `lanes` lanes.
+llvm::Value* multiply_pairs(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y, int lanes) {
+  auto total = static_cast<int>(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements());
+  if (total > lanes) {
+    std::vector<int> low, high, all;
+    for (int n = 0; n < total; ++n) (n < total / 2 ? low : high).push_back(n), all.push_back(n);
+    auto half = [&](const std::vector<int>& part) {
+      return multiply_pairs(b, b.CreateShuffleVector(x, part), b.CreateShuffleVector(y, part), lanes);
+    };
+    return b.CreateShuffleVector(half(low), half(high), all);
+  }
+  auto* words = llvm::FixedVectorType::get(b.getInt16Ty(), static_cast<unsigned>(2 * lanes));
+  auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
+  return b.CreateIntrinsic(id, {}, {b.CreateBitCast(x, words), b.CreateBitCast(y, words)});
+}
+
+}  // namespace
+
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape) {
-  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
-                                 shape.row_stride, shape.k_stride, shape.unroll, shape.accumulates ? "+" : "");
+  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
+                                 shape.row_stride, shape.k_stride, shape.unroll, shape.pair_lanes,
+                                 shape.accumulates ? "+" : "");
   if (llvm::Function* known = module.getFunction(name)) return known;
   auto& context = module.getContext();
   llvm::IRBuilder<> b(context);
@@ -60,6 +82,10 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
       if (shape.lanes > 1) x = b.CreateVectorSplat(static_cast<unsigned>(shape.lanes), x);
       for (size_t v = 0; v < vectors; ++v) {
         llvm::Value*& t = tile[i * vectors + v];
+        if (shape.pair_lanes) {
+          t = b.CreateAdd(multiply_pairs(b, x, bv[v], shape.pair_lanes), t);
+          continue;
+        }
         t = floating ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {x, bv[v], t}) : b.CreateAdd(b.CreateMul(x, bv[v]), t);
       }
     }

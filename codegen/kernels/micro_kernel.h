@@ -36,6 +36,9 @@ struct MicroKernelShape {
   int64_t row_stride = 0;       ///< of A, in elements
   int64_t k_stride = 1;
   int unroll = 1;               ///< steps of k a turn of the loop; k is a multiple of it
+  /// Not 0 (kS32 only): an element of A and B is a pair of 16-bit integers of neighbouring k, multiplied and
+  /// added by instructions of this many 32-bit lanes; k counts pairs.
+  int pair_lanes = 0;
   bool accumulates = false;     ///< may be called with `accumulate`
   bool operator==(const MicroKernelShape&) const = default;
 };
