@@ -128,7 +128,9 @@ void optimize(llvm::Module& module, const Target& target) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::ModulePassManager passes;
-  if (auto e = builder.parsePassPipeline(passes, "function(early-cse<memssa>,loop-mssa(licm),instcombine,simplifycfg)")) {
+  // Named in text, instcombine would end the process when one round does not simplify everything.
+  if (auto e = builder.parsePassPipeline(
+          passes, "function(early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)")) {
     fail(std::move(e), "pass list");
   }
   passes.run(module, modules);
