@@ -297,11 +297,18 @@ class Contraction {
     return tile_.lanes >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
   }
 
+  // Whether elements of the left operand that are neighbours in memory differ in k, not in the row.
   bool left_minor_contracts() const {
     const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
     const Ints& contracting = swapped_ ? dot_.attrs.dot.rhs_contracting : dot_.attrs.dot.lhs_contracting;
-    const Ints& order = p->shape.layout.minor_to_major;
-    return !order.empty() && std::find(contracting.begin(), contracting.end(), order[0]) != contracting.end();
+    const Instruction* source = p->is(Opcode::kTranspose) ? p->operand(0) : p;
+    if (source->shape.layout.minor_to_major.empty()) return false;
+    int64_t minor = source->shape.layout.minor_to_major[0];
+    if (source != p) {
+      const Ints& from = p->attrs.dimensions;
+      minor = std::find(from.begin(), from.end(), minor) - from.begin();
+    }
+    return std::find(contracting.begin(), contracting.end(), minor) != contracting.end();
   }
 
   // Copies one slice of a row of the left operand to `offset`.
