@@ -135,6 +135,7 @@ constexpr std::string_view kTransposes[] = {"NO_TRANSPOSE", "NO_TRANSPOSE", "TRA
 constexpr std::string_view kDistributions[] = {"rng_invalid", "rng_uniform", "rng_normal"};
 constexpr std::string_view kAlgorithms[] = {"rng_default", "rng_three_fry", "rng_philox"};
 constexpr std::string_view kPrecisions[] = {"default", "high", "highest"};
+constexpr std::string_view kTriState[] = {"unset", "true", "false"};
 constexpr std::string_view kDotAlgorithms[] = {"unset",
                                                "dot_any_f8_any_f8_f32",
                                                "dot_any_f8_any_f8_f32_fast_accum",
@@ -464,9 +465,9 @@ constexpr Row kRows[] = {
     {"schedule", one_of_if_set<76, kSchedules>},
     {"api_version", api_version},
     {"inferred_dimension", first_dimension},
-    {"num_carries", integer_if_set<95>},
+    {"num_carries", integer<95>},
     {"is_reverse", if_true<94>},
-    {"is_associative", if_true<96>},
+    {"is_associative", one_of_if_set<96, kTriState>},
     {"infeed_config", string_if_set<27>},
     {"outfeed_config", string_if_set<22>},
     {"outfeed_shape", outfeed_shape},
