@@ -1,6 +1,6 @@
-// See cse.h. Values are numbered in order; a value's key is its op, its attributes and the numbers of its
-// operands, so one walk with a hash table finds all. Computations get numbers the same way: two are the
-// same if instruction by instruction they are. Nothing depends on addresses.
+// See cse.h. Values are numbered in order; a value's key is its op, its attributes and the numbers
+// of its operands, so one walk with a hash table finds all. Computations get numbers the same way:
+// two are the same if instruction by instruction they are. Nothing depends on addresses.
 #include "compiler/passes/cse.h"
 
 #include <algorithm>
@@ -34,16 +34,15 @@ bool commutes(Opcode o) {
     case Opcode::kMinimum:
     case Opcode::kMultiply:
     case Opcode::kOr:
-    case Opcode::kXor:
-      return true;
-    default:
-      return false;
+    case Opcode::kXor: return true;
+    default: return false;
   }
 }
 
 /// Equal but for where the HLO came from.
 bool same_attributes(const Attributes& x, const Attributes& y) {
-  if (x.metadata == y.metadata && x.origin == y.origin && x.statistics == y.statistics) return x == y;
+  if (x.metadata == y.metadata && x.origin == y.origin && x.statistics == y.statistics)
+    return x == y;
   Attributes a = x, b = y;
   for (Attributes* each : {&a, &b}) each->metadata = each->origin = each->statistics = "";
   return a == b;
@@ -142,14 +141,10 @@ ComputationNumbers number_computations(const Module& module) {
 bool may_merge(const Instruction& i) {
   if (i.shape.has_dynamic_dims() || !i.control_predecessors.empty()) return false;
   switch (i.info().op_class) {
-    case OpClass::kEffect:
-      return false;
-    case OpClass::kControl:
-      return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
-    case OpClass::kLibrary:
-      return !i.is(Opcode::kCustomCall);
-    default:
-      return !i.is(Opcode::kParameter);
+    case OpClass::kEffect: return false;
+    case OpClass::kControl: return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
+    case OpClass::kLibrary: return !i.is(Opcode::kCustomCall);
+    default: return !i.is(Opcode::kParameter);
   }
 }
 

@@ -12,16 +12,12 @@ namespace {
 
 Instruction* expansion(Builder& b, const Instruction& op) {
   switch (op.opcode) {
-    case Opcode::kMap:
-      return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
-    case Opcode::kRngBitGenerator:
-      return expand_random_bits(b, op);
+    case Opcode::kMap: return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
+    case Opcode::kRngBitGenerator: return expand_random_bits(b, op);
     case Opcode::kBatchNormGrad:
     case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormTraining:
-      return expand_batch_norm(b, op);
-    default:
-      return nullptr;
+    case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
+    default: return nullptr;
   }
 }
 

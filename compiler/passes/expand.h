@@ -3,8 +3,8 @@
 //   r = f32[4] map(x, y), to_apply=f     f(a, b): a * 2 - b
 //     ->  t = f32[4] broadcast(2)   m = f32[4] multiply(x, t)   r = f32[4] subtract(m, y)
 //
-//   rng-bit-generator      ->  integer arithmetic on an iota of the counter, and the state's next value
-//   batch-norm-inference, -training, -grad   ->  reductions and elementwise ops, in f32 or wider
+//   rng-bit-generator  ->  integer arithmetic on an iota of the counter, and the next state
+//   batch-norm-...     ->  reductions and elementwise ops, in f32 or wider
 //
 // What cannot be spelled out (a map over control flow) stays, for legalize_check to refuse by name.
 // Test: tests/hlo/opt/expand.hlo.

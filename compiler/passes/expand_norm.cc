@@ -1,10 +1,11 @@
-// Batch normalisation as reductions over all dims but the feature's and elementwise ops, computed in f32
-// (f64 stays) and rounded once at the end:
+// Batch normalisation as reductions over all dims but the feature's and elementwise ops, computed
+// in f32 (f64 stays) and rounded once at the end:
 //
 //   training   m = mean(x)   v = mean((x - m)^2)   y = (x - m) * (scale / sqrt(v + eps)) + offset
 //   inference  y as above, m and v given
 //   grad       c = x - m   r = sqrt(v + eps)   s1 = sum(g)   s2 = sum(g * c)
-//              dx = scale / r * (g - s1/n - c * (s2/n) / (v + eps))   dscale = s2 / r   doffset = s1
+//              dx = scale / r * (g - s1/n - c * (s2/n) / (v + eps))
+//              dscale = s2 / r   doffset = s1
 //
 // The variance is that of the centred values: no difference of large squares.
 #include "compiler/passes/expansions.h"

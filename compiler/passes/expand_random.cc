@@ -1,5 +1,5 @@
-// rng-bit-generator as integer arithmetic: block number i of the counter is an iota, the rounds are u32
-// ops, and the words of a block go side by side by concatenation in a new minor dim:
+// rng-bit-generator as integer arithmetic: block number i of the counter is an iota, the rounds are
+// u32 ops, and the words of a block go side by side by concatenation in a new minor dim:
 //
 //   x0, x1 = rounds(counter + iota(u64[H]))
 //   data   = reshape(concatenate(x0 as [H,1], x1 as [H,1]) as [2H])
@@ -30,7 +30,9 @@ struct Words {
   Words to(DType type) const { return {b, b->convert(v, type)}; }
   Words low() const { return to(DType::kU32); }
   Words high() const { return (*this >> 32).low(); }
-  Words operator>>(uint64_t n) const { return {b, b->binary(kShiftRightLogical, v, constant(n).v)}; }
+  Words operator>>(uint64_t n) const {
+    return {b, b->binary(kShiftRightLogical, v, constant(n).v)};
+  }
   Words operator<<(uint64_t n) const { return {b, b->binary(kShiftLeft, v, constant(n).v)}; }
   friend Words operator+(Words x, Words y) { return {x.b, x.b->binary(kAdd, x.v, y.v)}; }
   friend Words operator*(Words x, Words y) { return {x.b, x.b->binary(kMultiply, x.v, y.v)}; }
@@ -68,9 +70,7 @@ class Generator {
 
  private:
   /// Element k of the state, a scalar.
-  Words word(int64_t k) {
-    return {&b_, b_.reshape(b_.slice(op_.operand(0), {k}, {k + 1}), {})};
-  }
+  Words word(int64_t k) { return {&b_, b_.reshape(b_.slice(op_.operand(0), {k}, {k + 1}), {})}; }
 
   /// The counter of each of n blocks; the state advances by n.
   Words counters(int64_t n) {
@@ -126,7 +126,8 @@ class Generator {
     const int64_t n = data_.element_count(), per_block = wide ? 2 : 4;
     const int64_t blocks = n / per_block + (n % per_block != 0);
     // Without a third word the key serves as the upper half of the counter.
-    Words at = counters(blocks), upper = (state_.size() == 3 ? state_[2] : state_[0]).spread(blocks);
+    Words at = counters(blocks),
+          upper = (state_.size() == 3 ? state_[2] : state_[0]).spread(blocks);
     upper = upper + Words::less(at, state_[1].spread(blocks));
     std::array<Words, 4> c = {at.low(), at.high(), upper.low(), upper.high()};
     Words key = state_[0].spread(blocks), k0 = key.low(), k1 = key.high();
@@ -174,6 +175,8 @@ class Generator {
 
 }  // namespace
 
-Instruction* expand_random_bits(Builder& b, const Instruction& op) { return Generator(b, op).run(); }
+Instruction* expand_random_bits(Builder& b, const Instruction& op) {
+  return Generator(b, op).run();
+}
 
 }  // namespace hlojit

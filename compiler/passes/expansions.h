@@ -1,5 +1,5 @@
-// The single expansions of the pass `expand`. Each appends the simpler ops to the builder's computation
-// and returns the value that stands for the instruction, or nullptr if it has none.
+// The single expansions of the pass `expand`. Each appends the simpler ops to the builder's
+// computation and returns the value that stands for the instruction, or nullptr if it has none.
 #pragma once
 
 #include <span>
@@ -9,8 +9,9 @@
 
 namespace hlojit {
 
-/// The computation's scalar ops on arrays of sizes `dims`, in place of a call an element; `arguments`
-/// by parameter number. nullptr if the computation holds more than elementwise ops on scalars.
+/// The computation's scalar ops on arrays of sizes `dims`, in place of a call an element;
+/// `arguments` by parameter number. nullptr if the computation holds more than elementwise ops on
+/// scalars.
 Instruction* apply_elementwise(Builder& b, const Computation& computation,
                                std::span<Instruction* const> arguments, const Ints& dims);
 

@@ -1,5 +1,5 @@
-// See fold.h. One walk in order, so that what was folded feeds what follows. Elementwise ops on splats
-// are computed once, on scalars.
+// See fold.h. One walk in order, so that what was folded feeds what follows. Elementwise ops on
+// splats are computed once, on scalars.
 #include "compiler/passes/fold.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace hlojit {
 namespace {
 
 constexpr int64_t kMaxBytes = 1 << 20;
-constexpr int64_t kSmallBytes = 256;          // may be larger than what it is made of
+constexpr int64_t kSmallBytes = 256;            // may be larger than what it is made of
 constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: some 0.1 s
 
 class Folder {
@@ -27,10 +27,12 @@ class Folder {
   bool run() {
     for (Instruction* i : c_.snapshot()) {
       if (!may_fold(*i)) continue;
-      bool constants = std::ranges::all_of(i->operands(), [](auto* o) { return o->is(Opcode::kConstant); });
+      bool constants =
+          std::ranges::all_of(i->operands(), [](auto* o) { return o->is(Opcode::kConstant); });
       if (constants) {
         fold_whole(i);
-      } else if (std::ranges::all_of(i->operands(), [](auto* o) { return splat_value(o) != nullptr; })) {
+      } else if (std::ranges::all_of(i->operands(),
+                                     [](auto* o) { return splat_value(o) != nullptr; })) {
         fold_splats(i);
       }
     }
@@ -45,12 +47,10 @@ class Folder {
     switch (i.info().op_class) {
       case OpClass::kElementwise:
       case OpClass::kReduces:
-      case OpClass::kContracts:
-        return true;
+      case OpClass::kContracts: return true;
       case OpClass::kMoves:
         return !i.is(Opcode::kBroadcast) && !i.is(Opcode::kBitcast) && !i.is(Opcode::kCopy);
-      default:
-        return false;
+      default: return false;
     }
   }
 
@@ -60,12 +60,9 @@ class Folder {
     for (const Instruction* o : i.operands()) read += static_cast<double>(o->shape.element_count());
     for (const WindowDim& w : i.attrs.window) made *= static_cast<double>(w.size);
     switch (i.info().op_class) {
-      case OpClass::kContracts:
-        return made * read;
-      case OpClass::kReduces:
-        return 16 * (made + read);  // an interpreted step each
-      default:
-        return made + read;
+      case OpClass::kContracts: return made * read;
+      case OpClass::kReduces: return 16 * (made + read);  // an interpreted step each
+      default: return made + read;
     }
   }
 
@@ -75,7 +72,8 @@ class Folder {
     for (const Instruction* o : i->operands()) read += o->shape.dense_bytes();
     if (bytes > kMaxBytes || read > kMaxBytes || (bytes > read && bytes > kSmallBytes)) return;
     for (const Instruction* o : i->operands()) operands.push_back(*o->literal);
-    if (auto value = evaluated(*i, operands)) replace(i, c_.add_constant(std::move(*value), i->name));
+    if (auto value = evaluated(*i, operands))
+      replace(i, c_.add_constant(std::move(*value), i->name));
   }
 
   void fold_splats(Instruction* i) {

@@ -4,9 +4,9 @@
 //   s = f32[2] add(a, b)                     ->   s = f32[2] constant({4, 7})
 //   e = f32[8] exponential(broadcast(c))     ->   e = f32[8] broadcast(exp(c))
 //
-// A broadcast stays a broadcast, an iota an iota: they cost nothing to compute and much to store. Only
-// results of at most 1 MiB that are not larger than what they are made of, and a bounded amount of work
-// a module; the rest is left to run time. Test: tests/hlo/opt/fold.hlo.
+// A broadcast stays a broadcast, an iota an iota: they cost nothing to compute and much to store.
+// Only results of at most 1 MiB that are not larger than what they are made of, and a bounded
+// amount of work a module; the rest is left to run time. Test: tests/hlo/opt/fold.hlo.
 #pragma once
 
 #include "compiler/pipeline.h"

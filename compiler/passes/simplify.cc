@@ -1,6 +1,6 @@
-// See simplify.h. A work list: first every instruction in order, then whatever was made and whoever reads
-// it. Each instruction is visited once and again for each change next to it, so the work is linear in
-// the module and the rewrites.
+// See simplify.h. A work list: first every instruction in order, then whatever was made and whoever
+// reads it. Each instruction is visited once and again for each change next to it, so the work is
+// linear in the module and the rewrites.
 #include "compiler/passes/simplify.h"
 
 #include <algorithm>
@@ -33,9 +33,9 @@ bool layout_is_seen(const Instruction* i) {
 }
 
 bool is_dynamic(const Instruction* i) {
-  return i->shape.has_dynamic_dims() || std::ranges::any_of(i->operands(), [](const Instruction* o) {
-           return o->shape.has_dynamic_dims();
-         });
+  return i->shape.has_dynamic_dims() ||
+         std::ranges::any_of(i->operands(),
+                             [](const Instruction* o) { return o->shape.has_dynamic_dims(); });
 }
 
 class Simplifier {

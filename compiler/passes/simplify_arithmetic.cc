@@ -123,7 +123,8 @@ Instruction* known_comparison(Context& c, Instruction* i) {
   const Instruction *x = i->operand(0), *y = i->operand(1);
   if (!is_whole(x)) return nullptr;
   Direction d = i->attrs.direction;
-  if (x == y) return splat_int(c, i, d == Direction::kEq || d == Direction::kGe || d == Direction::kLe);
+  if (x == y)
+    return splat_int(c, i, d == Direction::kEq || d == Direction::kGe || d == Direction::kLe);
   bool from_zero = effective_compare_type(*i) == CompareType::kUnsigned && is_value(y, 0);
   if (from_zero && d == Direction::kLt) return splat_int(c, i, 0);
   if (from_zero && d == Direction::kGe) return splat_int(c, i, 1);
@@ -157,7 +158,8 @@ Instruction* unless_right_is(Context&, Instruction* i) {
 
 constexpr SimplifyRule kRules[] = {
     // x + -0 = x for floats, x + 0 = x for integers. Exact; not so x + 0 of floats.
-    {kAdd, [](Context&, Instruction* i) {
+    {kAdd,
+     [](Context&, Instruction* i) {
        double zero = is_float(i->shape.type) ? -0.0 : 0.0;
        return beside(i, [&](auto* o) { return is_value(o, zero); });
      }},
@@ -166,11 +168,11 @@ constexpr SimplifyRule kRules[] = {
     // x - x = 0. Integers.
     {kSubtract, zero_if_same},
     // x * 1 = x. Exact.
-    {kMultiply, [](Context&, Instruction* i) {
-       return beside(i, [](auto* o) { return is_value(o, 1); });
-     }},
+    {kMultiply,
+     [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 1); }); }},
     // x * 0 = 0. Integers.
-    {kMultiply, [](Context& c, Instruction* i) -> Instruction* {
+    {kMultiply,
+     [](Context& c, Instruction* i) -> Instruction* {
        if (!is_whole(i) || !beside(i, [](auto* o) { return is_value(o, 0); })) return nullptr;
        return splat_int(c, i, 0);
      }},
@@ -179,44 +181,49 @@ constexpr SimplifyRule kRules[] = {
     // x / 2^k = x * 2^-k. Exact.
     {kDivide, reciprocal},
     // x / 2^k = x >> k, x % 2^k = x & (2^k - 1). Unsigned.
-    {kDivide, [](Context& c, Instruction* i) -> Instruction* {
+    {kDivide,
+     [](Context& c, Instruction* i) -> Instruction* {
        auto k = shift_of(i->operand(1));
        return k ? c.b.binary(kShiftRightLogical, i->operand(0), splat_int(c, i, *k)) : nullptr;
      }},
-    {kRemainder, [](Context& c, Instruction* i) -> Instruction* {
+    {kRemainder,
+     [](Context& c, Instruction* i) -> Instruction* {
        auto k = shift_of(i->operand(1));
        if (!k) return nullptr;
        auto mask = static_cast<int64_t>((uint64_t{1} << *k) - 1);
        return c.b.binary(kAnd, i->operand(0), splat_int(c, i, mask));
      }},
-    // x^1 = x, x^2 = x*x, x^3 = x*x*x. Integers; floats rounded at most as often as power is, not strict.
+    // x^1 = x, x^2 = x*x, x^3 = x*x*x. Exact for integers; floats within an ulp, as power is, but not
+    // the same bits: not with strict.
     {kPower, power},
     // -(-x) = x, not(not x) = x, |-x| = |x|, ||x|| = |x|. Exact.
     {kNegate, twice<kNegate>},
     {kNot, twice<kNot>},
-    {kAbs, [](Context&, Instruction* i) -> Instruction* {
+    {kAbs,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->is(kAbs) ? i->operand(0) : nullptr;
      }},
-    {kAbs, [](Context& c, Instruction* i) -> Instruction* {
+    {kAbs,
+     [](Context& c, Instruction* i) -> Instruction* {
        return i->operand(0)->is(kNegate) ? c.b.unary(kAbs, i->operand(0)->operand(0)) : nullptr;
      }},
     // x & ~0 = x, x & 0 = 0, x & x = x, and so on.
     {kAnd, same_operands},
     {kAnd, [](Context&, Instruction* i) { return beside(i, all_bits); }},
-    {kAnd, [](Context& c, Instruction* i) -> Instruction* {
+    {kAnd,
+     [](Context& c, Instruction* i) -> Instruction* {
        return beside(i, [](auto* o) { return is_value(o, 0); }) ? splat_int(c, i, 0) : nullptr;
      }},
     {kOr, same_operands},
-    {kOr, [](Context&, Instruction* i) {
-       return beside(i, [](auto* o) { return is_value(o, 0); });
-     }},
-    {kOr, [](Context& c, Instruction* i) -> Instruction* {
+    {kOr,
+     [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 0); }); }},
+    {kOr,
+     [](Context& c, Instruction* i) -> Instruction* {
        return beside(i, all_bits) ? splat_int(c, i, is_pred(i->shape.type) ? 1 : -1) : nullptr;
      }},
     {kXor, zero_if_same},
-    {kXor, [](Context&, Instruction* i) {
-       return beside(i, [](auto* o) { return is_value(o, 0); });
-     }},
+    {kXor,
+     [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 0); }); }},
     {kShiftLeft, unless_right_is<0>},
     {kShiftRightLogical, unless_right_is<0>},
     {kShiftRightArithmetic, unless_right_is<0>},
@@ -227,24 +234,29 @@ constexpr SimplifyRule kRules[] = {
     {kCompare, known_comparison},
     {kSelect, known_select},
     // convert to the type it has; convert there and back. Exact.
-    {kConvert, [](Context&, Instruction* i) -> Instruction* {
+    {kConvert,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;
      }},
     {kConvert, skip_conversion},
-    {kBitcastConvert, [](Context&, Instruction* i) -> Instruction* {
+    {kBitcastConvert,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;
      }},
-    {kBitcastConvert, [](Context&, Instruction* i) -> Instruction* {
+    {kBitcastConvert,
+     [](Context&, Instruction* i) -> Instruction* {
        const Instruction* inner = i->operand(0);
        bool back = inner->is(kBitcastConvert) && inner->operand(0)->shape.type == i->shape.type &&
                    inner->operand(0)->shape.dims == i->shape.dims;
        return back ? inner->operand(0) : nullptr;
      }},
     // real(complex(x, y)) = x, imag(complex(x, y)) = y.
-    {kReal, [](Context&, Instruction* i) -> Instruction* {
+    {kReal,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->is(kComplex) ? i->operand(0)->operand(0) : nullptr;
      }},
-    {kImag, [](Context&, Instruction* i) -> Instruction* {
+    {kImag,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->is(kComplex) ? i->operand(0)->operand(1) : nullptr;
      }},
 };

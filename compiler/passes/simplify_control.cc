@@ -14,7 +14,8 @@ using Context = SimplifyContext;
 
 /// tuple(t.0, t.1, ...) of all elements of t. A root stays: callers look for a tuple there.
 Instruction* rebuilt_tuple(Context&, Instruction* i) {
-  if (i->is_root() || i->operand_count() == 0 || !i->operand(0)->is(kGetTupleElement)) return nullptr;
+  if (i->is_root() || i->operand_count() == 0 || !i->operand(0)->is(kGetTupleElement))
+    return nullptr;
   Instruction* t = i->operand(0)->operand(0);
   if (t->shape.elements.size() != i->operand_count()) return nullptr;
   for (size_t k = 0; k < i->operand_count(); ++k) {
@@ -38,7 +39,8 @@ Instruction* inlined(Context& c, const Computation& branch, Instruction* argumen
     std::vector<Instruction*> operands;
     for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
     copy = c.b.computation()->clone_instruction(*i, std::move(operands));
-    for (Instruction* p : i->control_predecessors) copy->control_predecessors.push_back(copies.at(p));
+    for (Instruction* p : i->control_predecessors)
+      copy->control_predecessors.push_back(copies.at(p));
   }
   return copies.at(branch.root());
 }
@@ -79,7 +81,8 @@ Instruction* plain_copy(Context&, Instruction* i) {
 }
 
 constexpr SimplifyRule kRules[] = {
-    {kGetTupleElement, [](Context&, Instruction* i) -> Instruction* {
+    {kGetTupleElement,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->is(kTuple) ? i->operand(0)->operand(i->attrs.tuple_index) : nullptr;
      }},
     {kTuple, rebuilt_tuple},

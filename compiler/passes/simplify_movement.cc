@@ -1,5 +1,5 @@
-// Rules about where elements are: moves that move nothing, moves of moves, moves of what is the same
-// everywhere. All exact for every type.
+// Rules about where elements are: moves that move nothing, moves of moves, moves of what is the
+// same everywhere. All exact for every type.
 #include <algorithm>
 #include <numeric>
 
@@ -102,13 +102,15 @@ Instruction* merge_broadcasts(Context& c, Instruction* i) {
 
 /// A large constant of one value is a broadcast of a scalar.
 Instruction* spread_constant(Context& c, Instruction* i) {
-  if (!i->shape.is_array() || i->shape.element_count() < 2 || !i->literal->is_splat()) return nullptr;
+  if (!i->shape.is_array() || i->shape.element_count() < 2 || !i->literal->is_splat())
+    return nullptr;
   Literal scalar(Shape::scalar(i->shape.type));
   std::ranges::copy(i->literal->bytes().first(scalar.bytes().size()), scalar.bytes().begin());
   return c.b.broadcast(c.b.constant(std::move(scalar)), i->shape.dims);
 }
 
-// ---- slices ----------------------------------------------------------------------------------------
+// ---- slices
+// ----------------------------------------------------------------------------------------
 
 Instruction* merge_slices(Context& c, Instruction* i) {
   const Instruction* inner = i->operand(0);
@@ -178,7 +180,8 @@ Instruction* fixed_slice(Context& c, Instruction* i) {
   return c.b.slice(i->operand(0), starts, limits);
 }
 
-// ---- reverse, concatenate, pad ---------------------------------------------------------------------
+// ---- reverse, concatenate, pad
+// ---------------------------------------------------------------------
 
 /// Turning round dims of size 1, or dims a broadcast makes, changes nothing.
 Instruction* shorter_reverse(Context& c, Instruction* i) {
@@ -194,7 +197,8 @@ Instruction* shorter_reverse(Context& c, Instruction* i) {
 
 Instruction* double_reverse(Context&, Instruction* i) {
   const Instruction* inner = i->operand(0);
-  bool back = inner->is(kReverse) && std::ranges::is_permutation(inner->attrs.dimensions, i->attrs.dimensions);
+  bool back = inner->is(kReverse) &&
+              std::ranges::is_permutation(inner->attrs.dimensions, i->attrs.dimensions);
   return back ? inner->operand(0) : nullptr;
 }
 
@@ -218,15 +222,18 @@ constexpr SimplifyRule kRules[] = {
     {kConstant, spread_constant},
     // What has the sizes of its operand is its operand.
     {kReshape, if_same_sizes},
-    {kSlice, [](Context&, Instruction* i) -> Instruction* {
+    {kSlice,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->shape.dims == i->shape.dims ? i->operand(0) : nullptr;
      }},
     {kDynamicSlice, if_same_sizes},
-    {kBroadcast, [](Context&, Instruction* i) -> Instruction* {
+    {kBroadcast,
+     [](Context&, Instruction* i) -> Instruction* {
        bool same = i->operand(0)->shape.dims == i->shape.dims && is_identity(i->attrs.dimensions);
        return same ? i->operand(0) : nullptr;
      }},
-    {kTranspose, [](Context&, Instruction* i) -> Instruction* {
+    {kTranspose,
+     [](Context&, Instruction* i) -> Instruction* {
        return is_identity(i->attrs.dimensions) ? i->operand(0) : nullptr;
      }},
     {kPad, no_pad},
@@ -234,7 +241,8 @@ constexpr SimplifyRule kRules[] = {
     {kReverse, shorter_reverse},
     {kReverse, double_reverse},
     // An update of everything is the update.
-    {kDynamicUpdateSlice, [](Context&, Instruction* i) -> Instruction* {
+    {kDynamicUpdateSlice,
+     [](Context&, Instruction* i) -> Instruction* {
        return i->operand(1)->shape.dims == i->shape.dims ? i->operand(1) : nullptr;
      }},
     // Two moves in one.

@@ -1,6 +1,7 @@
-// What the rule tables of `simplify` are written in. A rule looks at one instruction and returns the
-// value that stands for it, an existing one or one it made, or nullptr. It goes one way only, towards
-// fewer or cheaper instructions, so that rewriting ends; it never changes the instruction itself.
+// What the rule tables of `simplify` are written in. A rule looks at one instruction and returns
+// the value that stands for it, an existing one or one it made, or nullptr. It goes one way only,
+// towards fewer or cheaper instructions, so that rewriting ends; it never changes the instruction
+// itself.
 #pragma once
 
 #include <span>
@@ -24,8 +25,8 @@ std::span<const SimplifyRule> arithmetic_rules();
 std::span<const SimplifyRule> movement_rules();
 std::span<const SimplifyRule> control_rules();
 
-/// The one value of a constant or of a broadcast scalar constant; nullptr if it has several. Element 0
-/// of the literal is the value.
+/// The one value of a constant or of a broadcast scalar constant; nullptr if it has several.
+/// Element 0 of the literal is the value.
 const Literal* splat_value(const Instruction* i);
 
 }  // namespace hlojit
