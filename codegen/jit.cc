@@ -180,8 +180,4 @@ std::vector<std::string> compile_objects(const Target& target, std::vector<IrMod
   return objects;
 }
 
-JitCode compile_modules(const Target& target, std::vector<IrModule> modules) {
-  return link_objects(target, compile_objects(target, std::move(modules)));
-}
-
 }  // namespace hlojit

@@ -58,7 +58,5 @@ JitCode link_objects(const Target& target, std::vector<std::string> objects);
 
 /// optimise + compile, modules in parallel when there are several: an object each.
 std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules);
-/// The same, linked.
-JitCode compile_modules(const Target& target, std::vector<IrModule> modules);
 
 }  // namespace hlojit
