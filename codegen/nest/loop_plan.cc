@@ -141,7 +141,7 @@ bool interleaves(const Candidate& c, const Access& write, int64_t stride, int bl
   });
 }
 
-// Bytes a vector step along the digit moves cheaply: contiguous 1, splat a little, else none. `block`:
+// Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little. `block`:
 // how many values of another digit may be handled together.
 double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes, int block) {
   double score = 0;
@@ -153,6 +153,7 @@ double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes, int blo
     else if (*s == 1) score += weight;
     else if (*s == -1) score += 0.8 * weight;
     else if (*s == 0) score += 0.1 * weight;
+    else if (*s > 1 && *s * a.bytes <= 8) score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
     else if (a.write && *s > 1 && interleaves(c, a, *s, block)) score += 0.8 * weight;
   }
   double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
