@@ -35,6 +35,11 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(fusion.name);
   std::vector<llvm::MDNode*> scopes;
   for (size_t k = 0; k < count; ++k) scopes.push_back(metadata.createAnonymousAliasScope(domain));
+  // A result is gone from the last level before anyone reads it if it, or all the kernel touches, is
+  // larger than that.
+  int64_t traffic = 0;
+  for (const Instruction* o : fusion.operands()) traffic += physical_size(o->shape);
+  for (const Shape* leaf : leaves(fusion.shape)) traffic += physical_size(*leaf);
   llvm::IRBuilder<>& b = root_->builder;
   for (size_t k = 0; k < count; ++k) {
     std::vector<llvm::Metadata*> apart;
@@ -50,7 +55,8 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     // Results updated in place are in the cache already.
     bool shared = std::count(overlap[k].begin(), overlap[k].end(), true) > 1;
     if (k < operands_ || shared) continue;
-    buffers_.back().streaming = physical_size(shape) >= options.target->info().llc_bytes;
+    int64_t llc = options.target->info().llc_bytes;
+    buffers_.back().streaming = physical_size(shape) >= llc || (traffic >= 3 * llc && physical_size(shape) >= llc / 4);
     streams_ |= buffers_.back().streaming;
   }
   for (const Instruction* p : fusion.to_apply()->parameters()) {
