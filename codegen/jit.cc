@@ -136,8 +136,8 @@ void optimize(llvm::Module& module, const Target& target) {
   passes.run(module, modules);
 }
 
-std::string compile_object(llvm::Module& module, const Target& target, bool assembly) {
-  auto machine = target.machine();
+std::string compile_object(llvm::Module& module, const Target& target, bool assembly, bool fast) {
+  auto machine = target.machine(fast);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
@@ -165,10 +165,10 @@ JitCode link_objects(const Target&, std::vector<std::string> objects) {
   return code;
 }
 
-std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules) {
-  auto one = [&target](llvm::Module& m) {
+std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules, bool fast) {
+  auto one = [&target, fast](llvm::Module& m) {
     optimize(m, target);
-    return compile_object(m, target);
+    return compile_object(m, target, false, fast);
   };
   std::vector<std::future<std::string>> others;
   for (size_t i = 1; i < modules.size(); ++i) {

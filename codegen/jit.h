@@ -53,10 +53,11 @@ class JitCode {
 /// Stamps the target on the module and runs the short pass list in place. Throws Error(kFailed) if the IR is broken (our bug).
 void optimize(llvm::Module& module, const Target& target);
 /// Object file bytes; `assembly` gives text instead. The module must have been optimised.
-std::string compile_object(llvm::Module& module, const Target& target, bool assembly = false);
+/// `fast`: FastISel, for code that is compiled often and run little.
+std::string compile_object(llvm::Module& module, const Target& target, bool assembly = false, bool fast = false);
 JitCode link_objects(const Target& target, std::vector<std::string> objects);
 
 /// optimise + compile, modules in parallel when there are several: an object each.
-std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules);
+std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules, bool fast);
 
 }  // namespace hlojit

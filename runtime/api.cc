@@ -93,7 +93,7 @@ std::string emit(const ModulePtr& module, Emit what, const Options& options) {
   if (what == Emit::kHlo) return to_string(*l.module);
   optimize(*l.code.ir.module, target);
   if (what == Emit::kLlvm) return l.code.ir.to_string();
-  return compile_object(*l.code.ir.module, target, what == Emit::kAssembly);
+  return compile_object(*l.code.ir.module, target, what == Emit::kAssembly, options.effort == 0);
 }
 
 ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,

@@ -178,7 +178,7 @@ CompiledCode compile_now(Lowered& planned, const Options& options, const Target&
   std::vector<IrModule> modules;
   modules.push_back(std::move(planned.code.ir));
   for (IrModule& m : planned.code.more) modules.push_back(std::move(m));
-  code.objects = compile_objects(target, std::move(modules));
+  code.objects = compile_objects(target, std::move(modules), options.effort == 0);
   planned.times.push_back({"jit", watch.ms()});
   return code;
 }

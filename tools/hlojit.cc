@@ -32,7 +32,7 @@ void common_options(CLI::App* verb, Request& r) {
   verb->add_option("--device-isa", r.device_isa, "avx2, avx512 or native")->check(CLI::IsMember({"avx2", "avx512", "native"}));
   verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
   verb->add_option("--disable", r.disable, "Leave out a pass (repeatable)")->delimiter(',');
-  verb->add_option("--effort", r.effort, "0 compiles fastest, 2 runs fastest")->check(CLI::Range(0, 2));
+  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1 and 2 are the same")->check(CLI::Range(0, 2));
   verb->add_option("--cache", r.cache, "Keep compiled objects in this folder")->envname("HLOJIT_CACHE_DIR");
   verb->add_option("--dump-to", r.dump_to, "Write HLO per pass, LLVM IR, assembly and the buffer plan here");
   verb->add_flag("--time", r.time, "Show compile phases and the emitter of every kernel");

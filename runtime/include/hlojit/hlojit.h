@@ -38,7 +38,7 @@ struct Options {
   int threads = 0;               ///< worker threads of a run; 0: one a core. Never changes result bits.
   std::string isa = "native";    ///< "native", "avx2" or "avx512"
   bool strict = false;           ///< no contraction: elementwise results equal the evaluator's bit for bit
-  int effort = 1;                ///< 0 compiles fastest, 2 runs fastest
+  int effort = 1;                ///< 0 compiles faster and runs slower; 1 and 2 are the same
   bool scatter_oob_window = false;             ///< XLA's rule: drop a whole window that is partly out of bounds
   std::vector<std::string> disabled_passes;    ///< names from `hlojit opt --list-passes`
   std::function<void(const std::string&)> explain;  ///< receives each decision of the passes, a line each
