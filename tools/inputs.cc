@@ -143,6 +143,7 @@ Options compile_options(const Request& r) {
     throw UsageError(fmt::format("--scatter-oob: '{}' is neither element nor window", r.scatter_oob));
   }
   if (r.threads < 0 || r.threads > 4096) throw UsageError("--threads: a number from 1 to 4096 is needed");
+  if (!r.load.empty()) throw Error(ErrorKind::kUnsupported, "--load: custom calls are not compiled yet");
   if (r.effort < 0 || r.effort > 2) throw UsageError("--effort: 0, 1 or 2");
   std::vector<std::string> known = pass_list();
   for (const std::string& name : r.disable) {
