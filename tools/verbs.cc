@@ -61,10 +61,6 @@ Executable compiled(const Request& r, const ModulePtr& module) {
 
 // ---- check --against-eval -----------------------------------------------------------------------------
 
-struct Tolerance {
-  double relative;
-};
-
 // Reductions reassociate, so the bound is relative to the largest element of the result too.
 double tolerance(DType type) {
   switch (component_type(type)) {

@@ -332,7 +332,7 @@ class Contraction {
     };
     if (k_ % kc == 0) return emit_box(kc);
     llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(k0, scope), scope.builder.getInt64(static_cast<uint64_t>(k_ - kc)));
-    guarded(e, scope, whole, [&] { emit_box(kc); }, [&] { emit_box(k_ % kc); });
+    guarded(scope, whole, [&] { emit_box(kc); }, [&] { emit_box(k_ % kc); });
   }
 
   // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width]
@@ -382,17 +382,17 @@ class Contraction {
     auto deep = [&](int64_t columns) {
       if (k_ % kc == 0) return emit_box(columns, kc);
       llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(k0, scope), scope.builder.getInt64(static_cast<uint64_t>(k_ - kc)));
-      guarded(e, scope, whole, [&] { emit_box(columns, kc); }, [&] { emit_box(columns, k_ % kc); });
+      guarded(scope, whole, [&] { emit_box(columns, kc); }, [&] { emit_box(columns, k_ % kc); });
     };
     int64_t tail = size % width;
     if (tail == 0) return deep(width);
     llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(first, scope), scope.builder.getInt64(static_cast<uint64_t>(size - width)));
-    guarded(e, scope, whole, [&] { deep(width); }, [&] { deep(tail); });
+    guarded(scope, whole, [&] { deep(width); }, [&] { deep(tail); });
   }
 
   // Branches inside which values may be emitted into `scope`: what one branch memoised must not be
   // seen by the other or by what follows.
-  void guarded(ElementEmitter&, Scope& scope, llvm::Value* condition, const std::function<void()>& yes,
+  void guarded(Scope& scope, llvm::Value* condition, const std::function<void()>& yes,
                const std::function<void()>& no) {
     auto memo = scope.memo;
     auto reductions = scope.reductions;
@@ -442,7 +442,7 @@ class Contraction {
     };
     if (n_ % nr == 0) return box(nr);
     llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), scope.builder.getInt64(static_cast<uint64_t>(n_ - nr)));
-    guarded(e, scope, whole, [&] { box(nr); }, [&] { box(n_ % nr); });
+    guarded(scope, whole, [&] { box(nr); }, [&] { box(n_ % nr); });
   }
 
   llvm::Module& module_;
