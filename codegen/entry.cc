@@ -10,7 +10,7 @@
 #include "codegen/kernel_abi.h"
 #include "codegen/kernels/kernel.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 constexpr int64_t kAlign = 64;
@@ -258,4 +258,4 @@ ModuleCode emit_module(const Module& module, const BufferPlan& buffers, const Em
   return EntryEmitter(module, buffers, options).run();
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -8,7 +8,7 @@
 #include "codegen/options.h"
 #include "compiler/plan/buffers.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// What a planned module needs at run time besides its code.
 struct ModuleCode {
@@ -24,4 +24,4 @@ inline constexpr char kEntryName[] = "hlojit_entry";
 /// Emits IR for a planned module. Throws Error(kUnsupported) for what no kernel can do.
 ModuleCode emit_module(const Module& module, const BufferPlan& buffers, const EmitOptions& options);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -21,7 +21,7 @@
 
 #include "compiler/math/scalar.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 [[noreturn]] void fail(llvm::Error error, const char* what) {
@@ -180,4 +180,4 @@ std::vector<std::string> compile_objects(const Target& target, std::vector<IrMod
   return objects;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

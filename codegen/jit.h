@@ -20,7 +20,7 @@ class Module;
 class LLVMContext;
 }  // namespace llvm
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// An LLVM module with the context that owns its types.
 struct IrModule {
@@ -60,4 +60,4 @@ JitCode link_objects(const Target& target, std::vector<std::string> objects);
 /// optimise + compile, modules in parallel when there are several: an object each.
 std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules, bool fast);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

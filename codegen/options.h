@@ -1,7 +1,7 @@
 // What the emitters are told besides the program.
 #pragma once
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 class Target;
 
@@ -12,4 +12,4 @@ struct EmitOptions {
   int vector_bytes = 0;  ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
 };
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

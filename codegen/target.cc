@@ -16,7 +16,7 @@
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/TargetParser/Host.h>
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 bool host_has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
@@ -132,4 +132,4 @@ void Target::stamp(llvm::Module& module, const llvm::TargetMachine& machine) con
   }
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -12,7 +12,7 @@ class TargetMachine;
 class Module;
 }  // namespace llvm
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 enum class Isa : uint8_t { kAvx2, kAvx512 };
 
@@ -44,4 +44,4 @@ class Target {
   std::vector<std::string> enabled_;
 };
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

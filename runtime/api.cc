@@ -88,7 +88,7 @@ std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>&
 }
 
 std::string emit(const ModulePtr& module, Emit what, const Options& options) {
-  const Target& target = Target::get(options.isa);
+  const codegen::Target& target = codegen::Target::get(options.isa);
   Lowered l = lower(*module, options, target);
   if (what == Emit::kHlo) return to_string(*l.module);
   optimize(*l.code.ir.module, target);
@@ -100,7 +100,7 @@ ModulePtr run_passes(const ModulePtr& module, const Options& options, const std:
                      const std::vector<std::string>& only) {
   check(*module);
   std::unique_ptr<Module> copy = module->clone();
-  PipelineOptions p = pipeline_options(options, Target::get(options.isa));
+  PipelineOptions p = pipeline_options(options, codegen::Target::get(options.isa));
   p.until = until;
   p.only = only;
   run_pipeline(*copy, p);

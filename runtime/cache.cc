@@ -88,7 +88,7 @@ const std::string& build_id() {
   return id;
 }
 
-Digest key_of(const Lowered& planned, const Options& options, const Target& target) {
+Digest key_of(const Lowered& planned, const Options& options, const codegen::Target& target) {
   Hasher h;
   h.add(HLOJIT_VERSION);
   h.add(build_id());
@@ -171,13 +171,13 @@ int parallel_parts(const Module& module) {
   return static_cast<int>(std::min<int64_t>({kernels, 4, std::max(1u, std::thread::hardware_concurrency())}));
 }
 
-CompiledCode compile_now(Lowered& planned, const Options& options, const Target& target) {
+CompiledCode compile_now(Lowered& planned, const Options& options, const codegen::Target& target) {
   emit_code(planned, options, target, parallel_parts(*planned.module));
   Stopwatch watch;
   CompiledCode code{{}, planned.code.arena_bytes, planned.code.kernels};
-  std::vector<IrModule> modules;
+  std::vector<codegen::IrModule> modules;
   modules.push_back(std::move(planned.code.ir));
-  for (IrModule& m : planned.code.more) modules.push_back(std::move(m));
+  for (codegen::IrModule& m : planned.code.more) modules.push_back(std::move(m));
   code.objects = compile_objects(target, std::move(modules), options.effort == 0);
   planned.times.push_back({"jit", watch.ms()});
   return code;
@@ -233,7 +233,7 @@ bool unpack_entry(const Digest& key, std::string_view bytes, CompiledCode& code)
   return bytes.empty();
 }
 
-CompiledCode compile_planned(Lowered& planned, const Options& options, const Target& target) {
+CompiledCode compile_planned(Lowered& planned, const Options& options, const codegen::Target& target) {
   if (options.cache_dir.empty()) return compile_now(planned, options, target);
   if (build_id().empty()) {
     planned.times.push_back({"cache unusable: this build has no identifier", 0});

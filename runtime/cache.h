@@ -28,7 +28,7 @@ struct CompiledCode {
 
 /// Code for what plan() made: from the cache if options.cache_dir is set and holds it, else emitted
 /// and compiled (and put there). Appends the phases to planned.times.
-CompiledCode compile_planned(Lowered& planned, const Options& options, const Target& target);
+CompiledCode compile_planned(Lowered& planned, const Options& options, const codegen::Target& target);
 
 /// An entry as bytes and back; false if the bytes are not the whole of an entry of that key.
 std::string pack_entry(const Digest& key, const CompiledCode& code);

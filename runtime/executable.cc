@@ -95,7 +95,7 @@ std::vector<Shape> entry_result_leaves(const Module& module) {
 }
 
 Executable compile(const ModulePtr& module, const Options& options) {
-  const Target& target = Target::get(options.isa);
+  const codegen::Target& target = codegen::Target::get(options.isa);
   Lowered l = plan(*module, options, target);
   CompiledCode code = compile_planned(l, options, target);
   auto impl = std::make_shared<Executable::Impl>();
@@ -111,7 +111,7 @@ Executable compile(const ModulePtr& module, const Options& options) {
   impl->arena_bytes = code.arena_bytes;
   auto start = std::chrono::steady_clock::now();
   impl->code = link_objects(target, std::move(code.objects));
-  impl->entry = reinterpret_cast<abi::Entry>(impl->code.lookup(kEntryName));
+  impl->entry = reinterpret_cast<abi::Entry>(impl->code.lookup(codegen::kEntryName));
   std::chrono::duration<double, std::milli> jit = std::chrono::steady_clock::now() - start;
   impl->times = std::move(l.times);
   impl->times.push_back({"link", jit.count()});

@@ -14,7 +14,7 @@
 namespace hlojit {
 
 struct Executable::Impl {
-  JitCode code;
+  codegen::JitCode code;
   abi::Entry entry = nullptr;
   std::shared_ptr<void> constants;
   std::shared_ptr<ThreadPool> pool;

@@ -25,7 +25,7 @@ class Phases {
 
 }  // namespace
 
-PipelineOptions pipeline_options(const Options& options, const Target& target) {
+PipelineOptions pipeline_options(const Options& options, const codegen::Target& target) {
   PipelineOptions p;
   p.target = target.info();
   p.strict = options.strict;
@@ -39,7 +39,7 @@ PipelineOptions pipeline_options(const Options& options, const Target& target) {
   return p;
 }
 
-Lowered plan(const Module& module, const Options& options, const Target& target) {
+Lowered plan(const Module& module, const Options& options, const codegen::Target& target) {
   Lowered l;
   Phases phases(l.times);
   check(module);
@@ -55,14 +55,14 @@ Lowered plan(const Module& module, const Options& options, const Target& target)
   return l;
 }
 
-void emit_code(Lowered& planned, const Options& options, const Target& target, int parts) {
+void emit_code(Lowered& planned, const Options& options, const codegen::Target& target, int parts) {
   Phases phases(planned.times);
-  EmitOptions emit{&target, options.strict, parts, options.vector_bytes};
+  codegen::EmitOptions emit{&target, options.strict, parts, options.vector_bytes};
   planned.code = emit_module(*planned.module, planned.buffers, emit);
   phases.done("emit");
 }
 
-Lowered lower(const Module& module, const Options& options, const Target& target) {
+Lowered lower(const Module& module, const Options& options, const codegen::Target& target) {
   Lowered l = plan(module, options, target);
   emit_code(l, options, target, 1);
   return l;

@@ -14,17 +14,17 @@ namespace hlojit {
 struct Lowered {
   std::unique_ptr<Module> module;  ///< planned HLO
   BufferPlan buffers;
-  ModuleCode code;
+  codegen::ModuleCode code;
   std::vector<PhaseTime> times;
 };
 
-PipelineOptions pipeline_options(const Options& options, const Target& target);
+PipelineOptions pipeline_options(const Options& options, const codegen::Target& target);
 /// Verifies, runs all passes, assigns buffers; `code` is left empty.
-Lowered plan(const Module& module, const Options& options, const Target& target);
+Lowered plan(const Module& module, const Options& options, const codegen::Target& target);
 /// Emits IR for what plan() made.
 /// `parts`: LLVM modules the kernels are spread over (ModuleCode::more).
-void emit_code(Lowered& planned, const Options& options, const Target& target, int parts);
+void emit_code(Lowered& planned, const Options& options, const codegen::Target& target, int parts);
 /// Both.
-Lowered lower(const Module& module, const Options& options, const Target& target);
+Lowered lower(const Module& module, const Options& options, const codegen::Target& target);
 
 }  // namespace hlojit

@@ -8,7 +8,7 @@
 #include "codegen/kernels/micro_kernel.h"
 #include "codegen/target.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 int64_t product(const Ints& dims) {
@@ -471,4 +471,4 @@ std::optional<std::vector<KernelFunction>> emit_contraction(llvm::Module& module
   return c.run();
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

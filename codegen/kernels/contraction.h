@@ -11,7 +11,7 @@
 
 #include "codegen/kernels/kernel.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// The fusion as blocked GEMM, or nullopt if its shapes are too small or skinny for one (the caller
 /// then treats the dot as a reduction). `plan.kind` must be kContraction.
@@ -19,4 +19,4 @@ std::optional<std::vector<KernelFunction>> emit_contraction(llvm::Module& module
                                                             const KernelPlan& plan, const OverlapMatrix& overlap,
                                                             const EmitOptions& options);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -9,7 +9,7 @@
 
 #include "layout/index.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
                              const EmitOptions& options, VarSource& vars, std::string_view suffix) {
@@ -95,4 +95,4 @@ llvm::Function* KernelBuilder::finish() {
   return function_;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

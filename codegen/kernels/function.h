@@ -6,7 +6,7 @@
 
 #include "codegen/kernels/kernel.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 class KernelBuilder {
  public:
@@ -36,4 +36,4 @@ class KernelBuilder {
   bool streams_ = false;
 };
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -10,7 +10,7 @@
 #include "codegen/kernels/function.h"
 #include "codegen/target.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 // What a kernel costs, coarsely: decides the number of chunks, hence only ever a function of shapes.
@@ -357,4 +357,4 @@ std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction&
   return Emission(module, fusion, overlap, options).run();
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

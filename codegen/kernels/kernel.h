@@ -9,7 +9,7 @@
 #include "codegen/nest/element_emitter.h"
 #include "compiler/plan/kernel.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// Where a kernel's buffers may overlap: may_overlap[a][b] for the fusion's operands then results.
 using OverlapMatrix = std::vector<std::vector<bool>>;
@@ -26,4 +26,4 @@ struct KernelFunction {
 std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
                                         const EmitOptions& options);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -8,7 +8,7 @@
 #include "codegen/number/elementwise.h"
 #include "codegen/target.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 RegisterTile register_tile(const Target& target, int vector_bytes, DType type) {
   RegisterTile t;
@@ -149,4 +149,4 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   return f;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -14,7 +14,7 @@ class Function;
 class Module;
 }  // namespace llvm
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 class Target;
 
@@ -47,4 +47,4 @@ struct MicroKernelShape {
 /// `accumulate`, else overwritten. Emitted once a module for each shape.
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

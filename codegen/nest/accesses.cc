@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
   auto& list = seen_[value];
@@ -148,4 +148,4 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   }
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -10,7 +10,7 @@
 
 #include "compiler/analysis/index_map.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// Hands out variable numbers for index expressions; one per function under construction.
 class VarSource {
@@ -66,4 +66,4 @@ class AccessWalk {
   bool has_reduction_ = false;
 };
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -10,7 +10,7 @@
 
 #include "codegen/nest/element_emitter.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 // Lanes by value: v[0..n) as one vector of 0..n-1.
@@ -381,4 +381,4 @@ llvm::Value* ElementEmitter::trip_count(const LoopDigit& loop, const IndexExpr& 
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, n, extent);
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -7,7 +7,7 @@
 
 #include "codegen/nest/reducer.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 bool contains(const Ints& list, int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
@@ -369,4 +369,4 @@ Value ElementEmitter::gather(const Instruction* i, const Coords& coords, Scope& 
   return emit(i->operand(0), c, scope);
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -18,7 +18,7 @@
 #include "codegen/options.h"
 #include "codegen/target.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// A buffer the kernel reads or writes.
 struct BufferRef {
@@ -159,4 +159,4 @@ class ElementEmitter {
 /// Start indices of a dynamic-update-slice, clamped, as symbols: one a dimension.
 std::vector<IndexExpr> update_starts(ElementEmitter& emitter, const Instruction* update, Scope& scope);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

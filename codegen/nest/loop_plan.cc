@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 using Values = std::vector<std::optional<IndexExpr>>;
@@ -332,4 +332,4 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
   return taken;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -17,7 +17,7 @@
 #include "codegen/nest/accesses.h"
 #include "layout/digits.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// trip = min(extent, ceildiv(limit - so_far, stride) * factor)
 struct Clip {
@@ -68,4 +68,4 @@ int lanes_for(int64_t extent, int max_lanes);
 /// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside.
 size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -5,7 +5,7 @@
 
 #include "codegen/nest/element_emitter.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 std::vector<int> ElementEmitter::widths(const LoopPiece& piece, int wide, int native) const {
   if (!piece.has_lanes) return {1};
@@ -87,4 +87,4 @@ ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& pie
   return nest(scope, first, std::move(carried));
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -7,7 +7,7 @@
 
 #include "codegen/nest/element_emitter.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 // The op of a computation that is just `op(p0, p1)`.
@@ -174,4 +174,4 @@ std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& 
   return {dot_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

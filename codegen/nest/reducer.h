@@ -12,7 +12,7 @@
 #include "codegen/number/elementwise.h"
 #include "compiler/analysis/index_map.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 class ElementEmitter;
 struct Scope;
@@ -53,4 +53,4 @@ class Reducer {
   const Computation* computation_ = nullptr;
 };
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -7,7 +7,7 @@
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/reducer.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 // Longest chain of reductions below an instruction: equal levels cannot depend on each other.
@@ -176,4 +176,4 @@ std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Ins
   return results;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

@@ -1,6 +1,6 @@
 #include "codegen/nest/scope.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 std::unique_ptr<Scope> open_loop(Scope& parent, llvm::Value* trip, int64_t step, std::string_view name,
                                  std::vector<llvm::Value*> initial) {
@@ -55,4 +55,4 @@ std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
   return finals;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

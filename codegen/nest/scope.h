@@ -16,7 +16,7 @@
 #include "codegen/number/elementwise.h"
 #include "compiler/analysis/index_map.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 struct Scope {
   Scope(llvm::BasicBlock* block, Scope* parent)
@@ -48,4 +48,4 @@ std::unique_ptr<Scope> open_loop(Scope& parent, llvm::Value* trip, int64_t step,
 std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
                                      const std::vector<llvm::Value*>& next = {});
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

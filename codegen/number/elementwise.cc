@@ -9,7 +9,7 @@
 #include "codegen/number/ir_number.h"
 #include "compiler/math/functions.h"
 
-namespace hlojit {
+namespace hlojit::codegen {
 namespace {
 
 using llvm::Intrinsic::ID;
@@ -493,9 +493,9 @@ Value elementwise(B& b, const NumberOptions& o, const Instruction& i, std::span<
   return r;
 }
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen
 
-namespace hlojit::ir {
+namespace hlojit::codegen::ir {
 
 llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok, llvm::Value* fast,
                         const char* function) {
@@ -558,4 +558,4 @@ llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok
   return phi;
 }
 
-}  // namespace hlojit::ir
+}  // namespace hlojit::codegen::ir

@@ -16,7 +16,7 @@ class Type;
 class IRBuilderBase;
 }  // namespace llvm
 
-namespace hlojit {
+namespace hlojit::codegen {
 
 /// A value of `lanes` elements (1: a scalar, not a vector of one).
 struct Value {
@@ -62,4 +62,4 @@ Value round_to_type(llvm::IRBuilderBase& b, const Value& value, bool any_nan = f
 /// An integer index (i64 scalar or vector) as an element of `type`, as iota defines it.
 Value from_index(llvm::IRBuilderBase& b, llvm::Value* index, DType type);
 
-}  // namespace hlojit
+}  // namespace hlojit::codegen

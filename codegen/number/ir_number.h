@@ -13,7 +13,7 @@
 
 #include "compiler/math/number.h"
 
-namespace hlojit::ir {
+namespace hlojit::codegen::ir {
 
 /// Where the types below record to: set for the duration of one emission on this thread.
 struct Recorder {
@@ -212,14 +212,14 @@ Float<N> cold(Float<N> x, Float<N> y, Mask ok, Float<N> fast, const math::Scalar
   return {cold_lanes(arguments, ok.v, fast.v, fn.name)};
 }
 
-}  // namespace hlojit::ir
+}  // namespace hlojit::codegen::ir
 
 namespace hlojit::math {
 template <int N>
-struct Number<ir::Float<N>> {
+struct Number<codegen::ir::Float<N>> {
   static constexpr int bits = N;
   using Scalar = std::conditional_t<N == 64, double, float>;
-  using Int = ir::Int<N>;
-  using Mask = ir::Mask;
+  using Int = codegen::ir::Int<N>;
+  using Mask = codegen::ir::Mask;
 };
 }  // namespace hlojit::math
