@@ -165,7 +165,7 @@ class Fuser {
     std::vector<std::optional<Candidate>> again(readers.size());
     double again_gain = alone || !cheap ? 0 : try_again(p, readers, leaves, again);
     auto [best, one, one_gain] = try_one(p, readers, alone);
-    if (best >= 0 && (alone || one_gain > again_gain)) {
+    if (best >= 0 && (alone || one_gain > again_gain + kRounding * cost(p))) {  // a tie: compute it again
       int stays = graph_.merge(p, best);
       graph_[stays].plan = std::move(one->plan);
       graph_[stays].cost = one->cost;

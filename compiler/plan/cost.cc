@@ -98,20 +98,27 @@ class Sweep {
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
       spread(*at, d);
     }
-    for (auto& [outside, demand] : demands_) read(outside, demand);
+    for (const Instruction* i : met_) {
+      if (auto at = demands_.find(i); at != demands_.end()) read(i, at->second);
+    }
     cost_.call_ns = kCallNs;
     return cost_;
   }
 
  private:
+  Demand& demand(const Instruction* i) {
+    auto [at, fresh] = demands_.try_emplace(i);
+    if (fresh) met_.push_back(i);
+    return at->second;
+  }
   void want_together(const Instruction* i, double elements, double code, bool strided = false) {
-    Demand& d = demands_[i];
+    Demand& d = demand(i);
     d.together = std::max(d.together, elements);
     d.code_together = std::max(d.code_together, code);
     d.strided |= strided;
   }
   void want_apart(const Instruction* i, double elements, double code, bool strided = false) {
-    Demand& d = demands_[i];
+    Demand& d = demand(i);
     d.apart += elements;
     d.code_apart += code;
     d.strided |= strided;
@@ -166,7 +173,7 @@ class Sweep {
           } else {
             // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
             want_together(i->operand(k), count(i->operand(k)->shape), 0, d.strided);
-            demands_[i->operand(k)].code_apart += code;
+            demand(i->operand(k)).code_apart += code;
           }
         }
         break;
@@ -242,6 +249,7 @@ class Sweep {
   const KernelPlan& plan_;
   const TargetInfo& target_;
   std::unordered_map<const Instruction*, Demand> demands_;
+  std::vector<const Instruction*> met_;  // in the order of the sweep: sums of doubles depend on their order
   KernelCost cost_;
 };
 
