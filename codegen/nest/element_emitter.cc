@@ -23,10 +23,22 @@ void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values) {
   for (Value& v : values) v = splat(b, v, lanes);
 }
 
-// A multiply that may be contracted into the add that alone uses it.
-bool contractible(const Instruction* i) {
-  return i->is(Opcode::kMultiply) && i->users().size() == 1 &&
-         (i->shape.type == DType::kF32 || i->shape.type == DType::kF64);
+// A product, maybe moved or negated on its way.
+bool is_product(const Instruction* i) {
+  while (i->operand_count() == 1 && (i->is(Opcode::kNegate) || i->info().op_class == OpClass::kMoves)) i = i->operand(0);
+  return i->is(Opcode::kMultiply);
+}
+
+// Which operand of the sum is a product to be contracted into it: one that nothing else uses, beside an
+// operand that is no product. Of two products one would be rounded and the other not: x*y - y*x is 0.
+std::optional<size_t> contractible_operand(const Instruction* sum) {
+  bool adds = sum->is(Opcode::kAdd) || sum->is(Opcode::kSubtract);
+  if (!adds || (sum->shape.type != DType::kF32 && sum->shape.type != DType::kF64)) return std::nullopt;
+  bool left = is_product(sum->operand(0)), right = is_product(sum->operand(1));
+  if (left == right) return std::nullopt;
+  size_t m = left ? 0 : 1;
+  const Instruction* product = sum->operand(m);
+  return product->is(Opcode::kMultiply) && product->users().size() == 1 ? std::optional(m) : std::nullopt;
 }
 
 }  // namespace
@@ -51,9 +63,10 @@ Value ElementEmitter::keep(KeptRow& kept, const Instruction* i, const Coords& co
   Position p = kept.place(coords);
   DType stored = is_narrow_float(i->shape.type) ? DType::kF32 : i->shape.type;
   auto in = [&](const std::vector<Coords>& rows) { return std::find(rows.begin(), rows.end(), p.row) != rows.end(); };
-  if (in(kept.complete)) return {i->shape.type, load(scope, kept.buffer, stored, p.at).v};
+  auto typed = [](Value v, DType type) { return v.type = type, v; };
+  if (in(kept.complete)) return typed(load(scope, kept.buffer, stored, p.at), i->shape.type);
   Value value = compute(i, coords, scope);
-  store(scope, kept.buffer, p.at, {stored, value.v});
+  store(scope, kept.buffer, p.at, typed(value, stored));
   if (!in(kept.writing)) kept.writing.push_back(p.row);
   return value;
 }
@@ -125,9 +138,9 @@ Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords,
   auto operand = [&](const Instruction* user, size_t k) {
     return emit(user->operand(k), *operand_coords(*user, k, coords), scope);
   };
-  bool adds = i->is(Opcode::kAdd) || i->is(Opcode::kSubtract);
-  if (!options_.strict && adds && (contractible(i->operand(0)) || contractible(i->operand(1)))) {
-    size_t m = contractible(i->operand(0)) ? 0 : 1;
+  auto contracted = options_.strict ? std::nullopt : contractible_operand(i);
+  if (contracted) {
+    size_t m = *contracted;
     const Instruction* product = i->operand(m);
     std::vector<Value> v = {operand(product, 0), operand(product, 1), operand(i, 1 - m)};
     align_lanes(scope.builder, v);
@@ -207,7 +220,7 @@ Value ElementEmitter::concatenate(const Instruction* i, const Coords& coords, Sc
     }
     std::vector<Value> both = {{DType::kPred, inside}, v, result};
     align_lanes(b, both);
-    result = {v.type, b.CreateSelect(both[0].v, both[1].v, both[2].v)};
+    result = select(b, both[0].v, both[1], both[2]);
   }
   return result;
 }
@@ -255,7 +268,7 @@ Value ElementEmitter::pad(const Instruction* i, const Coords& coords, Scope& sco
   if (!inside) return value;
   std::vector<Value> all = {{DType::kPred, inside}, value, filler()};
   align_lanes(b, all);
-  return {value.type, b.CreateSelect(all[0].v, all[1].v, all[2].v)};
+  return select(b, all[0].v, all[1], all[2]);
 }
 
 llvm::Value* ElementEmitter::clamp_index(Scope& scope, const Value& start, int64_t limit) {
@@ -331,7 +344,7 @@ Value ElementEmitter::dynamic_update_slice(const Instruction* i, const Coords& c
   if (!inside) return update;
   std::vector<Value> all = {{DType::kPred, inside}, update, emit(i->operand(0), coords, scope)};
   align_lanes(b, all);
-  return {update.type, b.CreateSelect(all[0].v, all[1].v, all[2].v)};
+  return select(b, all[0].v, all[1], all[2]);
 }
 
 Value ElementEmitter::gather(const Instruction* i, const Coords& coords, Scope& scope) {

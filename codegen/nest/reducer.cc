@@ -101,6 +101,7 @@ Reducer Reducer::dot(const Instruction& dot) {
 }
 
 Value Reducer::identity(llvm::IRBuilderBase& b) const {
+  if (is_complex(accumulator_)) return constant(b, accumulator_, *op_ == Opcode::kMultiply ? 1 : 0, 1);
   llvm::Type* t = register_type(b, accumulator_, 1);
   bool floating = is_float(accumulator_);
   unsigned bits = t->getScalarSizeInBits();
@@ -138,6 +139,15 @@ std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& op
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
   }
   if (is_float(accumulator_)) return {fma(b, values[0], values[1], accumulators[0])};
+  if (is_complex(accumulator_)) {
+    const Value &x = values[0], &y = values[1], &sum = accumulators[0];
+    DType part = component_type(accumulator_);
+    auto fma_part = [&](llvm::Value* p, llvm::Value* q, llvm::Value* r) {
+      return fma(b, {part, p}, {part, q}, {part, r}).v;
+    };
+    llvm::Value* re = fma_part(b.CreateFNeg(x.imag), y.imag, fma_part(x.v, y.v, sum.v));
+    return {{accumulator_, re, fma_part(x.imag, y.v, fma_part(x.v, y.imag, sum.imag))}};
+  }
   return {binary(b, options, Opcode::kAdd, accumulators[0], binary(b, options, Opcode::kMultiply, values[0], values[1]))};
 }
 
@@ -157,12 +167,12 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
     for (int k = 0; k < half; ++k) low.push_back(k), high.push_back(half + k);
     std::vector<Value> left, right;
     for (const Value& p : parts) {
-      auto take = [&](const std::vector<int>& mask) -> llvm::Value* {
-        if (half == 1) return b.CreateExtractElement(p.v, static_cast<uint64_t>(mask[0]));
-        return b.CreateShuffleVector(p.v, mask);
+      auto take = [&](llvm::Value* v, const std::vector<int>& mask) -> llvm::Value* {
+        if (half == 1) return b.CreateExtractElement(v, static_cast<uint64_t>(mask[0]));
+        return b.CreateShuffleVector(v, mask);
       };
-      left.push_back({p.type, take(low)});
-      right.push_back({p.type, take(high)});
+      left.push_back(map_parts(p, [&](llvm::Value* v) { return take(v, low); }));
+      right.push_back(map_parts(p, [&](llvm::Value* v) { return take(v, high); }));
     }
     parts = combine(b, options, left, right);
   }

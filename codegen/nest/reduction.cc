@@ -123,27 +123,29 @@ std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Ins
     for (size_t m = 0; m < group.size(); ++m) {
       for (size_t k = 0; k < initial[m].size(); ++k) {
         Value v = start(m, k, w > 1 ? w : outer_lanes);
-        carried.push_back(v.v);
+        append_parts(carried, v);
         if (w == counts[0]) types.push_back(v.type);
       }
     }
   }
-  size_t per = types.size();
+  size_t per = counts.empty() ? 0 : carried.size() / counts.size();  // parts a lane count
   for (size_t p = 0; p < pieces.size(); ++p) {
     carried = loops(at, pieces[p], 0, piece_widths[p], carried,
                     [&](Scope& s, const Coords& reduced, int, int lanes, const Carried& in) {
       Carried out = in;
       auto group_at = static_cast<size_t>(std::find(counts.begin(), counts.end(), lanes) - counts.begin()) * per;
-      size_t slot = 0;
+      size_t slot = 0, part = group_at;
       for (size_t m = 0; m < group.size(); ++m) {
         std::vector<Value> accumulators, values;
-        size_t n = initial[m].size();
-        for (size_t k = 0; k < n; ++k) accumulators.push_back({types[slot + k], in[group_at + slot + k]});
+        size_t n = initial[m].size(), from = part;
+        for (size_t k = 0; k < n; ++k) accumulators.push_back(take_parts(types[slot + k], in, part));
         values = reducers[m].operands(*this, s, inputs_at(group[m], reduced));
         int width = lanes > 1 ? lanes : outer_lanes;
         for (Value& v : values) v = splat(s.builder, v, width);
         std::vector<Value> next = reducers[m].step(s.builder, number(), accumulators, values);
-        for (size_t k = 0; k < n; ++k) out[group_at + slot + k] = next[k].v;
+        Carried made;
+        for (const Value& v : next) append_parts(made, v);
+        std::copy(made.begin(), made.end(), out.begin() + static_cast<ptrdiff_t>(from));
         slot += n;
       }
       return out;
@@ -151,18 +153,20 @@ std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Ins
   }
 
   std::vector<std::vector<Value>> results;
-  size_t slot = 0;
+  size_t slot = 0, first_part = 0;
   llvm::IRBuilder<>& b = at.builder;
   for (size_t m = 0; m < group.size(); ++m) {
     size_t n = initial[m].size();
     std::vector<Value> total;
     for (size_t c = 0; c < counts.size(); ++c) {
       std::vector<Value> part;
-      for (size_t k = 0; k < n; ++k) part.push_back({types[slot + k], carried[c * per + slot + k]});
+      size_t next = c * per + first_part;
+      for (size_t k = 0; k < n; ++k) part.push_back(take_parts(types[slot + k], carried, next));
       if (own_lanes) part = reducers[m].across_lanes(b, number(), part);
       total = total.empty() ? part : reducers[m].combine(b, number(), total, part);
     }
     slot += n;
+    for (const Value& v : initial[m]) first_part += v.imag ? 2 : 1;
     if (total.empty()) {
       total = initial[m];
       for (Value& v : total) v = splat(b, v, outer_lanes);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "codegen/number/ir_number.h"
+#include "compiler/math/complex.h"
 #include "compiler/math/functions.h"
 
 namespace hlojit::codegen {
@@ -26,6 +27,7 @@ llvm::Type* widened(llvm::Type* scalar, int lanes) {
 
 llvm::Type* register_scalar(B& b, DType type) {
   if (type == DType::kPred) return b.getInt1Ty();
+  if (is_complex(type)) type = component_type(type);
   if (type == DType::kF64) return b.getDoubleTy();
   if (is_float(type)) return b.getFloatTy();
   return b.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(type)));
@@ -36,6 +38,8 @@ llvm::Type* storage_scalar(B& b, DType type) {
     case DType::kPred: return b.getInt8Ty();
     case DType::kF16: return b.getHalfTy();
     case DType::kBF16: return b.getInt16Ty();
+    case DType::kC64: return b.getInt64Ty();
+    case DType::kC128: return b.getInt128Ty();
     default: return register_scalar(b, type);
   }
 }
@@ -195,6 +199,13 @@ Value compare(B& b, const Instruction& i, const Value& x, const Value& y) {
     return {DType::kPred, b.CreateICmp(kSigned[d], total_order_key(b, x), total_order_key(b, y))};
   }
   if (is_float(x.type)) return {DType::kPred, b.CreateFCmp(kFloat[d], x.v, y.v)};
+  if (is_complex(x.type)) {
+    auto part = [&](P p, bool imag) { return imag ? b.CreateFCmp(p, x.imag, y.imag) : b.CreateFCmp(p, x.v, y.v); };
+    if (i.attrs.direction == Direction::kEq) return {DType::kPred, b.CreateAnd(part(P::FCMP_OEQ, false), part(P::FCMP_OEQ, true))};
+    llvm::Value* differ = part(P::FCMP_UNE, false);
+    if (i.attrs.direction == Direction::kNe) return {DType::kPred, b.CreateOr(differ, part(P::FCMP_UNE, true))};
+    return {DType::kPred, b.CreateSelect(differ, part(kFloat[d], false), part(kFloat[d], true))};  // lexicographic
+  }
   bool s = is_signed(x.type);
   return {DType::kPred, b.CreateICmp(s ? kSigned[d] : kUnsigned[d], x.v, y.v)};
 }
@@ -267,10 +278,84 @@ Value float_unary(B& b, const NumberOptions& o, Opcode op, const Value& x) {
 #undef HLOJIT_FN
 }
 
+// Runs a template of compiler/math/complex.h on complex values: f(Cx<F>...) -> Cx<F>.
+template <class F, class... More>
+Value complex(B& b, const NumberOptions& o, F f, const Value& x, const More&... more) {
+  ir::Recording recording(static_cast<llvm::IRBuilder<>&>(b), o.avx512);
+  auto run = [&]<int N>(std::integral_constant<int, N>) -> Value {
+    using Float = ir::Float<N>;
+    auto z = f(math::Cx<Float>{{x.v}, {x.imag}}, math::Cx<Float>{{more.v}, {more.imag}}...);
+    if constexpr (requires { z.re; }) return {x.type, z.re.v, z.im.v};
+    else return {component_type(x.type), z.v};
+  };
+  return x.type == DType::kC128 ? run(std::integral_constant<int, 64>{}) : run(std::integral_constant<int, 32>{});
+}
+
+Value complex_binary(B& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y) {
+  using enum Opcode;
+  switch (op) {
+    case kAdd: return complex(b, o, [](auto p, auto q) { return p + q; }, x, y);
+    case kSubtract: return complex(b, o, [](auto p, auto q) { return p - q; }, x, y);
+    case kMultiply: return complex(b, o, [](auto p, auto q) { return p * q; }, x, y);
+    case kDivide: return complex(b, o, [](auto p, auto q) { return p / q; }, x, y);
+    case kPower: return complex(b, o, [](auto p, auto q) { return math::pow(p, q); }, x, y);
+    case kAtan2: return complex(b, o, [](auto p, auto q) { return math::atan2(p, q); }, x, y);
+    default: return {};
+  }
+}
+
+Value complex_unary(B& b, const NumberOptions& o, Opcode op, const Value& x) {
+#define HLOJIT_FN(name) complex(b, o, [](auto z) { return math::name(z); }, x)
+  using enum Opcode;
+  switch (op) {
+    case kCopy: return x;
+    case kReal: return {component_type(x.type), x.v};
+    case kImag: return {component_type(x.type), x.imag};
+    case kNegate: return map_parts(x, [&](llvm::Value* v) { return b.CreateFNeg(v); });
+    case kAbs: return HLOJIT_FN(abs);
+    case kSign: return HLOJIT_FN(sign);
+    case kSqrt: return HLOJIT_FN(sqrt);
+    case kRsqrt: return HLOJIT_FN(rsqrt);
+    case kExponential: return HLOJIT_FN(exp);
+    case kExponentialMinusOne: return HLOJIT_FN(expm1);
+    case kLog: return HLOJIT_FN(log);
+    case kLogPlusOne: return HLOJIT_FN(log1p);
+    case kLogistic: return HLOJIT_FN(logistic);
+    case kSine: return HLOJIT_FN(sin);
+    case kCosine: return HLOJIT_FN(cos);
+    case kTan: return HLOJIT_FN(tan);
+    case kTanh: return HLOJIT_FN(tanh);
+    case kSinh: return HLOJIT_FN(sinh);
+    case kCosh: return HLOJIT_FN(cosh);
+    default: return {};
+  }
+#undef HLOJIT_FN
+}
+
 Value pred_unary(B& b, Opcode op, const Value& x) {
   if (op == Opcode::kNot) return {x.type, b.CreateNot(x.v)};
   if (op == Opcode::kCopy) return x;
   return {};
+}
+
+// Twice the lanes of the parts, re im re im ...
+llvm::Value* interleaved(B& b, const Value& x) {
+  if (lanes_of(x) == 1) {
+    llvm::Value* pair = llvm::PoisonValue::get(widened(x.v->getType(), 2));
+    return b.CreateInsertElement(b.CreateInsertElement(pair, x.v, uint64_t{0}), x.imag, uint64_t{1});
+  }
+  std::vector<int> mask;
+  for (int l = 0, n = lanes_of(x); l < n; ++l) mask.push_back(l), mask.push_back(n + l);
+  return b.CreateShuffleVector(x.v, x.imag, mask);
+}
+
+Value deinterleaved(B& b, DType type, llvm::Value* pairs, int lanes) {
+  if (lanes == 1) {
+    return {type, b.CreateExtractElement(pairs, uint64_t{0}), b.CreateExtractElement(pairs, uint64_t{1})};
+  }
+  std::vector<int> even, odd;
+  for (int l = 0; l < lanes; ++l) even.push_back(2 * l), odd.push_back(2 * l + 1);
+  return {type, b.CreateShuffleVector(pairs, even), b.CreateShuffleVector(pairs, odd)};
 }
 
 // exponent and mantissa narrowed on the bits: round to nearest even, overflow to inf, underflow to 0.
@@ -323,7 +408,8 @@ bool is_compiled_type(DType t) {
     case DType::kPred:
     case DType::kS8: case DType::kS16: case DType::kS32: case DType::kS64:
     case DType::kU8: case DType::kU16: case DType::kU32: case DType::kU64:
-    case DType::kF16: case DType::kBF16: case DType::kF32: case DType::kF64: return true;
+    case DType::kF16: case DType::kBF16: case DType::kF32: case DType::kF64:
+    case DType::kC64: case DType::kC128: return true;
     default: return false;
   }
 }
@@ -340,6 +426,11 @@ Value from_storage(B& b, DType type, llvm::Value* raw) {
       llvm::Value* wide = b.CreateShl(b.CreateZExt(raw, t->getWithNewType(b.getInt32Ty())), 16);
       return {type, b.CreateBitCast(wide, t->getWithNewType(b.getFloatTy()))};
     }
+    case DType::kC64:
+    case DType::kC128: {
+      int lanes = lanes_of({type, raw});
+      return deinterleaved(b, type, b.CreateBitCast(raw, register_type(b, type, 2 * lanes)), lanes);
+    }
     default: return {type, raw};
   }
 }
@@ -353,6 +444,8 @@ llvm::Value* to_storage(B& b, const Value& x) {
       llvm::Value* bits = b.CreateBitCast(x.v, t->getWithNewType(b.getInt32Ty()));
       return b.CreateTrunc(b.CreateLShr(bits, 16), t->getWithNewType(b.getInt16Ty()));
     }
+    case DType::kC64:
+    case DType::kC128: return b.CreateBitCast(interleaved(b, x), storage_type(b, x.type, lanes_of(x)));
     default: return x.v;
   }
 }
@@ -364,11 +457,31 @@ int lanes_of(const Value& x) {
 
 Value splat(B& b, const Value& x, int lanes) {
   if (lanes == 1 || x.v->getType()->isVectorTy()) return x;
-  return {x.type, b.CreateVectorSplat(static_cast<unsigned>(lanes), x.v)};
+  return map_parts(x, [&](llvm::Value* v) { return b.CreateVectorSplat(static_cast<unsigned>(lanes), v); });
+}
+
+Value select(B& b, llvm::Value* condition, const Value& x, const Value& y) {
+  return {x.type, b.CreateSelect(condition, x.v, y.v), x.imag ? b.CreateSelect(condition, x.imag, y.imag) : nullptr};
+}
+
+void append_parts(std::vector<llvm::Value*>& parts, const Value& x) {
+  parts.push_back(x.v);
+  if (x.imag) parts.push_back(x.imag);
+}
+
+Value take_parts(DType type, std::span<llvm::Value* const> parts, size_t& at) {
+  Value x = {type, parts[at++]};
+  if (is_complex(type)) x.imag = parts[at++];
+  return x;
 }
 
 Value constant(B& b, const Literal& literal, int64_t index) {
   DType type = literal.shape().type;
+  if (is_complex(type)) {
+    std::complex<double> z = literal.as_complex(index);
+    llvm::Type* t = register_scalar(b, type);
+    return {type, llvm::ConstantFP::get(t, z.real()), llvm::ConstantFP::get(t, z.imag())};
+  }
   if (is_float(type)) return constant(b, type, literal.as_double(index), 1);
   llvm::Type* t = register_scalar(b, type);
   return {type, llvm::ConstantInt::get(t, static_cast<uint64_t>(literal.as_int(index)), is_signed(type))};
@@ -376,6 +489,7 @@ Value constant(B& b, const Literal& literal, int64_t index) {
 
 Value constant(B& b, DType type, double value, int lanes) {
   llvm::Type* t = register_type(b, type, lanes);
+  if (is_complex(type)) return {type, llvm::ConstantFP::get(t, value), llvm::ConstantFP::get(t, 0.0)};
   if (is_float(type)) return {type, llvm::ConstantFP::get(t, value)};
   return {type, llvm::ConstantInt::get(t, static_cast<uint64_t>(static_cast<int64_t>(value)), is_signed(type))};
 }
@@ -407,6 +521,7 @@ Value fma(B& b, const Value& x, const Value& y, const Value& z) {
 
 Value binary(B& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y) {
   if (is_float(x.type)) return float_binary(b, o, op, x, y);
+  if (is_complex(x.type)) return complex_binary(b, o, op, x, y);
   return is_pred(x.type) ? pred_binary(b, op, x, y) : integer_binary(b, op, x, y);
 }
 
@@ -420,6 +535,17 @@ Value from_index(B& b, llvm::Value* index, DType type) {
 Value convert(B& b, const NumberOptions&, const Value& x, DType to) {
   if (x.type == to) return x;
   int lanes = lanes_of(x);
+  if (is_complex(to)) {
+    DType part = component_type(to);
+    if (!is_complex(x.type)) return {to, convert(b, {}, x, part).v, constant(b, part, 0, lanes).v};
+    DType from = component_type(x.type);
+    return {to, convert(b, {}, {from, x.v}, part).v, convert(b, {}, {from, x.imag}, part).v};
+  }
+  if (is_complex(x.type)) {
+    DType part = component_type(x.type);
+    Value re = convert(b, {}, {part, x.v}, to);
+    return is_pred(to) ? Value{to, b.CreateOr(re.v, convert(b, {}, {part, x.imag}, to).v)} : re;
+  }
   llvm::Type* type = register_type(b, to, lanes);
   if (to == DType::kPred) {
     if (is_float(x.type)) return {to, b.CreateFCmpUNE(x.v, llvm::ConstantFP::get(x.v->getType(), 0.0))};
@@ -471,7 +597,8 @@ Value elementwise(B& b, const NumberOptions& o, const Instruction& i, std::span<
   Value r;
   switch (i.opcode) {
     case kCompare: return compare(b, i, x[0], x[1]);
-    case kSelect: return {x[1].type, b.CreateSelect(x[0].v, x[1].v, x[2].v)};
+    case kComplex: return {i.shape.type, x[0].v, x[1].v};
+    case kSelect: return select(b, x[0].v, x[1], x[2]);
     case kClamp: {
       Value low = binary(b, o, kMaximum, x[0], x[1]);
       return binary(b, o, kMinimum, low, x[2]);
@@ -486,6 +613,7 @@ Value elementwise(B& b, const NumberOptions& o, const Instruction& i, std::span<
     if (r) r = round_to_type(b, r);
   } else if (x.size() == 1) {
     if (is_float(x[0].type)) r = float_unary(b, o, i.opcode, x[0]);
+    else if (is_complex(x[0].type)) r = complex_unary(b, o, i.opcode, x[0]);
     else if (is_pred(x[0].type)) r = pred_unary(b, i.opcode, x[0]);
     else r = integer_unary(b, i.opcode, x[0]);
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "compiler/ir/module.h"
 
@@ -18,12 +19,23 @@ class IRBuilderBase;
 
 namespace hlojit::codegen {
 
-/// A value of `lanes` elements (1: a scalar, not a vector of one).
+/// A value of `lanes` elements (1: a scalar, not a vector of one). Complex numbers have two parts, real and
+/// imaginary, of one lane count; every other type has one.
 struct Value {
   DType type = DType::kInvalid;
   llvm::Value* v = nullptr;
+  llvm::Value* imag = nullptr;
   explicit operator bool() const { return v != nullptr; }
 };
+
+/// What moves values moves all their parts: f(llvm::Value*) -> llvm::Value* applied to each.
+template <class F>
+Value map_parts(const Value& x, F f) {
+  return {x.type, f(x.v), x.imag ? f(x.imag) : nullptr};
+}
+/// The parts of several values in a row, and back: values that go around loops as phi nodes.
+void append_parts(std::vector<llvm::Value*>& parts, const Value& value);
+Value take_parts(DType type, std::span<llvm::Value* const> parts, size_t& at);
 
 struct NumberOptions {
   bool avx512 = false;
@@ -33,7 +45,8 @@ struct NumberOptions {
 /// Element types that kernels compute in; others throw Error(kUnsupported) where first met.
 bool is_compiled_type(DType type);
 
-/// In-register type of `lanes` elements, and the type they have in memory.
+/// In-register type of one part of `lanes` elements, and the type they have in memory: complex elements are
+/// integers of their width there (real part in the low half).
 llvm::Type* register_type(llvm::IRBuilderBase& b, DType type, int lanes);
 llvm::Type* storage_type(llvm::IRBuilderBase& b, DType type, int lanes);
 Value from_storage(llvm::IRBuilderBase& b, DType type, llvm::Value* raw);
@@ -42,6 +55,8 @@ llvm::Value* to_storage(llvm::IRBuilderBase& b, const Value& value);
 int lanes_of(const Value& value);
 /// Repeats a scalar over lanes (identity if already that wide).
 Value splat(llvm::IRBuilderBase& b, const Value& value, int lanes);
+/// x where the i1 condition holds, else y; all of one lane count.
+Value select(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& x, const Value& y);
 /// Element `index` (row-major) of a literal as a scalar constant.
 Value constant(llvm::IRBuilderBase& b, const Literal& literal, int64_t index);
 Value constant(llvm::IRBuilderBase& b, DType type, double value, int lanes);

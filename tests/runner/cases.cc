@@ -125,7 +125,8 @@ bool is_determined(const Module& module) {
       const bool open = c == OpClass::kReduces || c == OpClass::kContracts ||
                         c == OpClass::kLibrary || instruction->is(Opcode::kScatter);
       if (!open || instruction->is(Opcode::kRngBitGenerator)) continue;
-      if (instruction->shape.is_tuple() || is_float(instruction->shape.type)) return false;
+      const DType type = instruction->shape.type;
+      if (instruction->shape.is_tuple() || is_float(type) || is_complex(type)) return false;
     }
   }
   return true;
