@@ -2,6 +2,7 @@
 // spelled out before it is pasted.
 #include "compiler/passes/expand.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "compiler/passes/expansions.h"
@@ -10,8 +11,16 @@
 namespace hlojit {
 namespace {
 
+// A gather of empty slices reads nothing: where its result has elements they are zero.
+Instruction* expand_empty_gather(Builder& b, const Instruction& op) {
+  if (std::ranges::find(op.attrs.gather.slice_sizes, 0) == op.attrs.gather.slice_sizes.end())
+    return nullptr;
+  return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op) {
   switch (op.opcode) {
+    case Opcode::kGather: return expand_empty_gather(b, op);
     case Opcode::kMap: return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);
     case Opcode::kBatchNormGrad:

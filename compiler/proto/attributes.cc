@@ -413,7 +413,8 @@ constexpr Row kRows[] = {
     {"feature_group_count", count<50>},
     {"batch_group_count", count<58>},
     {"operand_precision", precision},
-    {"conv_kind", one_of_if_set<97, kConvKinds>},
+    {"convolution_kind", one_of_if_set<97, kConvKinds>},
+    {"conv_kind", nothing},  // the older name
     {"lhs_batch_dims", dot_dims<3>},
     {"lhs_contracting_dims", dot_dims<1>},
     {"rhs_batch_dims", dot_dims<4>},

@@ -46,8 +46,6 @@ void read_labels(Cursor& in, size_t rank, std::string_view part, size_t pos, cha
     in.fail(pos, "dim-labels", "dim_labels part '" + std::string(part) + "' " + std::move(why));
   };
   if (part.size() != rank) bad("has another rank than the first part");
-  if (part.find('?') != std::string_view::npos)
-    bad("has unknown dimensions, which are not supported");
   spatial.assign(rank - 2, -1);
   first_dim = second_dim = -1;
   for (size_t i = 0; i < part.size(); ++i) {
@@ -198,6 +196,8 @@ ConvDims read_dim_labels(Cursor& in) {
       ++to;
     }
     in.seek(to);
+    // Unknown dimensions count for nothing; as in XLA they may only stand last.
+    while (to > from && in.text()[to - 1] == '?') --to;
     return in.text().substr(from, to - from);
   };
   std::string_view lhs = label();

@@ -176,11 +176,13 @@ constexpr std::string_view kDistributions[] = {"rng_uniform", "rng_normal"};
 constexpr std::string_view kAlgorithms[] = {"rng_default", "rng_three_fry", "rng_philox"};
 constexpr std::string_view kPrecisions[] = {"default", "high", "highest"};
 constexpr std::string_view kConvKinds[] = {"fprop", "dgrad", "wgrad", "unset"};
+constexpr std::string_view kAccuracies[] = {"default", "highest"};
+constexpr std::string_view kTolerances[] = {"atol", "rtol", "ulps"};
 constexpr std::string_view kPaddingTypes[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"};
 constexpr std::string_view kSchedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
-constexpr std::string_view kApiVersions[] = {
-    "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-    "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+constexpr std::string_view kApiVersions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
+                                             "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                             "API_VERSION_TYPED_FFI"};
 
 void read_dimensions(Target& t) {
   t.a.dimensions = read_ints(t.in);
@@ -300,6 +302,13 @@ bool print_window(const Instruction& i, std::string& out) {
   return true;
 }
 
+// Older and newer XLA name it differently; `unset` goes without saying.
+void read_conv_kind(Target& t) {
+  std::string_view kind = kConvKinds[read_word(t.in, kConvKinds, t.name)];
+  if (kind != "unset") t.a.other.emplace_back("convolution_kind", kind);
+}
+bool prints_nothing(const Instruction&, std::string&) { return false; }
+
 void read_labels(Target& t) { t.a.conv = read_dim_labels(t.in); }
 bool print_labels(const Instruction& i, std::string& out) {
   if (i.opcode != Opcode::kConvolution && i.attrs.conv == ConvDims{}) return false;
@@ -374,6 +383,34 @@ bool print_predecessors(const Instruction& i, std::string& out) {
   return true;
 }
 
+// `{mode=highest}` or `{tolerance={atol=0.5,rtol=0,ulps=2}}`, of which each number may be missing.
+void read_accuracy(Target& t) {
+  Cursor& in = t.in;
+  size_t start = (in.skip(), in.pos());
+  in.expect('{', "before an accuracy");
+  std::string_view form = in.peek_identifier();
+  if (in.accept_word("mode")) {
+    in.expect('=', "after mode");
+    read_word(in, kAccuracies, "mode", true);
+  } else if (in.accept_word("tolerance")) {
+    in.expect('=', "after tolerance");
+    in.expect('{', "before tolerances");
+    for (bool first = true; !in.accept('}'); first = false) {
+      if (!first) in.expect(',', "between tolerances");
+      read_word(in, kTolerances, "tolerance");
+      in.expect('=', "after the name of a tolerance");
+      size_t at = (in.skip(), in.pos());
+      if (in.decimal("a tolerance") < 0)
+        in.fail(at, "result-accuracy", "a tolerance is not negative");
+    }
+  } else {
+    in.fail(in.pos(), "result-accuracy",
+            "'" + std::string(form) + "' is no accuracy: mode= and tolerance= are");
+  }
+  in.expect('}', "after an accuracy");
+  t.a.result_accuracy = in.text().substr(start, in.pos() - start);
+}
+
 void read_replication(Target& t) {
   std::string text = "{";
   t.in.expect('{', "before replication flags");
@@ -409,7 +446,8 @@ constexpr Rule kRules[] = {
      print_count<&A::feature_group_count>},
     {"batch_group_count", read_int<&A::batch_group_count>, print_count<&A::batch_group_count>},
     {"operand_precision", read_precision, print_precision},
-    {"conv_kind", keep_one_of<kConvKinds>},
+    {"convolution_kind", read_conv_kind},
+    {"conv_kind", read_conv_kind, prints_nothing},
     {"lhs_batch_dims", read_list<&A::dot, &DotDims::lhs_batch>,
      print_list<&A::dot, &DotDims::lhs_batch, false>},
     {"lhs_contracting_dims", read_list<&A::dot, &DotDims::lhs_contracting>,
@@ -522,7 +560,7 @@ constexpr Rule kRules[] = {
      print_text<&A::frontend_attributes>},
     {"control-predecessors", read_predecessors, print_predecessors},
     {"statistics", read_braces<&A::statistics>, print_text<&A::statistics>},
-    {"result_accuracy", read_braces<&A::result_accuracy>, print_text<&A::result_accuracy>},
+    {"result_accuracy", read_accuracy, print_text<&A::result_accuracy>},
     {"metadata", read_braces<&A::metadata>, print_text<&A::metadata>},
     {"origin", read_braces<&A::origin>, print_text<&A::origin>},
     {"backend_config", read_backend_config, print_text<&A::backend_config>},
@@ -569,7 +607,8 @@ constexpr OpAttributes kOpAttributes[] = {
     {Opcode::kConcatenate, "dimensions!"},
     {Opcode::kConditional, "true_computation false_computation branch_computations"},
     {Opcode::kConvolution,
-     "window dim_labels! feature_group_count batch_group_count operand_precision conv_kind"},
+     "window dim_labels! feature_group_count batch_group_count operand_precision "
+     "convolution_kind conv_kind"},
     {Opcode::kCopyStart, "cross_program_prefetch_index"},
     {Opcode::kCustomCall,
      "custom_call_target! window dim_labels feature_group_count batch_group_count "
@@ -590,7 +629,7 @@ constexpr OpAttributes kOpAttributes[] = {
     {Opcode::kMap, "dimensions to_apply!"},
     {Opcode::kOutfeed, "outfeed_shape outfeed_config"},
     {Opcode::kPad, "padding!"},
-    {Opcode::kRaggedAllToAll, HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES},
+    {Opcode::kRaggedAllToAll, HLOJIT_GROUP_ATTRIBUTES " dimensions " HLOJIT_COLLECTIVE_ATTRIBUTES},
     {Opcode::kRaggedDot, HLOJIT_DOT_ATTRIBUTES " lhs_ragged_dims rhs_group_dims"},
     {Opcode::kRecv, "channel_id is_host_transfer"},
     {Opcode::kRecvDone, "channel_id is_host_transfer"},
@@ -624,7 +663,7 @@ constexpr OpAttributes kOpAttributes[] = {
 constexpr std::string_view kCommon =
     "parameter_replication sharding frontend_attributes control-predecessors statistics metadata "
     "origin backend_config";
-// The same for unary mathematics, which may say how exact it has to be.
+// The same for unary functions that are not exact, which may say how exact they have to be.
 constexpr std::string_view kCommonUnary =
     "parameter_replication sharding frontend_attributes control-predecessors statistics "
     "result_accuracy metadata origin backend_config";
@@ -660,7 +699,8 @@ const OpEntries& entries_of(Opcode opcode) {
     for (size_t i = 0; i < made.size(); ++i) {
       const OpInfo& info = op_info(static_cast<Opcode>(i));
       made[i].all = made[i].own;
-      bool unary = info.op_class == OpClass::kElementwise && info.arity == 1;
+      bool unary = info.op_class == OpClass::kElementwise && info.arity == 1 &&
+                   info.price >= OpPrice::kDivide;
       add_entries(unary ? kCommonUnary : kCommon, made[i].all);
     }
     return made;

@@ -66,7 +66,7 @@ class Reader {
     if (!shape.dims.empty()) check_size(shape);
     Literal made(shape);
     at_ = made.bytes().data();
-    array(shape, 0);
+    if (!first_element_only(shape)) array(shape, 0);
     return made;
   }
 
@@ -83,7 +83,9 @@ class Reader {
     return Literal::tuple(std::move(elements));
   }
 
-  // The text must be able to hold the elements before memory is taken for them.
+  // The text must be able to hold the elements before memory is taken for them; where a bare scalar
+  // stands for an array there is a bound instead.
+  static constexpr size_t kMostUnwritten = size_t{1} << 26;
   void check_size(const Shape& shape) {
     in_.skip();
     size_t start = in_.pos();
@@ -94,6 +96,7 @@ class Reader {
     }
     in_.seek(start);
     size_t left = in_.text().size() - start;
+    if (in_.peek() != '{') left = std::max(left, kMostUnwritten);
     size_t count = 1;
     for (int64_t d : shape.dims) {
       if (d == 0) return;
@@ -104,6 +107,14 @@ class Reader {
                  "too few values for a constant of shape " + shape.to_string(false));
       }
     }
+  }
+
+  // As XLA has it: a bare scalar is the first element of an array, all others are zero.
+  bool first_element_only(const Shape& shape) {
+    if (shape.dims.empty() || is_complex(shape.type) || in_.peek() == '{') return false;
+    if (std::ranges::find(shape.dims, 0) != shape.dims.end()) return false;
+    element(shape.type);
+    return true;
   }
 
   void array(const Shape& shape, size_t dim) {
@@ -120,6 +131,9 @@ class Reader {
         array(shape, dim + 1);
       }
     }
+    size_t after_last = in_.pos();
+    if (size > 0 && in_.accept(',') && in_.peek() != '}')
+      in_.seek(after_last);  // as XLA: `{1, 2,}`
     if (!in_.accept('}')) {
       if (in_.peek() == ',') count_error(shape, dim, size + 1);
       in_.fail_expected("'}' after the values of dimension " + std::to_string(dim));
@@ -174,7 +188,9 @@ class Reader {
       after = end;
       int64_t high = is_signed_type ? std::numeric_limits<int64_t>::max() >> (64 - bits) : 0;
       int64_t low = is_signed_type ? -high - 1 : 0;
-      fits = error == std::errc{} && low <= wide && wide <= high;
+      // u64 wraps, as in XLA; the narrower ones are checked.
+      fits = error == std::errc{} &&
+             ((low <= wide && wide <= high) || (!is_signed_type && bits == 64));
       if (error == std::errc::invalid_argument) after = nullptr;
       value = static_cast<uint64_t>(wide);
     } else {

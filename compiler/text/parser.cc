@@ -32,6 +32,7 @@ class Parser : public Scope {
   void parse() {
     if (in_.accept_word("HloModule")) {
       module_.name = in_.name("the module's name");
+      in_.accept(':');
       header_attributes();
       stack_info();
     } else if (at_single_instruction()) {
@@ -190,15 +191,7 @@ class Parser : public Scope {
     if (signature) {
       for (bool first = true; !in_.accept(')'); first = false) {
         if (!first) in_.expect(',', "between parameters");
-        // Directly before ':' even a reserved word is a name.
-        std::string_view word = in_.peek_identifier();
-        if (in_.text().substr(in_.pos() + word.size()).starts_with(':') && !word.empty()) {
-          in_.seek(in_.pos() + word.size());
-        } else {
-          in_.name("a parameter's name");
-        }
-        in_.expect(':', "after a parameter's name");
-        in_.shape();
+        signature_parameter();
       }
       in_.expect("->", "before the result's shape");
       in_.skip();
@@ -219,6 +212,24 @@ class Parser : public Scope {
     computations_.emplace(name, made);
     last_ = made;
     if (entry) module_.set_entry(made);
+  }
+
+  // `name: shape`, or `shape name` as hand-written text has it. Only read past: the parameters are
+  // the instructions.
+  void signature_parameter() {
+    // Directly before ':' even a reserved word is a name.
+    std::string_view word = in_.peek_identifier();
+    if (in_.text().substr(in_.pos() + word.size()).starts_with(':') && !word.empty()) {
+      in_.seek(in_.pos() + word.size());
+    } else if (in_.at_shape()) {
+      in_.shape();
+      in_.name("a parameter's name");
+      return;
+    } else {
+      in_.name("a parameter's name");
+    }
+    in_.expect(':', "after a parameter's name");
+    in_.shape();
   }
 
   // If a generated name is in the way of one in the text, the two change places.
@@ -389,11 +400,13 @@ class Parser : public Scope {
 
   std::vector<Instruction*> operand_list() {
     std::vector<Instruction*> operands;
-    while (in_.peek() != ')') {
-      if (!operands.empty() && !in_.accept(',')) in_.fail_expected("',' or ')' after an operand");
+    while (true) {
+      bool comma = false;  // XLA reads over superfluous ones
+      while (in_.accept(',')) comma = true;
+      if (in_.peek() == ')') return operands;
+      if (!operands.empty() && !comma) in_.fail_expected("',' or ')' after an operand");
       operands.push_back(operand());
     }
-    return operands;
   }
 
   Instruction* operand() {

@@ -238,8 +238,9 @@ Shape map(const Use& use) {
   const Shape& x = use.operand(0);
   std::vector<int64_t> all(x.dims.size());
   std::iota(all.begin(), all.end(), 0);
-  need(use.attrs.dimensions == all, "map-dimensions", "map over {} must name dimensions {}, not {}",
-       x, list(all), list(use.attrs.dimensions));
+  bool named = use.attrs.has_dimensions || !use.attrs.dimensions.empty();
+  need(!named || use.attrs.dimensions == all, "map-dimensions",
+       "map over {} must name dimensions {}, not {}", x, list(all), list(use.attrs.dimensions));
   need_called(use, 1);
   need_parameters(*use.called[0], scalars, "to_apply");
   const Shape& result = use.called[0]->root()->shape;

@@ -108,7 +108,7 @@ Shape gather(const Use& use) {
       window.push_back(size);
       continue;
     }
-    need(size == 1, "gather-slice-sizes", "slice size {} of {} dimension {} must be 1", size,
+    need(size <= 1, "gather-slice-sizes", "slice size {} of {} dimension {} must be 1 or 0", size,
          contains(n.collapsed, d) ? "collapsed" : "batching", d);
   }
   need_dimensions(g.offset_dims, static_cast<int64_t>(window.size() + batch.size()), "offset_dims");

@@ -42,7 +42,7 @@ inline constexpr RuleInfo kRules[] = {
     {"reduce-precision-bits", "exponent_bits >= 1, mantissa_bits >= 0"},
     {"bitcast-convert-width", "element widths divide each other and sizes follow the ratio"},
     {"stochastic-convert-random", "the random operand is unsigned and as wide as the value"},
-    {"map-dimensions", "map names all dimensions, 0 to rank-1 in order"},
+    {"map-dimensions", "map names all dimensions, 0 to rank-1 in order, or none"},
 
     // ---- shape and data movement ----
     {"bitcast-size", "operand and result of bitcast take the same bytes in their layouts"},
@@ -53,7 +53,8 @@ inline constexpr RuleInfo kRules[] = {
     {"dynamic-slice-size", "0 <= slice size <= dimension size"},
     {"pad-config", "one entry a dimension, interior >= 0, no negative size"},
     {"gather-indices", "index_vector_dim in [0, rank], one index a dimension of start_index_map"},
-    {"gather-slice-sizes", "0 <= slice size <= dimension; 1 in collapsed and batching dimensions"},
+    {"gather-slice-sizes",
+     "0 <= slice size <= dimension; at most 1 in collapsed and batching dimensions"},
     {"gather-dimensions", "offset, collapsed and batching dimensions make up the operand's rank"},
     {"gather-batching", "batching dimensions pair up, equal in size, disjoint from the others"},
     {"scatter-indices", "index_vector_dim in [0, rank], one index an operand dimension mapped"},
@@ -98,8 +99,10 @@ inline constexpr RuleInfo kRules[] = {
 
     // ---- effects, collectives ----
     {"async-shape", "an async op's state holds its operands' and its result's shapes"},
-    {"async-pair", "update and done follow a start; each start has one done"},
-    {"channel", "send and recv name a channel, the same on both halves of a pair"},
+    {"async-pair",
+     "update and done follow a start of the same op, computation and thread; each start has one "
+     "done"},
+    {"channel", "both halves of a send or recv name the same channel"},
     {"outfeed-shape", "outfeed_shape is the shape of the value"},
     {"replica-groups", "groups name ids 0 to n-1 once each; equal sizes where the op asks for it"},
     {"global-device-ids", "use_global_device_ids comes with a channel and non-empty groups"},

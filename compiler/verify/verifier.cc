@@ -45,6 +45,26 @@ const Shape* leaf_at(const Shape& shape, const Ints& index) {
   return at && at->is_array() ? at : nullptr;
 }
 
+// The async-start at the other end of a chain of updates; null if there is none.
+const Instruction* chain_start(const Instruction& i) {
+  const Instruction* at = &i;
+  while (at->is(Opcode::kAsyncUpdate) || at->is(Opcode::kAsyncDone)) at = at->operand(0);
+  return at->is(Opcode::kAsyncStart) ? at : nullptr;
+}
+
+// The op that an async instruction wraps: by name in the short form, else what is computed last.
+std::string_view wrapped_name(const Instruction& i) {
+  std::string_view name = rules::other(i.attrs, "wrapped-op");
+  return name.empty() && !i.called.empty() ? op_name(i.to_apply()->root()->opcode) : name;
+}
+
+std::string execution_thread(const Instruction& start) {
+  std::string_view given = rules::other(start.attrs, "async_execution_thread");
+  if (!given.empty()) return std::string(given);
+  std::string called = start.called.empty() ? "" : start.to_apply()->execution_thread;
+  return called.empty() ? "\"main\"" : '"' + called + '"';
+}
+
 class Verifier {
  public:
   explicit Verifier(const Module& module) : module_(module) {}
@@ -252,9 +272,13 @@ class Verifier {
   void check_pair(const Instruction& i) {
     for (auto [first, second] : kPairs) {
       bool chain = second == Opcode::kAsyncDone;
+      // The state of a channel may travel in a tuple.
+      bool channel = first == Opcode::kSend || first == Opcode::kRecv;
       if (i.is(first)) {
         const Instruction* user = i.users().size() == 1 ? i.users()[0] : nullptr;
-        if (!user || (!user->is(second) && !(chain && user->is(Opcode::kAsyncUpdate)))) {
+        bool carried = channel && user && user->is(Opcode::kTuple);
+        if (!user ||
+            (!user->is(second) && !(chain && user->is(Opcode::kAsyncUpdate)) && !carried)) {
           report(
               i, "async-pair",
               fmt::format("{} must be used by one {} and nothing else", i.name, op_name(second)));
@@ -262,7 +286,8 @@ class Verifier {
       }
       if (i.is(second) && first != Opcode::kAsyncUpdate) {
         const Instruction& start = *i.operand(0);
-        if (!start.is(first) && !(chain && start.is(Opcode::kAsyncUpdate))) {
+        bool carried = channel && start.is(Opcode::kGetTupleElement);
+        if (!start.is(first) && !(chain && start.is(Opcode::kAsyncUpdate)) && !carried) {
           report(i, "async-pair",
                  fmt::format("the operand of {} must be {}, not {}", op_name(second),
                              op_name(first), op_name(start.opcode)));
@@ -280,6 +305,29 @@ class Verifier {
       report(i, "async-pair",
              fmt::format("the operand of async-update must be async-start, not {}",
                          op_name(i.operand(0)->opcode)));
+    }
+    if (i.is(Opcode::kAsyncUpdate) || i.is(Opcode::kAsyncDone)) check_chain(i);
+  }
+
+  // What an update or done says of the op, the computation and the thread is what its start says.
+  void check_chain(const Instruction& i) {
+    const Instruction* start = chain_start(i);
+    if (!start) return;
+    std::string_view here = rules::other(i.attrs, "wrapped-op"), there = wrapped_name(*start);
+    if (!here.empty() && here != there) {
+      report(i, "async-pair",
+             fmt::format("{} is of {}, its start {} of {}", i.name, here, start->name, there));
+    }
+    if (!i.called.empty() && !start->called.empty() && i.to_apply() != start->to_apply()) {
+      report(i, "async-pair",
+             fmt::format("{} calls {}, its start {} calls {}", i.name, i.to_apply()->name,
+                         start->name, start->to_apply()->name));
+    }
+    std::string_view thread = rules::other(i.attrs, "async_execution_thread");
+    if (!thread.empty() && thread != execution_thread(*start)) {
+      report(i, "async-pair",
+             fmt::format("{} runs on thread {}, its start {} on {}", i.name, thread, start->name,
+                         execution_thread(*start)));
     }
   }
 

@@ -220,5 +220,26 @@ TEST_CASE("a diagnostic shows the line, the place and the rule") {
              "x") == "  a\n  b\n");
 }
 
+TEST_CASE("forms that XLA takes beside its own printing") {
+  auto module = parse_module(
+      "HloModule odd:, is_scheduled=true\n"
+      "ENTRY e (f32[2] p, q: f32[2]) -> f32[2] {\n"
+      "  p = f32[2] parameter(0)  q = f32[2] parameter(1)\n"
+      "  ROOT r = f32[2] add(p,, q,)\n}\n");
+  CHECK(module->name == "odd");
+  CHECK(module->config.is_scheduled);
+  CHECK(module->entry()->root()->operand_count() == 2);
+  // A bare scalar is an array's first element.
+  CHECK(printed("ROOT r = f32[2,2] constant(3)") ==
+        "r = f32[2,2]{1,0} constant({ { 3, 0 }, { 0, 0 } })");
+  CHECK(printed("ROOT r = s32[2] constant({1, 2,})") == "r = s32[2]{0} constant({1, 2})");
+  CHECK(printed("ROOT r = u64[] constant(-1)") == "r = u64[] constant(18446744073709551615)");
+  CHECK(printed("i = f32[1,4,1] reshape(x)\n k = f32[1,1,1] constant(1)\n"
+                "ROOT r = f32[1,4,1] convolution(i, k), window={size=1}, "
+                "dim_labels=b0f?_0io?->b0f??, conv_kind=wgrad") ==
+        "r = f32[1,4,1]{2,1,0} convolution(i, k), window={size=1}, dim_labels=b0f_0io->b0f, "
+        "convolution_kind=wgrad");
+}
+
 }  // namespace
 }  // namespace hlojit
