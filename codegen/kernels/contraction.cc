@@ -50,7 +50,7 @@ class Contraction {
     for (int64_t n : d.lhs_batch) batch_.push_back(dot_.operand(0)->shape.dims[static_cast<size_t>(n)]);
     lhs_free_ = free_dims(dot_.operand(0)->shape, d.lhs_batch, d.lhs_contracting);
     rhs_free_ = free_dims(dot_.operand(1)->shape, d.rhs_batch, d.rhs_contracting);
-    contracting_ = contracting_sizes(dot_);
+    contracting_ = reduction_sizes(dot_);
     type_ = is_narrow_float(dot_.shape.type) ? DType::kF32 : dot_.shape.type;
     // Lanes go along the result's most minor dim: if that one is the left operand's, sides are swapped.
     const Layout& layout = plan_.roots[0]->shape.layout;
@@ -191,7 +191,7 @@ class Contraction {
         shift = e.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, number(b, 0)), {0, mr - 1});
       }
       Coords rc = result_coords(batch, m0 , IndexExpr(0));
-      Coords at_k = dot_input_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, k0));
+      Coords at_k = *operand_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, k0));
       const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
       llvm::Value* block = ss.builder.CreateInBoundsGEP(element, kernel.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer,
                               e.index(linear_index(p->shape, at_k), ss));
@@ -243,7 +243,7 @@ class Contraction {
     if (!p->is(Opcode::kParameter) || p->shape.type != type_) return std::nullopt;
     int m = vars.fresh(), k = vars.fresh();
     Coords rc = result_coords(batch, IndexExpr::var(m, m_), IndexExpr(0));
-    Coords at = dot_input_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, IndexExpr::var(k, k_)));
+    Coords at = *operand_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, IndexExpr::var(k, k_)));
     IndexExpr address = linear_index(p->shape, at);
     auto row = address.coefficient(m), along = address.coefficient(k);
     if (!row || !along) return std::nullopt;
@@ -318,7 +318,7 @@ class Contraction {
     const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t depth) {
       auto at = [&](const Coords& c) {
-        return dot_input_coords(dot_, side, result_coords(batch, row, IndexExpr(0)), delinearize(contracting_, k0 + c[0]));
+        return *operand_coords(dot_, side, result_coords(batch, row, IndexExpr(0)), delinearize(contracting_, k0 + c[0]));
       };
       Shape box = Shape::array(packed_type_, {depth});
       auto walk = [&](AccessWalk& w, const Coords& c) {
@@ -346,7 +346,7 @@ class Contraction {
       auto operand_at = [&](const Coords& c) {
         IndexExpr position = first + c[1] * width + c[2];
         Coords rc = left ? result_coords(batch, position, IndexExpr(0)) : result_coords(batch, IndexExpr(0), position);
-        return dot_input_coords(dot_, side, rc, delinearize(contracting_, k0 + c[0] * pair + c[3]));
+        return *operand_coords(dot_, side, rc, delinearize(contracting_, k0 + c[0] * pair + c[3]));
       };
       auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair + c[3]; };
       // For the order of the loops the panels lie side by side, with a gap: k goes outermost.

@@ -77,13 +77,9 @@ class Emission {
       const Instruction* root = plan_.roots[k];
       if (is_update(root)) {
         walk.read(root->operand(1), coords);
-        Coords at = coords;
-        for (size_t d = 0; d < coords.size(); ++d) {
-          walk.read(root->operand(d + 2), {});
-          int64_t slack = root->shape.dims[d] - root->operand(1)->shape.dims[d];
-          if (slack > 0) at[d] = coords[d] + IndexExpr::var(vars_.fresh(), Range{0, slack});
-        }
-        walk.write(root->shape, at);
+        WriteRelation write = write_relation(*root, coords, false, vars_);
+        for (const Symbol& s : write.symbols) walk.read(root->operand(s.operand), s.coords);
+        walk.write(root->shape, write.target);
       } else {
         walk.write(root->shape, coords);
         walk.read(root, coords);
@@ -111,15 +107,12 @@ class Emission {
     for (size_t r = 0; r < which.size(); ++r) {
       const Instruction* root = plan_.roots[which[r]];
       bool update = is_update(root);
-      std::vector<IndexExpr> starts;
-      if (update) starts = update_starts(e, root, kernel.root());
       for (const Coords& c : block) {
         values[r].push_back(e.emit(update ? root->operand(1) : root, c, scope));
-        Coords at = c;
-        if (update) {
-          for (size_t d = 0; d < at.size(); ++d) at[d] = at[d] + starts[d];
-        }
-        addresses[r].push_back(linear_index(root->shape, at));
+        WriteRelation write{{}, c, {}};
+        if (update) write = write_relation(*root, c, false, vars_);
+        e.bind_symbols(root, write.symbols, scope);
+        addresses[r].push_back(linear_index(root->shape, write.target));
       }
     }
     for (size_t r = 0; r < which.size(); ++r) {
@@ -315,10 +308,13 @@ class Emission {
     }
   }
 
+  // Elements combined into one result, where the kernel combines any.
   double reduced_product() const {
-    if (!plan_.hero) return 1;
-    if (plan_.hero->is(Opcode::kDot)) return product(contracting_sizes(*plan_.hero));
-    return product(hlojit::reduced_sizes(*plan_.hero));
+    double most = 1;
+    for (const auto& i : fusion_.to_apply()->instructions()) {
+      if (is_reduction(*i)) most = std::max(most, product(reduction_sizes(*i)));
+    }
+    return most;
   }
 
   std::string suffix(size_t p, size_t count) const { return count == 1 ? "" : fmt::format(".piece{}", p); }

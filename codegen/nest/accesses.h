@@ -8,18 +8,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "compiler/analysis/index_map.h"
+#include "compiler/analysis/access.h"
 
 namespace hlojit::codegen {
-
-/// Hands out variable numbers for index expressions; one per function under construction.
-class VarSource {
- public:
-  int fresh() { return next_++; }
-
- private:
-  int next_ = 0;
-};
 
 /// One read or write, or (parameter == nullptr) an index used as a value: iota, a bound test.
 struct Access {
@@ -41,6 +32,8 @@ class AccessWalk {
   explicit AccessWalk(VarSource& vars) : vars_(vars) {}
   /// Adds the accesses of `value` at `coords`.
   void read(const Instruction* value, const Coords& coords);
+  /// Adds what one element of `value` needs, by its relation.
+  void follow(const Instruction* value, const AccessRelation& relation);
   void write(const Shape& shape, const Coords& coords);
 
   const std::vector<Access>& accesses() const { return accesses_; }
@@ -54,7 +47,6 @@ class AccessWalk {
  private:
   bool visited(const Instruction* value, const Coords& coords);
   void add_index(const IndexExpr& expr) { accesses_.push_back({nullptr, expr, 0, false, false}); }
-  IndexExpr symbol(int64_t limit);
 
   VarSource& vars_;
   std::vector<Access> accesses_;

@@ -177,7 +177,7 @@ void ElementEmitter::annotate(llvm::Instruction* access, const BufferRef& buffer
 
 llvm::Value* ElementEmitter::address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element,
                                         const IndexExpr& address) {
-  return scope.builder.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
+  return scope.builder.CreateGEP(element, buffer.pointer, index(address, scope));
 }
 
 std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
@@ -254,34 +254,45 @@ std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& 
   return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
 }
 
-Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address) {
+Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask) {
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
   int lanes = lane_count(address);
-  if (lanes == 1) {
-    auto* l = b.CreateAlignedLoad(element, address_of(scope, buffer, element, address), align);
+  auto* mask_lanes = mask ? llvm::dyn_cast<llvm::FixedVectorType>(mask->getType()) : nullptr;
+  if (lanes == 1 && !mask_lanes) {
+    llvm::Value* at = index(address, scope);
+    // The first element is there to be read whenever the array has one.
+    if (mask) at = b.CreateSelect(mask, at, b.getInt64(0));
+    auto* l = b.CreateAlignedLoad(element, b.CreateGEP(element, buffer.pointer, at), align);
     annotate(l, buffer);
     return from_storage(b, type, l);
   }
+  if (mask_lanes) lanes = static_cast<int>(mask_lanes->getNumElements());
+  else if (mask) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+  auto* whole = vector_of(element, lanes);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (stride && (*stride == 1 || *stride == -1)) {
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
-    auto* l = b.CreateAlignedLoad(vector_of(element, lanes), address_of(scope, buffer, element, address.substitute(first)), align);
+    llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(first));
+    llvm::Instruction* l;
+    if (!mask) l = b.CreateAlignedLoad(whole, pointer, align);
+    else l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask, lanes), llvm::Constant::getNullValue(whole));
     annotate(l, buffer);
     return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l, lanes));
   }
-  if (!block_ids_.empty()) {
+  if (!block_ids_.empty() && !mask) {
     if (auto v = load_block(scope, buffer, type, address)) return *v;
   }
-  if (stride) {
+  if (stride && !mask) {
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
   }
-  llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
-  auto* mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  auto* l = b.CreateMaskedGather(vector_of(element, lanes), pointers, align, mask);
+  llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
+  llvm::Value* pointers = b.CreateGEP(element, buffer.pointer, at);
+  if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  auto* l = b.CreateMaskedGather(whole, pointers, align, mask, llvm::Constant::getNullValue(whole));
   annotate(l, buffer);
   return from_storage(b, type, l);
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "codegen/nest/loop_plan.h"
@@ -30,6 +31,11 @@ struct BufferRef {
   bool streaming = false;
   int64_t elements = 0;                 ///< of the type it holds, padding included; 0: not known
 };
+
+/// Values of one op brought to the same lane count.
+void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values);
+/// `condition` (i1, scalar or a lane each) chooses between two values of one type.
+Value choose(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& yes, const Value& no);
 
 class ElementEmitter {
  public:
@@ -66,7 +72,8 @@ class ElementEmitter {
 
   /// Stores value (scalar or vector over the lanes of address) into a buffer.
   void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value);
-  Value load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
+  /// `mask`: which lanes may be read (i1, scalar or a lane each); others get zero. Null: all.
+  Value load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask = nullptr);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
   void store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
@@ -85,6 +92,19 @@ class ElementEmitter {
   /// The expression's value: i64 scalar, or vector where it depends on lanes. Terms of outer
   /// variables are added up in their own scopes.
   llvm::Value* index(const IndexExpr& expr, Scope& scope);
+  /// Binds symbols of a relation of `i` to their operands' elements.
+  void bind_symbols(const Instruction* i, std::span<const Symbol> symbols, Scope& scope);
+  /// Whether all guards hold: i1, scalar or a lane each. Null where they always do.
+  llvm::Value* holds(std::span<const Guard> guards, Scope& scope);
+  /// Runs `emit_values` knowing that what it asks for is used only where `condition` holds (null: always).
+  template <class F>
+  void under(llvm::Value* condition, F emit_values) {
+    bool before = std::exchange(guarded_, guarded_ || condition);
+    emit_values();
+    guarded_ = before;
+  }
+  /// Under a guard: whether coordinates lie inside an array of these sizes; null where they always do.
+  llvm::Value* inside(std::span<const int64_t> dims, const Coords& coords, Scope& scope);
   llvm::Value* trip_count(const LoopDigit& loop, const IndexExpr& so_far, Scope& scope);
   /// The outermost scope in which all variables of the coordinates are bound.
   Scope& home(const Coords& coords, Scope& scope);
@@ -106,11 +126,7 @@ class ElementEmitter {
   Value compute(const Instruction* i, const Coords& coords, Scope& scope);
   Value parameter(const Instruction* i, const Coords& coords, Scope& scope);
   Value constant_at(const Instruction* i, const Coords& coords, Scope& scope);
-  Value concatenate(const Instruction* i, const Coords& coords, Scope& scope);
-  Value pad(const Instruction* i, const Coords& coords, Scope& scope);
-  Value gather(const Instruction* i, const Coords& coords, Scope& scope);
-  Value dynamic_slice(const Instruction* i, const Coords& coords, Scope& scope);
-  Value dynamic_update_slice(const Instruction* i, const Coords& coords, Scope& scope);
+  Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
@@ -119,7 +135,6 @@ class ElementEmitter {
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                    int64_t stride);
-  llvm::Value* clamp_index(Scope& scope, const Value& start, int64_t limit);
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);
@@ -154,9 +169,7 @@ class ElementEmitter {
     std::vector<llvm::Value*> values;
   };
   std::vector<BlockLoad> block_loads_;
+  bool guarded_ = false;  ///< values are asked for that may lie outside their arrays
 };
-
-/// Start indices of a dynamic-update-slice, clamped, as symbols: one a dimension.
-std::vector<IndexExpr> update_starts(ElementEmitter& emitter, const Instruction* update, Scope& scope);
 
 }  // namespace hlojit::codegen

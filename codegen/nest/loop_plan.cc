@@ -269,7 +269,9 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
       int64_t at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
       if (at > 0 && at < dims[d]) edges.push_back(at);
     }
-    cuts.push_back(cut_dimension(dims[d], breaks, edges));
+    // Pieces of an inner dimension would be met one after the other, which is another order.
+    bool whole = options.in_order && d > 0;
+    cuts.push_back(whole ? cut_dimension(dims[d], breaks, {}, 1) : cut_dimension(dims[d], breaks, edges));
   }
 
   std::vector<LoopPiece> result;
@@ -281,7 +283,7 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     }
     Candidate c = digits_of(chosen, dim_vars, accesses.accesses(), vars);
     merge_digits(c, vars);
-    order_loops(c);
+    if (!options.in_order) order_loops(c);
     merge_digits(c, vars);  // neighbours may have become mergeable by the order
     LoopPiece piece;
     int block = accesses.has_reduction() ? 0 : options.unroll;

@@ -52,6 +52,7 @@ struct LoopPlanOptions {
   /// Lanes wanted at most (a power of two); a shorter digit gets fewer.
   int max_lanes = 8;
   int unroll = 0;                ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
+  bool in_order = false;         ///< elements are met in row-major order of the domain
 };
 
 /// Plans loops over a domain of sizes `dims`. `walk` fills an AccessWalk for given coordinates; outer

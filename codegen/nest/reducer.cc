@@ -79,24 +79,21 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
   return results;
 }
 
-Reducer Reducer::of(const Instruction& reduce) {
+Reducer Reducer::of(const Instruction& reduction) {
   Reducer r;
-  r.computation_ = reduce.to_apply();
-  if (reduce.shape.is_array()) {
+  if (reduction.info().op_class == OpClass::kContracts) {
+    r.contracts_ = r.reorderable_ = true;
+    r.result_ = reduction.shape.type;
+    r.accumulator_ = is_narrow_float(r.result_) ? DType::kF32 : r.result_;
+    r.op_ = is_pred(r.result_) ? Opcode::kOr : Opcode::kAdd;
+    return r;
+  }
+  r.computation_ = reduction.to_apply();
+  if (reduction.shape.is_array()) {
     r.op_ = single_op(*r.computation_);
-    r.accumulator_ = r.result_ = reduce.shape.type;
+    r.accumulator_ = r.result_ = reduction.shape.type;
   }
   r.reorderable_ = r.op_ || selects_only(*r.computation_);
-  return r;
-}
-
-Reducer Reducer::dot(const Instruction& dot) {
-  Reducer r;
-  r.dot_ = true;
-  r.reorderable_ = true;
-  r.result_ = dot.shape.type;
-  r.accumulator_ = is_narrow_float(r.result_) ? DType::kF32 : r.result_;
-  r.op_ = is_pred(r.result_) ? Opcode::kOr : Opcode::kAdd;
   return r;
 }
 
@@ -122,19 +119,19 @@ Value Reducer::identity(llvm::IRBuilderBase& b) const {
   }
 }
 
-std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope,
-                                     const std::vector<std::pair<const Instruction*, Coords>>& inputs) const {
+std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
+                                     const AccessRelation& relation) const {
   std::vector<Value> values;
-  for (const auto& [instruction, coords] : inputs) {
-    Value v = emitter.emit(instruction, coords, scope);
-    values.push_back(dot_ ? convert(scope.builder, emitter.number(), v, accumulator_) : v);
+  for (const Read& r : relation.reads) {
+    Value v = emitter.emit(reduction.operand(r.operand), r.coords, scope);
+    values.push_back(contracts_ ? convert(scope.builder, emitter.number(), v, accumulator_) : v);
   }
   return values;
 }
 
 std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
                                  std::span<const Value> accumulators, std::span<const Value> values) const {
-  if (!dot_) return combine(b, options, accumulators, values);
+  if (!contracts_) return combine(b, options, accumulators, values);
   if (is_pred(accumulator_)) {
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
   }
@@ -181,7 +178,7 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
 
 std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> totals) const {
   if (!op_) return totals;
-  return {dot_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
+  return {contracts_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
 }
 
 }  // namespace hlojit::codegen

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "codegen/number/elementwise.h"
-#include "compiler/analysis/index_map.h"
+#include "compiler/analysis/access.h"
 
 namespace hlojit::codegen {
 
@@ -23,16 +23,16 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
 
 class Reducer {
  public:
-  static Reducer of(const Instruction& reduce);
-  static Reducer dot(const Instruction& dot);
+  /// Of any is_reduction instruction.
+  static Reducer of(const Instruction& reduction);
 
   bool has_identity() const { return op_.has_value(); }
   bool reorderable() const { return reorderable_; }
   Value identity(llvm::IRBuilderBase& b) const;  ///< scalar
 
-  /// Values of the inputs at their coordinates (dot: both factors, converted).
-  std::vector<Value> operands(ElementEmitter& emitter, Scope& scope,
-                              const std::vector<std::pair<const Instruction*, Coords>>& inputs) const;
+  /// Values of the relation's reads (contractions: both factors, converted).
+  std::vector<Value> operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
+                              const AccessRelation& relation) const;
   /// Accumulators after one more element.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
                           std::span<const Value> values) const;
@@ -47,7 +47,7 @@ class Reducer {
  private:
   std::optional<Opcode> op_;
   bool reorderable_ = false;
-  bool dot_ = false;
+  bool contracts_ = false;  // sums products of two factors
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;
   const Computation* computation_ = nullptr;

@@ -56,39 +56,27 @@ const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const 
 std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Instruction* const> group,
                                                              const Coords& coords, Scope& at) {
   const Instruction* first = group[0];
-  bool is_dot = first->is(Opcode::kDot);
   std::vector<Reducer> reducers;
   bool reorder = true;
   for (const Instruction* i : group) {
-    reducers.push_back(is_dot ? Reducer::dot(*i) : Reducer::of(*i));
+    reducers.push_back(Reducer::of(*i));
     reorder &= reducers.back().reorderable();
   }
   int outer_lanes = 1;
   for (const IndexExpr& e : coords) outer_lanes = std::max(outer_lanes, lane_count(e));
   bool own_lanes = outer_lanes == 1 && reorder;
 
-  // What one element of each member's inputs is, at the coordinates of the reduced dims.
-  auto inputs_at = [&](const Instruction* i, const Coords& reduced) {
-    std::vector<std::pair<const Instruction*, Coords>> in;
-    if (is_dot) {
-      for (int k = 0; k < 2; ++k) in.emplace_back(i->operand(static_cast<size_t>(k)), dot_input_coords(*i, k, coords, reduced));
-      return in;
-    }
-    Coords c = reduce_input_coords(*i, coords, reduced);
-    for (size_t k = 0; k < i->operand_count() / 2; ++k) in.emplace_back(i->operand(k), c);
-    return in;
-  };
+  // What one element of a member needs, at coordinates of the reduction variables.
+  auto inputs_at = [&](const Instruction* i, const Coords& reduced) { return access_relation(*i, coords, reduced, vars_); };
   int widest = 1;
   auto walk = [&](AccessWalk& w, const Coords& reduced) {
-    for (const Instruction* i : group) {
-      for (auto& [value, c] : inputs_at(i, reduced)) w.read(value, c);
-    }
+    for (const Instruction* i : group) w.follow(i, inputs_at(i, reduced));
     widest = std::max(widest, w.widest());
   };
-  Ints dims = is_dot ? contracting_sizes(*first) : reduced_sizes(*first);
+  Ints dims = reduction_sizes(*first);
   // Several accumulators hide the latency of the combining op.
   int native = std::max(1, vector_bytes() / 4), wide = 4 * native;
-  std::vector<LoopPiece> pieces = plan_loops(dims, vars_, walk, {own_lanes, wide, 0});
+  std::vector<LoopPiece> pieces = plan_loops(dims, vars_, walk, {own_lanes, wide, 0, !reorder});
   native = std::max(1, vector_bytes() / std::max(widest, 1));
   wide = 4 * native;
 
@@ -105,12 +93,8 @@ std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Ins
   std::vector<std::vector<Value>> initial;  // scalars, a member each
   for (size_t m = 0; m < group.size(); ++m) {
     std::vector<Value> values;
-    if (is_dot) {
-      values.push_back(reducers[m].identity(at.builder));
-    } else {
-      size_t n = group[m]->operand_count() / 2;
-      for (size_t k = 0; k < n; ++k) values.push_back(emit(group[m]->operand(n + k), {}, root_));
-    }
+    for (const Instruction* init : initial_values(*group[m])) values.push_back(emit(init, {}, root_));
+    if (values.empty()) values.push_back(reducers[m].identity(at.builder));
     initial.push_back(values);
   }
   auto start = [&](size_t m, size_t k, int lanes) {
@@ -139,12 +123,18 @@ std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Ins
         std::vector<Value> accumulators, values;
         size_t n = initial[m].size(), from = part;
         for (size_t k = 0; k < n; ++k) accumulators.push_back(take_parts(types[slot + k], in, part));
-        values = reducers[m].operands(*this, s, inputs_at(group[m], reduced));
+        AccessRelation relation = inputs_at(group[m], reduced);
+        std::vector<Guard> guards;
+        for (const Read& r : relation.reads) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
+        llvm::Value* element_counts = holds(guards, s);
+        under(element_counts, [&] { values = reducers[m].operands(*this, s, *group[m], relation); });
         int width = lanes > 1 ? lanes : outer_lanes;
         for (Value& v : values) v = splat(s.builder, v, width);
         std::vector<Value> next = reducers[m].step(s.builder, number(), accumulators, values);
         Carried made;
-        for (const Value& v : next) append_parts(made, v);
+        for (size_t k = 0; k < n; ++k) {
+          append_parts(made, element_counts ? choose(s.builder, element_counts, next[k], accumulators[k]) : next[k]);
+        }
         std::copy(made.begin(), made.end(), out.begin() + static_cast<ptrdiff_t>(from));
         slot += n;
       }
@@ -170,7 +160,7 @@ std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Ins
     if (total.empty()) {
       total = initial[m];
       for (Value& v : total) v = splat(b, v, outer_lanes);
-    } else if (reducers[m].has_identity() && !is_dot) {
+    } else if (reducers[m].has_identity() && !initial_values(*group[m]).empty()) {
       std::vector<Value> from = initial[m];
       for (Value& v : from) v = splat(b, v, outer_lanes);
       total = reducers[m].combine(b, number(), from, total);

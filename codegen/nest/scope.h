@@ -14,7 +14,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/number/elementwise.h"
-#include "compiler/analysis/index_map.h"
+#include "compiler/analysis/access.h"
 
 namespace hlojit::codegen {
 

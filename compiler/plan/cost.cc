@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/analysis/access.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -180,6 +181,15 @@ class Sweep {
       case Opcode::kDot:
         for (const Instruction* o : i->operands()) want_apart(o, count(o->shape), code);
         break;
+      case Opcode::kConvolution:
+      case Opcode::kReduceWindow: {
+        auto inits = static_cast<size_t>(initial_values(*i).size());
+        for (size_t k = 0; k < i->operand_count(); ++k) {
+          if (k + inits >= i->operand_count()) want_together(i->operand(k), 1, 1);
+          else want_apart(i->operand(k), n * product(reduction_sizes(*i)), code, d.strided);
+        }
+        break;
+      }
       default:
         for (const Instruction* o : i->operands()) {
           if (scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
@@ -197,10 +207,8 @@ class Sweep {
     double cycles = elements / lanes * cycles_per_vector(i);
     if (i->is(Opcode::kReduce)) {
       cycles = reduce_cycles(i, lanes);
-    } else if (i->is(Opcode::kDot)) {
-      double depth = 1;
-      for (int64_t d : i->attrs.dot.lhs_contracting) depth *= i->operand(0)->shape.dims[d];
-      cycles = count(i->shape) * depth / lanes * 0.5;
+    } else if (is_reduction(*i)) {
+      cycles = elements * product(reduction_sizes(*i)) / lanes * 0.5;
     } else if (i->is(Opcode::kGather)) {
       cycles = elements;
     }

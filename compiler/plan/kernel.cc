@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/analysis/access.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -75,7 +76,7 @@ bool folds_into_packing(const Instruction* i) {
 }
 
 bool is_reduce_element(const Instruction* i) {
-  return i->is(Opcode::kGetTupleElement) && i->operand(0)->is(Opcode::kReduce);
+  return i->is(Opcode::kGetTupleElement) && is_reduction(*i->operand(0));
 }
 
 Graph build_graph(Instructions members, Instructions roots) {
@@ -370,11 +371,10 @@ bool is_inline_constant(const Instruction& i) {
 
 bool is_kernel_op(const Instruction& i) {
   if (i.shape.has_dynamic_dims()) return false;
-  if (i.is(Opcode::kReduce)) return true;
+  if (is_reduction(i)) return true;
   if (is_reduce_element(&i)) return true;
   if (!i.shape.is_array()) return false;
   switch (i.opcode) {
-    case Opcode::kDot:
     case Opcode::kIota:
       return true;
     case Opcode::kConstant:
@@ -430,9 +430,9 @@ bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   const auto& all = fused.instructions();
   for (auto at = all.rbegin(); at != all.rend(); ++at) {
     const Instruction* i = at->get();
-    bool in_place = is_elementwise(i->opcode) || i->is(Opcode::kCopy);
-    for (const Instruction* o : i->operands()) {
-      bool same = in_place && o->shape.dims == i->shape.dims;
+    for (size_t k = 0; k < i->operand_count(); ++k) {
+      const Instruction* o = i->operand(k);
+      bool same = reads_own_element(*i, k);
       if (here.contains(i)) (same ? here : elsewhere).insert(o);
       if (elsewhere.contains(i)) elsewhere.insert(o);
     }

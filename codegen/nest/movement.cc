@@ -1,0 +1,104 @@
+// Data movement as its access relation says: run-time starts become symbols, the first read whose guards
+// hold gives the value, the fill operand does where none holds. Where the loops could be cut at the
+// guards' borders their ranges decide; elsewhere lanes select.
+//
+// A value under a failing guard may be asked for at coordinates outside its array. That is harmless by one
+// rule: under a guard every load masks the lanes that are outside its own array, and what is computed from
+// the zeros they get is never selected.
+#include <algorithm>
+
+#include "codegen/nest/element_emitter.h"
+
+namespace hlojit::codegen {
+namespace {
+
+llvm::Value* integer_like(llvm::Value* v, int64_t x) {
+  return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(x), true);
+}
+
+// Widens before clamping: the bound need not fit the index's type.
+llvm::Value* clamped(llvm::IRBuilder<>& b, const Value& start, Range range) {
+  llvm::Type* wide = start.v->getType()->getWithNewType(b.getInt64Ty());
+  llvm::Value* v = b.CreateIntCast(start.v, wide, is_signed(start.type));
+  if (!is_signed(start.type)) return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, integer_like(v, range.hi));
+  v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer_like(v, range.lo));
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, integer_like(v, range.hi));
+}
+
+}  // namespace
+
+void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values) {
+  int lanes = 1;
+  for (const Value& v : values) lanes = std::max(lanes, lanes_of(v));
+  for (Value& v : values) v = splat(b, v, lanes);
+}
+
+Value choose(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& yes, const Value& no) {
+  std::vector<Value> all = {{DType::kPred, condition}, yes, no};
+  align_lanes(b, all);
+  return select(b, all[0].v, all[1], all[2]);
+}
+
+void ElementEmitter::bind_symbols(const Instruction* i, std::span<const Symbol> symbols, Scope& scope) {
+  for (const Symbol& s : symbols) {
+    Value start = emit(i->operand(s.operand), s.coords, scope);
+    Scope& where = home(s.coords, scope);
+    int lanes = lanes_of(start);
+    bound_[s.var] = {&where, clamped(where.builder, start, s.clamp), lanes > 1 ? lanes : 0};
+  }
+}
+
+llvm::Value* ElementEmitter::holds(std::span<const Guard> guards, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Value* all = nullptr;
+  for (const Guard& g : guards) {
+    if (g.always()) continue;
+    llvm::Value* v = index(g.expr - IndexExpr(g.lo), scope);
+    llvm::Value* one = b.CreateICmpULT(v, integer_like(v, g.hi - g.lo));  // below lo is huge unsigned
+    if (!all) {
+      all = one;
+      continue;
+    }
+    std::vector<Value> both = {{DType::kPred, all}, {DType::kPred, one}};
+    align_lanes(b, both);
+    all = b.CreateAnd(both[0].v, both[1].v);
+  }
+  return all;
+}
+
+llvm::Value* ElementEmitter::inside(std::span<const int64_t> dims, const Coords& coords, Scope& scope) {
+  if (!guarded_) return nullptr;
+  std::vector<Guard> guards;
+  for (size_t d = 0; d < coords.size(); ++d) {
+    Guard g{coords[d], 0, dims[d]};
+    if (!g.always()) guards.push_back(std::move(g));
+  }
+  return holds(guards, scope);
+}
+
+Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& scope) {
+  AccessRelation relation = access_relation(*i, coords, {}, vars_);
+  bind_symbols(i, relation.symbols, scope);
+  struct Choice {
+    llvm::Value* condition;  // null: always
+    Value value;
+  };
+  std::vector<Choice> choices;
+  for (const Read& r : relation.reads) {
+    if (std::any_of(r.guards.begin(), r.guards.end(), [](const Guard& g) { return g.never(); })) continue;
+    llvm::Value* condition = holds(r.guards, scope);
+    under(condition, [&] { choices.push_back({condition, emit(i->operand(r.operand), r.coords, scope)}); });
+    if (!condition) break;
+  }
+  // Without a fill operand some read always applies: the last one where no other did.
+  bool filled = relation.fill && (choices.empty() || choices.back().condition);
+  Value result = filled ? emit(i->operand(*relation.fill), {}, scope) : choices.back().value;
+  if (!filled) choices.pop_back();
+  llvm::IRBuilder<>& b = scope.builder;
+  for (size_t k = choices.size(); k-- > 0;) {
+    result = choose(b, choices[k].condition, choices[k].value, result);
+  }
+  return result;
+}
+
+}  // namespace hlojit::codegen
