@@ -12,27 +12,11 @@
 #include "compiler/ir/module.h"
 #include "layout/index.h"
 #include "tools/npy.h"
+#include "tools/random.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
 namespace {
-
-// SplitMix64: one state word, any seed is good.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  /// Uniform in [-1, 1), 24 bits: exact in f32 and wider.
-  double unit() { return static_cast<double>(next() >> 40) * 0x1p-23 - 1.0; }
-
- private:
-  uint64_t state_;
-};
 
 // Floats uniform in [-1,1), integers in their range cut to [-8,8], pred fair.
 Buffer random_leaf(const Shape& shape, uint64_t seed) {
@@ -104,6 +88,12 @@ ModulePtr load_module(const Request& request, std::string& source) {
     }
   }
   return parse(source);
+}
+
+Literal dense(const Buffer& buffer) {
+  Literal l(Shape::array(buffer.shape().type, buffer.shape().dims));
+  relayout(buffer.shape(), buffer.raw(), l.shape(), l.bytes().data());
+  return l;
 }
 
 std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/literal.h"
 #include "hlojit/hlojit.h"
 
 namespace hlojit::tools {
@@ -29,6 +30,10 @@ struct Request {
   std::optional<int64_t> linear;
   bool json = false;
   double min_ms = 200;
+  std::optional<uint64_t> seed;
+  std::optional<int64_t> count;
+  std::optional<double> seconds;
+  std::string out;
 
   // Common options.
   int threads = 0;
@@ -77,6 +82,7 @@ void compile_verb(const Request& request, std::string& source, const Sink& out);
 void layout_verb(const Request& request, const Sink& out);
 void bench_verb(const Request& request, std::string& source, const Sink& out);
 BenchResult bench(const Request& request, std::string& source, Executable* compiled = nullptr);
+void fuzz_verb(const Request& request, const Sink& out);
 int batch_verb();
 
 // Shared by the verbs.
@@ -87,6 +93,10 @@ ModulePtr load_module(const Request& request, std::string& source);
 Options compile_options(const Request& request);
 /// Values for all parameter leaves, in the layouts the program takes.
 std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module);
+/// The elements in row-major order, whatever the layout.
+Literal dense(const Buffer& buffer);
+/// Makes a folder and those above it. Throws Error(kFailed).
+void make_folder(const std::string& path);
 /// The shape of a layout request with its answers.
 struct LayoutAnswer {
   std::optional<int64_t> linear;

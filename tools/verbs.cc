@@ -13,13 +13,6 @@
 namespace hlojit::tools {
 namespace {
 
-void make_folder(const std::string& path) {
-  std::error_code code;
-  std::filesystem::create_directories(path, code);
-  if (!code && !std::filesystem::is_directory(path, code)) code = std::make_error_code(std::errc::not_a_directory);
-  if (code) throw Error(ErrorKind::kFailed, fmt::format("cannot make the folder {}: {}", path, code.message()));
-}
-
 // --dump-to: HLO per pass, LLVM IR, assembly, buffer plan. --time: phases and kernels, to stderr.
 void side_outputs(const Request& r, const ModulePtr& module, const Options& options, const Executable* compiled) {
   if (!r.dump_to.empty()) {
@@ -91,6 +84,13 @@ void compare(size_t leaf, const Buffer& got, const Buffer& want) {
 }
 
 }  // namespace
+
+void make_folder(const std::string& path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (!code && !std::filesystem::is_directory(path, code)) code = std::make_error_code(std::errc::not_a_directory);
+  if (code) throw Error(ErrorKind::kFailed, fmt::format("cannot make the folder {}: {}", path, code.message()));
+}
 
 void show_calls(const Request& r) {
   if (!r.time) return;

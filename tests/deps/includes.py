@@ -55,7 +55,7 @@ FOREIGN = [
     (re.compile(r"^(doctest/|mpfr\.h|gmp\.h)"), ["tests"]),
     (re.compile(r"^benchmark/"), ["bench"]),
 ]
-STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|signal|dlfcn|link)\.h$"
+STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|poll|signal|dlfcn|link)\.h$"
                       r"|^(sys|linux)/\w+\.h$")
 # Behind the public headers there is the standard library alone.
 PUBLIC = ["runtime/include", "layout"]

@@ -1,0 +1,514 @@
+// See error_bound.h. One rule an op, for the largest error of its result over all elements.
+#include "tools/error_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+
+#include "compiler/eval/evaluator.h"
+
+namespace hlojit::tools {
+namespace {
+
+constexpr double kUnbounded = INFINITY;
+
+struct Value {
+  std::shared_ptr<const Literal> leaf;
+  double error = 0;
+  double rounding = 0;  ///< of a product, which contraction leaves out; through ops that move elements
+  std::vector<Value> elements;
+};
+
+Value with(Literal literal, double error) {
+  if (!literal.shape().is_tuple()) return {std::make_shared<const Literal>(std::move(literal)), error, 0, {}};
+  Value v;
+  for (Literal& e : literal.elements()) v.elements.push_back(with(std::move(e), error));
+  return v;
+}
+
+Literal literal_of(const Value& v) {
+  if (v.leaf) return *v.leaf;
+  std::vector<Literal> elements;
+  for (const Value& e : v.elements) elements.push_back(literal_of(e));
+  return Literal::tuple(std::move(elements));
+}
+
+double error_of(const Value& v) {
+  double error = v.error;
+  for (const Value& e : v.elements) error = std::max(error, error_of(e));
+  return error;
+}
+
+void set_error(Value& v, double error) {
+  v.error = error;
+  for (Value& e : v.elements) set_error(e, error);
+}
+
+bool floating(DType t) { return is_float(t) || is_complex(t); }
+
+// Half the distance of 1 to its next neighbour.
+double unit(DType t) {
+  switch (component_type(t)) {
+    case DType::kF64: return 0x1p-53;
+    case DType::kF32: return 0x1p-24;
+    case DType::kF16: return 0x1p-11;
+    case DType::kBF16: return 0x1p-8;
+    default: return is_float(t) ? 0x1p-2 : 0;
+  }
+}
+
+// Sums of narrow floats are made in f32.
+double sum_unit(DType t) { return std::min(unit(t), 0x1p-24); }
+
+double magnitude(const Literal& l, int64_t i) {
+  return is_complex(l.shape().type) ? std::abs(l.as_complex(i)) : std::fabs(l.as_double(i));
+}
+
+struct Range {
+  double least = INFINITY, most = 0, sum = 0;
+  double grain = INFINITY;  ///< a power of two that divides all values
+};
+
+Range range(const Literal& l) {
+  Range r;
+  for (int64_t i = 0, n = l.shape().element_count(); i < n; ++i) {
+    double m = magnitude(l, i);
+    if (!std::isfinite(m)) continue;
+    r.least = std::min(r.least, m);
+    r.most = std::max(r.most, m);
+    r.sum += m;
+    if (m == 0) continue;
+    int exponent;
+    auto digits = static_cast<uint64_t>(std::ldexp(std::frexp(m, &exponent), 53));
+    r.grain = std::min(r.grain, std::ldexp(1.0, exponent - 53 + __builtin_ctzll(digits)));
+  }
+  if (is_complex(l.shape().type)) r.grain = 0;
+  return r;
+}
+
+double most(const Literal& l) { return l.shape().is_array() ? range(l).most : 0; }
+
+Literal absolute(const Literal& l) {
+  Literal a = l;
+  for (int64_t i = 0, n = a.shape().element_count(); i < n; ++i) {
+    double m = magnitude(l, i);
+    if (is_complex(a.shape().type))
+      a.set_complex(i, {std::isfinite(m) ? m : 0, 0});
+    else
+      a.set_double(i, std::isfinite(m) ? m : 0);
+  }
+  return a;
+}
+
+class Walk {
+ public:
+  Walk(bool strict, bool window, int64_t max_steps) : strict_(strict), max_steps_(max_steps) {
+    options_.scatter_oob_window = window;
+  }
+  Value run(const Computation& c, const std::vector<Value>& arguments);
+
+ private:
+  using In = std::vector<const Value*>;
+  Value execute(const Instruction& i, const In& in);
+  Value loop(const Instruction& i, Value state);
+  Value branch(const Instruction& i, const In& in);
+  Literal evaluated(const Instruction& i, const std::vector<Literal>& in);
+  double elementwise(const Instruction& i, const In& in, const Literal& out);
+  double unary(const Instruction& i, const Value& x, const Literal& out);
+  double discontinuous(const Value& x);
+  double reduced(const Instruction& i, const In& in, size_t k, const Literal& out);
+  double contracted(const Instruction& i, const In& in, const Literal& out);
+  double summed(const Instruction& i, const In& in, const Literal& out);
+
+  bool strict_;
+  int64_t max_steps_, steps_ = 0;
+  EvalOptions options_;
+};
+
+Literal Walk::evaluated(const Instruction& i, const std::vector<Literal>& in) {
+  std::optional<Literal> value = evaluate_instruction(i, in, options_);
+  if (!value) {
+    throw Error(ErrorKind::kUnsupported, i.location, std::string(op_name(i.opcode)) + " is not evaluated");
+  }
+  return std::move(*value);
+}
+
+Value Walk::run(const Computation& c, const std::vector<Value>& arguments) {
+  std::unordered_map<const Instruction*, Value> values;
+  for (const auto& i : c.instructions()) {
+    if (i->is(Opcode::kParameter)) {
+      values[i.get()] = arguments.at(static_cast<size_t>(i->attrs.parameter_number));
+      continue;
+    }
+    if (max_steps_ > 0 && ++steps_ > max_steps_) throw Error(ErrorKind::kFailed, "too many steps to evaluate");
+    In in;
+    for (const Instruction* o : i->operands()) in.push_back(&values.at(o));
+    values[i.get()] = execute(*i, in);
+  }
+  return values.at(c.root());
+}
+
+Value Walk::loop(const Instruction& i, Value state) {
+  bool doubtful = false;
+  for (;;) {
+    Value go = run(*i.while_condition(), {state});
+    doubtful |= go.error > 0;
+    if (go.leaf->as_int(0) == 0) break;
+    state = run(*i.while_body(), {state});
+  }
+  if (doubtful) set_error(state, kUnbounded);
+  return state;
+}
+
+Value Walk::branch(const Instruction& i, const In& in) {
+  int64_t last = std::ssize(i.called) - 1, which = in[0]->leaf->as_int(0);
+  if (is_pred(in[0]->leaf->shape().type))
+    which = which != 0 ? 0 : 1;
+  else if (which < 0 || which > last)
+    which = last;
+  Value result = run(*i.called[static_cast<size_t>(which)], {*in[static_cast<size_t>(which) + 1]});
+  if (in[0]->error > 0) set_error(result, kUnbounded);
+  return result;
+}
+
+Value Walk::execute(const Instruction& i, const In& in) {
+  switch (i.opcode) {
+    case Opcode::kTuple: {
+      Value v;
+      for (const Value* x : in) v.elements.push_back(*x);
+      return v;
+    }
+    case Opcode::kGetTupleElement: return in[0]->elements[static_cast<size_t>(i.attrs.tuple_index)];
+    case Opcode::kCall:
+    case Opcode::kFusion: {
+      std::vector<Value> arguments;
+      for (const Value* x : in) arguments.push_back(*x);
+      return run(*i.to_apply(), arguments);
+    }
+    case Opcode::kWhile: return loop(i, *in[0]);
+    case Opcode::kConditional: return branch(i, in);
+    case Opcode::kOptBarrier:
+    case Opcode::kDomain: return *in[0];
+    default: break;
+  }
+  std::vector<Literal> operands;
+  double error = 0, rounding = 0;
+  for (const Value* x : in) {
+    operands.push_back(literal_of(*x));
+    error = std::max(error, error_of(*x));
+    rounding = std::max(rounding, x->rounding);
+  }
+  Value out = with(evaluated(i, operands), 0);
+  auto set = [&](auto rule) {
+    if (out.leaf) {
+      out.error = rule(size_t{0}, *out.leaf);
+      return;
+    }
+    for (size_t k = 0; k < out.elements.size(); ++k) {
+      if (out.elements[k].leaf) out.elements[k].error = rule(k, *out.elements[k].leaf);
+    }
+  };
+  switch (i.opcode) {
+    case Opcode::kReduce: set([&](size_t k, const Literal& o) { return reduced(i, in, k, o); }); return out;
+    case Opcode::kDot:
+    case Opcode::kConvolution: set([&](size_t, const Literal& o) { return contracted(i, in, o); }); return out;
+    case Opcode::kReduceWindow:
+    case Opcode::kSelectAndScatter:
+    case Opcode::kScatter:
+    case Opcode::kScan: set([&](size_t, const Literal& o) { return summed(i, in, o); }); return out;
+    case Opcode::kBatchNormTraining:
+    case Opcode::kBatchNormInference:
+    case Opcode::kBatchNormGrad: {
+      // Moments and quotients of everything: a bound by the squares of what goes in.
+      double large = 1;
+      for (const Literal& l : operands) large = std::max(large, most(l));
+      double n = static_cast<double>(operands[0].shape().element_count());
+      set([&](size_t, const Literal& o) {
+        return (256 * unit(o.shape().type) + error) * std::pow(large, 3) * (16 + n) /
+               std::sqrt(i.attrs.epsilon + 1e-30);
+      });
+      return out;
+    }
+    case Opcode::kFft:
+    case Opcode::kCholesky:
+    case Opcode::kTriangularSolve: {
+      double total = 0;
+      for (const Literal& l : operands) total += range(l).sum;
+      set([&](size_t, const Literal& o) { return (64 * unit(o.shape().type)) * (total + most(o)) * 16 + error * 1e3; });
+      return out;
+    }
+    case Opcode::kMap: {
+      set([&](size_t, const Literal& o) {
+        double own = strict_ || !floating(o.shape().type) ? 0 : 8 * unit(o.shape().type) * most(o);
+        return error > 0 ? kUnbounded : own;
+      });
+      return out;
+    }
+    default: break;
+  }
+  if (i.info().op_class == OpClass::kMoves) {
+    size_t data = i.is(Opcode::kConcatenate)                                ? in.size()
+                  : i.is(Opcode::kPad) || i.is(Opcode::kDynamicUpdateSlice) ? 2
+                                                                            : 1;
+    for (size_t k = data; k < in.size(); ++k) {
+      if (in[k]->error > 0) error = kUnbounded;
+    }
+    set([&](size_t, const Literal&) { return error; });
+    out.rounding = rounding;
+  } else if (i.info().op_class == OpClass::kElementwise) {
+    set([&](size_t, const Literal& o) { return elementwise(i, in, o); });
+    DType t = i.shape.type;
+    bool contractible = i.is(Opcode::kMultiply) && dtype_bits(component_type(t)) >= 32 && !strict_;
+    if (contractible && floating(t)) out.rounding = unit(t) * most(*out.leaf);
+    if (i.is(Opcode::kNegate) || i.is(Opcode::kCopy)) out.rounding = in[0]->rounding;
+  } else if (error > 0) {
+    set([&](size_t, const Literal&) { return kUnbounded; });
+  }
+  return out;
+}
+
+// Steps at multiples of a half: 1 if the error can cross one.
+double Walk::discontinuous(const Value& x) {
+  if (x.error == 0) return 0;
+  for (int64_t i = 0, n = x.leaf->shape().element_count(); i < n; ++i) {
+    double twice = 2 * x.leaf->as_double(i);
+    if (std::isfinite(twice) && std::fabs(twice - std::nearbyint(twice)) <= 2.001 * x.error) return 1 + 2 * x.error;
+  }
+  return 0;
+}
+
+double Walk::unary(const Instruction& i, const Value& x, const Literal& out) {
+  DType t = out.shape().type;
+  double e = x.error;
+  Range r = range(*x.leaf);
+  double m = most(out), u = unit(t), own = strict_ ? 0 : 4 * u * m;
+  double slack = e > 0 ? 4 * u * m : 0;  // a rounding may fall either way
+  switch (i.opcode) {
+    case Opcode::kAbs:
+    case Opcode::kNegate:
+    case Opcode::kReal:
+    case Opcode::kImag: return e;
+    case Opcode::kFloor:
+    case Opcode::kCeil:
+    case Opcode::kRoundAfz:
+    case Opcode::kRoundEven: return discontinuous(x);
+    case Opcode::kSign: return e > 0 && r.least <= e ? 2 : 0;
+    case Opcode::kIsFinite: return e == kUnbounded ? 1 : 0;
+    case Opcode::kNot: return e;
+    case Opcode::kTanh:
+    case Opcode::kSine:
+    case Opcode::kCosine:
+    case Opcode::kLogistic:
+    case Opcode::kErf:
+      if (is_complex(t)) break;
+      return std::min(1.2 * e, 2.0) + slack + own;
+    case Opcode::kExponential:
+    case Opcode::kExponentialMinusOne: return (e < 1 ? (m + 1) * (std::exp(e) - 1) : kUnbounded) + slack + own;
+    case Opcode::kLog: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : 2 * e / r.least) + slack + own;
+    case Opcode::kSqrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : e / std::sqrt(r.least)) + slack + own;
+    case Opcode::kRsqrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : m * e / r.least) + slack + own;
+    case Opcode::kCbrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : m * e / r.least) + slack + own;
+    case Opcode::kLogPlusOne: {
+      double least = INFINITY;
+      for (int64_t k = 0; k < x.leaf->shape().element_count(); ++k) least = std::min(least, 1 + x.leaf->as_double(k));
+      return (e == 0 ? 0 : !(least > 2 * e) ? kUnbounded : 2 * e / least) + slack + own;
+    }
+    case Opcode::kConvert: {
+      DType from = x.leaf->shape().type;
+      if (!floating(t)) return floating(from) ? discontinuous(x) : e;
+      if (!floating(from)) return e;
+      return e + (e > 0 ? 2 * u * m : 0);
+    }
+    case Opcode::kReducePrecision: return e > 0 ? e + std::ldexp(m, -static_cast<int>(i.attrs.mantissa_bits)) : 0;
+    default: break;
+  }
+  return e > 0 ? kUnbounded : floating(t) && !i.is(Opcode::kBitcastConvert) && !i.is(Opcode::kCopy) ? own : 0;
+}
+
+double Walk::elementwise(const Instruction& i, const In& in, const Literal& out) {
+  if (in.size() == 1) return i.is(Opcode::kCopy) ? in[0]->error : unary(i, *in[0], out);
+  DType t = out.shape().type;
+  double ea = in[0]->error, eb = in[1]->error, m = most(out), u = unit(t);
+  double slack = ea + eb > 0 ? 2 * u * m : 0;
+  if (i.is(Opcode::kSelect)) {
+    double e = std::max(eb, in[2]->error);
+    return ea > 0 ? e + most(*in[1]->leaf) + most(*in[2]->leaf) : e;
+  }
+  if (i.is(Opcode::kClamp)) return std::max({ea, eb, in[2]->error});
+  if (i.is(Opcode::kCompare)) {
+    if (ea + eb == 0) return 0;
+    for (int64_t k = 0, n = out.shape().element_count(); k < n; ++k) {
+      double d = in[0]->leaf->as_double(k) - in[1]->leaf->as_double(k);
+      if (!(std::fabs(d) > ea + eb)) return 1;
+    }
+    return 0;
+  }
+  if (!floating(t)) {
+    if (ea + eb == 0) return 0;
+    return is_pred(t) ? 1 : kUnbounded;
+  }
+  switch (i.opcode) {
+    case Opcode::kMaximum:
+    case Opcode::kMinimum: return std::max(ea, eb);
+    case Opcode::kComplex: return ea + eb;
+    case Opcode::kAdd:
+    case Opcode::kSubtract: {
+      double a = in[0]->rounding, b = in[1]->rounding;
+      bool contracted = (a > 0) != (b > 0);
+      return ea + eb + slack + (contracted ? a + b + u * m : 0);
+    }
+    case Opcode::kMultiply: {
+      double own = is_complex(t) && !strict_ ? 4 * u * most(*in[0]->leaf) * most(*in[1]->leaf) : 0;
+      if (ea + eb == 0) return own;
+      return own + ea * most(*in[1]->leaf) + eb * most(*in[0]->leaf) + ea * eb + slack;
+    }
+    case Opcode::kDivide: {
+      double own = strict_ ? 0 : (is_complex(t) ? 64 : 2) * u * m;
+      if (ea + eb == 0) return own;
+      double least = range(*in[1]->leaf).least;
+      return own + (least <= 2 * eb ? kUnbounded : 2 * (ea + m * eb) / least) + slack;
+    }
+    default: return ea + eb > 0 ? kUnbounded : strict_ ? 0 : 4 * u * m;
+  }
+}
+
+// What combines element k of a reduction, if it is one op; else an op that no rule knows.
+Opcode combination(const Computation& c, size_t k, size_t count) {
+  const Instruction* root = c.root();
+  if (root->is(Opcode::kTuple)) root = root->operand(k);
+  bool plain = root->operand_count() == 2 && root->operand(0)->is(Opcode::kParameter) &&
+               root->operand(1)->is(Opcode::kParameter);
+  if (!plain) return Opcode::kCall;
+  int64_t a = root->operand(0)->attrs.parameter_number, b = root->operand(1)->attrs.parameter_number;
+  if (std::min(a, b) != static_cast<int64_t>(k) || std::max(a, b) != static_cast<int64_t>(k + count))
+    return Opcode::kCall;
+  return root->opcode;
+}
+
+double free_order(double n, double u, double sum) { return (16 + 4 * std::sqrt(n)) * u * sum; }
+
+double Walk::reduced(const Instruction& i, const In& in, size_t k, const Literal& out) {
+  size_t count = in.size() / 2;
+  double error = 0;
+  for (const Value* x : in) error = std::max(error, x->error);
+  DType t = out.shape().type;
+  Opcode op = combination(*i.to_apply(), k, count);
+  if (!floating(t)) return error == 0 ? 0 : is_pred(t) ? 1 : kUnbounded;
+  const Value& x = *in[k];
+  double n = static_cast<double>(x.leaf->shape().element_count()) /
+             static_cast<double>(std::max<int64_t>(out.shape().element_count(), 1));
+  switch (op) {
+    case Opcode::kMaximum:
+    case Opcode::kMinimum: return x.error;
+    case Opcode::kAdd: {
+      std::vector<Literal> operands;
+      for (size_t j = 0; j < in.size(); ++j) operands.push_back(j % count == k ? absolute(*in[j]->leaf) : *in[j]->leaf);
+      Literal sums = evaluated(i, operands);
+      double sum = most(sums.shape().is_tuple() ? sums.elements()[k] : sums);
+      Range r = range(*x.leaf);
+      double grain = std::min(r.grain, range(*in[k + count]->leaf).grain);
+      bool exact = x.error == 0 && (sum == 0 || sum * sum_unit(t) <= grain);
+      if (exact) return 0;
+      return n * x.error + free_order(n, sum_unit(t), sum) + 2 * unit(t) * most(out);
+    }
+    case Opcode::kMultiply: {
+      bool powers = x.error == 0;
+      for (int64_t e = 0, c = x.leaf->shape().element_count(); powers && e < c; ++e) {
+        int exponent;
+        double v = magnitude(*x.leaf, e);
+        powers = v == 0 || !std::isfinite(v) || v == 1 || (std::frexp(v, &exponent) == 0.5 && n < 8);
+      }
+      if (powers) return 0;
+      return x.error == 0 ? free_order(n, sum_unit(t), most(out)) + 2 * unit(t) * most(out) : kUnbounded;
+    }
+    default: return error > 0 ? kUnbounded : strict_ ? 0 : 8 * n * unit(t) * most(out);
+  }
+}
+
+double Walk::contracted(const Instruction& i, const In& in, const Literal& out) {
+  DType t = out.shape().type;
+  double ea = in[0]->error, eb = in[1]->error;
+  if (!floating(t)) return ea + eb > 0 ? kUnbounded : 0;
+  double sum = most(evaluated(i, {absolute(*in[0]->leaf), absolute(*in[1]->leaf)}));
+  Range a = range(*in[0]->leaf), b = range(*in[1]->leaf);
+  if (ea + eb == 0 && (sum == 0 || sum * sum_unit(t) <= a.grain * b.grain)) return 0;
+  double n = std::sqrt(static_cast<double>(in[0]->leaf->shape().element_count()) *
+                       static_cast<double>(in[1]->leaf->shape().element_count()));
+  double rounded = i.attrs.dot_algorithm.empty() ? 0 : 0x1p-7 * sum;
+  return n * (ea * b.most + eb * a.most) + free_order(n, sum_unit(t), sum) + 2 * unit(t) * most(out) + rounded;
+}
+
+// Windows and scatters, whose sums are over no more than everything.
+double Walk::summed(const Instruction& i, const In& in, const Literal& out) {
+  DType t = out.shape().type;
+  double error = 0, sum = 0, grain = INFINITY;
+  for (const Value* x : in) {
+    error = std::max(error, x->error);
+    if (!floating(x->leaf->shape().type)) continue;
+    Range r = range(*x->leaf);
+    sum += r.sum;
+    grain = std::min(grain, r.grain);
+  }
+  if (!floating(t)) return error > 0 ? kUnbounded : 0;
+  const Computation& c = *i.called.back();
+  Opcode op = combination(c, 0, c.parameters().size() / 2);
+  if (op == Opcode::kMaximum || op == Opcode::kMinimum) return error;
+  if (error == 0 && (sum == 0 || sum * sum_unit(t) <= grain) && op == Opcode::kAdd) return 0;
+  if (op != Opcode::kAdd) return error > 0 ? kUnbounded : 1e3 * unit(t) * most(out);
+  double n = static_cast<double>(in[0]->leaf->shape().element_count());
+  return n * error + free_order(n, sum_unit(t), std::min(sum, n * most(out) + sum)) + 2 * unit(t) * most(out);
+}
+
+void collect(const Value& v, std::vector<ErrorBound>& out) {
+  if (v.leaf && v.leaf->shape().is_array()) out.push_back({*v.leaf, v.error});
+  for (const Value& e : v.elements) collect(e, out);
+}
+
+Value assemble(const Shape& shape, const std::vector<Literal>& leaves, size_t& next) {
+  if (shape.is_array()) return with(leaves.at(next++), 0);
+  if (!shape.is_tuple()) return with(Literal(shape), 0);
+  Value v;
+  for (const Shape& e : shape.elements) v.elements.push_back(assemble(e, leaves, next));
+  return v;
+}
+
+}  // namespace
+
+std::vector<ErrorBound> evaluate_with_bounds(const Module& module, const std::vector<Literal>& leaves, bool strict,
+                                             bool scatter_oob_window, int64_t max_steps) {
+  std::vector<Value> arguments;
+  size_t next = 0;
+  for (const Instruction* p : module.entry()->parameters()) arguments.push_back(assemble(p->shape, leaves, next));
+  std::vector<ErrorBound> results;
+  collect(Walk(strict, scatter_oob_window, max_steps).run(*module.entry(), arguments), results);
+  return results;
+}
+
+int64_t first_beyond(const Literal& got, const ErrorBound& want) {
+  DType t = got.shape().type;
+  if (want.error == kUnbounded) return -1;
+  std::span<const std::byte> a = got.bytes(), b = want.value.bytes();
+  int64_t width = dtype_bytes(t);
+  auto close = [&](double x, double y) {
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+    if (want.error == 0) return x == y && std::signbit(x) == std::signbit(y);
+    return x == y || std::fabs(x - y) <= want.error;
+  };
+  for (int64_t i = 0, n = got.shape().element_count(); i < n; ++i) {
+    if (std::memcmp(a.data() + i * width, b.data() + i * width, static_cast<size_t>(width)) == 0) continue;
+    if (is_complex(t)) {
+      std::complex<double> x = got.as_complex(i), y = want.value.as_complex(i);
+      if (close(x.real(), y.real()) && close(x.imag(), y.imag())) continue;
+    } else if (is_float(t)) {
+      if (close(got.as_double(i), want.value.as_double(i))) continue;
+    } else if (want.error > 0 && std::fabs(got.as_double(i) - want.value.as_double(i)) <= want.error) {
+      continue;
+    }
+    return i;
+  }
+  return -1;
+}
+
+}  // namespace hlojit::tools

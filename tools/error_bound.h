@@ -1,0 +1,29 @@
+// How far a right program may be from the evaluator: a running error analysis beside an evaluation.
+//
+// Compiled elementwise code has the evaluator's bits, but for products that are contracted into sums (not
+// in strict mode) and sums whose order is free, unless the values at hand are exact in every order. What
+// such freedom may change is bounded by the actual values and carried along: through a difference it grows
+// relative to the result, through a comparison that it can tip it becomes everything (then nothing is
+// claimed). So a right program raises no alarm, and a wrong one has nowhere to hide.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/module.h"
+
+namespace hlojit::tools {
+
+struct ErrorBound {
+  Literal value;     ///< what the evaluator says of a result leaf
+  double error = 0;  ///< absolute, for every element; infinite if the program is chaotic for these values
+};
+
+/// Evaluates the entry computation; `leaves` are the values of its parameters' arrays, depth first. Throws
+/// what evaluate throws, and Error(kFailed) after `max_steps` instructions (0: no bound).
+std::vector<ErrorBound> evaluate_with_bounds(const Module& module, const std::vector<Literal>& leaves, bool strict,
+                                             bool scatter_oob_window, int64_t max_steps = 0);
+
+/// The first element of `got` that is further from `want` than it may be (NaNs are one class), or -1.
+int64_t first_beyond(const Literal& got, const ErrorBound& want);
+
+}  // namespace hlojit::tools

@@ -1,0 +1,177 @@
+// Elementwise ops on all types, and the little graphs of them that compilers get wrong.
+#include "tools/fuzz/scope.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+const std::vector<Opcode> kFloatUnary = {kAbs,       kNegate,     kSign,     kFloor, kCeil,        kRoundAfz,
+                                         kRoundEven, kSqrt,       kRsqrt,    kCbrt,  kExponential, kExponentialMinusOne,
+                                         kLog,       kLogPlusOne, kLogistic, kTanh,  kSine,        kCosine,
+                                         kTan,       kErf,        kIsFinite};
+const std::vector<Opcode> kSmoothUnary = {kAbs, kNegate, kTanh,        kLogistic,   kSine, kCosine,
+                                          kErf, kTanh,   kExponential, kLogPlusOne, kSqrt, kRsqrt};
+const std::vector<Opcode> kFloatBinary = {kAdd,    kAdd,     kSubtract, kSubtract,  kMultiply, kMultiply, kMultiply,
+                                          kDivide, kMaximum, kMinimum,  kRemainder, kPower,    kAtan2};
+const std::vector<Opcode> kSmoothBinary = {kAdd, kAdd, kSubtract, kSubtract, kMultiply, kMultiply, kMaximum, kMinimum};
+const std::vector<Opcode> kIntUnary = {kAbs, kNegate, kNot, kPopcnt, kClz, kSign};
+const std::vector<Opcode> kIntBinary = {kAdd,
+                                        kSubtract,
+                                        kMultiply,
+                                        kDivide,
+                                        kRemainder,
+                                        kMaximum,
+                                        kMinimum,
+                                        kAnd,
+                                        kOr,
+                                        kXor,
+                                        kShiftLeft,
+                                        kShiftRightArithmetic,
+                                        kShiftRightLogical,
+                                        kPower};
+const std::vector<Opcode> kComplexUnary = {kNegate, kReal,  kImag, kAbs,  kExponential, kLog,
+                                           kSqrt,   kRsqrt, kTanh, kSine, kCosine};
+const std::vector<Opcode> kComplexBinary = {kAdd, kSubtract, kMultiply, kMultiply, kDivide};
+
+// Guards that keep values and their errors small.
+Instruction* smooth(Scope& s, Opcode op, Instruction* x) {
+  Builder& b = s.b;
+  auto away_from_zero = [&] { return b.binary(kAdd, b.unary(kAbs, x), s.splat(x->shape.type, 0.5, x->shape.dims)); };
+  if (op == kExponential) x = s.limited(x, 3);
+  if (op == kLogPlusOne) x = b.unary(kAbs, x);
+  if (op == kSqrt || op == kRsqrt) x = away_from_zero();
+  return b.unary(op, x);
+}
+
+Instruction* unary(Scope& s) {
+  Instruction* x = s.any();
+  DType t = x->shape.type;
+  if (is_pred(t)) return s.b.unary(kNot, x);
+  if (is_complex(t)) return s.b.unary(s.random.pick(kComplexUnary), x);
+  if (is_float(t)) {
+    if (s.draw.tame) return smooth(s, s.random.pick(kSmoothUnary), x);
+    return s.b.unary(s.random.pick(kFloatUnary), x);
+  }
+  Opcode op = s.random.pick(kIntUnary);
+  if (!is_signed(t) && (op == kAbs || op == kNegate || op == kSign)) op = kNot;
+  return s.b.unary(op, x);
+}
+
+Instruction* binary(Scope& s) {
+  Instruction* x = s.any();
+  DType t = x->shape.type;
+  Instruction* y = s.of(x->shape);
+  if (s.random.chance(0.3)) std::swap(x, y);
+  if (is_pred(t)) return s.b.op(s.random.pick(std::vector{kAnd, kOr, kXor}), {x, y});
+  if (is_complex(t)) return s.b.op(s.random.pick(kComplexBinary), {x, y});
+  if (!is_float(t)) return s.b.op(s.random.pick(kIntBinary), {x, y});
+  if (!s.draw.tame) return s.b.op(s.random.pick(kFloatBinary), {x, y});
+  if (s.random.chance(0.15)) {
+    return s.b.op(kDivide, {x, s.b.binary(kAdd, s.b.unary(kAbs, y), s.splat(t, 1, y->shape.dims))});
+  }
+  return s.limited(s.b.op(s.random.pick(kSmoothBinary), {x, y}), 100);
+}
+
+Instruction* compare(Scope& s) {
+  Instruction* x = s.any();
+  Instruction* y = s.of(x->shape);
+  Direction d = static_cast<Direction>(s.random.below(is_complex(x->shape.type) ? 2 : 6));
+  bool total = is_float(x->shape.type) && s.random.chance(0.2);
+  return s.b.compare(d, x, y, total ? CompareType::kTotalOrder : CompareType::kDefault);
+}
+
+Instruction* select(Scope& s) {
+  Instruction* x = s.any();
+  Instruction* y = s.of(x->shape);
+  bool scalar = s.random.chance(0.2);
+  Instruction* p = s.of(DType::kPred, scalar ? Ints{} : x->shape.dims);
+  return s.b.op(kSelect, {p, x, y});
+}
+
+Instruction* clamp(Scope& s) {
+  Instruction* x = s.any();
+  if (is_complex(x->shape.type) || is_pred(x->shape.type)) return nullptr;
+  bool scalar = s.random.chance(0.6);
+  Ints sizes = scalar ? Ints{} : x->shape.dims;
+  return s.b.op(kClamp, {s.of(x->shape.type, sizes), x, s.of(x->shape.type, sizes)});
+}
+
+Instruction* convert(Scope& s) {
+  Instruction* x = s.any();
+  DType to = s.type();
+  if (is_complex(x->shape.type) && !is_complex(to)) return nullptr;
+  return s.b.convert(x, to);
+}
+
+Instruction* bitcast_convert(Scope& s) {
+  Instruction* x = s.any();
+  std::vector<DType> same;
+  for (DType t : s.draw.types) {
+    bool sized = dtype_bits(t) == dtype_bits(x->shape.type) && dtype_bits(t) >= 8;
+    if (sized && !is_complex(t) && !is_complex(x->shape.type) && !is_pred(t) && !is_pred(x->shape.type))
+      same.push_back(t);
+  }
+  if (same.empty()) return nullptr;
+  return s.b.bitcast_convert(x, s.random.pick(same));
+}
+
+Instruction* reduce_precision(Scope& s) {
+  Instruction* x = s.any_float();
+  if (!x) return nullptr;
+  Attributes a;
+  a.exponent_bits = s.random.between(2, 8);
+  a.mantissa_bits = s.random.between(1, 10);
+  return s.b.op(kReducePrecision, {x}, std::move(a));
+}
+
+// Integers in floats: whatever is summed of them is exact.
+Instruction* integers(Scope& s) {
+  Instruction* x = s.any_float();
+  return x && dtype_bits(x->shape.type) >= 16 ? s.small(x, 4) : nullptr;
+}
+
+// x*y - y*x is 0, contracted or not; x*x + y is the case for contraction.
+Instruction* products(Scope& s) {
+  Instruction* x = s.any_float();
+  if (!x) return nullptr;
+  Instruction* y = s.of(x->shape);
+  Instruction* xy = s.b.op(kMultiply, {x, y});
+  if (s.random.chance(0.5)) return s.b.op(kSubtract, {xy, s.random.chance(0.5) ? xy : s.b.op(kMultiply, {y, x})});
+  Instruction* z = s.of(x->shape);
+  Opcode op = s.random.chance(0.5) ? kAdd : kSubtract;
+  return s.random.chance(0.5) ? s.b.op(op, {xy, z}) : s.b.op(op, {z, xy});
+}
+
+// What gives a module its complex numbers.
+Instruction* complex(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.type == DType::kF32 || v.type == DType::kF64; });
+  return x ? s.b.op(kComplex, {x, s.of(x->shape)}) : nullptr;
+}
+
+Instruction* stochastic(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.type == DType::kF32; });
+  if (!x) return nullptr;
+  return s.b.op(kStochasticConvert, Shape::array(DType::kS8, x->shape.dims), {x, s.of(DType::kU32, x->shape.dims)});
+}
+
+}  // namespace
+
+Family elementwise_family() {
+  return {"elementwise",
+          {{unary, 8},
+           {binary, 14},
+           {compare, 2},
+           {select, 4},
+           {clamp, 1},
+           {convert, 4},
+           {bitcast_convert, 1},
+           {reduce_precision, 1},
+           {integers, 3},
+           {products, 2}}};
+}
+
+Family complex_family() { return {"complex", {{complex, 4}}}; }
+Family stochastic_family() { return {"stochastic-convert", {{stochastic, 4}}}; }
+
+}  // namespace hlojit::tools::fuzz

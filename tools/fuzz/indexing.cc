@@ -1,0 +1,144 @@
+// Ops whose indices are values: dynamic slices and their updates, gather, scatter.
+#include <algorithm>
+
+#include "tools/fuzz/scope.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+DType index_type(Scope& s) {
+  return s.random.pick(std::vector{DType::kS32, DType::kS32, DType::kS32, DType::kS64, DType::kU32, DType::kS8});
+}
+
+// One scalar a dimension or, the older form, one vector.
+std::vector<Instruction*> starts(Scope& s, const Ints& sizes) {
+  DType t = index_type(s);
+  if (!sizes.empty() && s.random.chance(0.1)) return {s.of(t, {std::ssize(sizes)})};
+  std::vector<Instruction*> indices;
+  for (int64_t size : sizes) indices.push_back(s.index(t, size));
+  return indices;
+}
+
+Ints part(Scope& s, const Ints& sizes) {
+  Ints sub;
+  for (int64_t size : sizes) {
+    sub.push_back(s.random.chance(0.4)   ? size
+                  : s.random.chance(0.4) ? std::min<int64_t>(1, size)
+                                         : s.random.between(0, size));
+  }
+  return sub;
+}
+
+Instruction* dynamic_slice(Scope& s) {
+  Instruction* x = s.any();
+  return s.b.dynamic_slice(x, starts(s, x->shape.dims), part(s, x->shape.dims));
+}
+
+Instruction* dynamic_update_slice(Scope& s) {
+  Instruction* x = s.any();
+  Ints sizes = part(s, x->shape.dims);
+  Instruction* update = s.of(x->shape.type, sizes);
+  return s.b.dynamic_update_slice(x, update, starts(s, x->shape.dims));
+}
+
+// Each dimension of the operand plays a part: batching, collapsed, or windowed; some are indexed.
+Instruction* gather(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  if (!x) return nullptr;
+  GatherDims g;
+  Ints index_sizes, window;
+  int64_t rank = x->shape.rank();
+  for (int64_t d = 0; d < rank; ++d) {
+    int64_t size = x->shape.dims[static_cast<size_t>(d)];
+    if (size > 0 && s.random.chance(0.15)) {
+      g.operand_batching_dims.push_back(d);
+      g.slice_sizes.push_back(1);
+    } else if (size > 0 && s.random.chance(0.4)) {
+      g.collapsed_slice_dims.push_back(d);
+      g.slice_sizes.push_back(1);
+      g.start_index_map.push_back(d);
+    } else {
+      g.slice_sizes.push_back(s.random.chance(0.5) ? size : s.random.between(0, size));
+      window.push_back(g.slice_sizes.back());
+      if (s.random.chance(0.4)) g.start_index_map.push_back(d);
+    }
+  }
+  s.random.shuffle(g.start_index_map);
+  // Batch dimensions of the indices: the batching ones anywhere among others.
+  std::vector<std::pair<int64_t, int64_t>> batch;  // size, operand batching dim or -1
+  for (int64_t d : g.operand_batching_dims) batch.emplace_back(x->shape.dims[static_cast<size_t>(d)], d);
+  for (int64_t n = s.random.between(0, 2); n > 0; --n) batch.emplace_back(s.random.pick(s.draw.sizes), -1);
+  s.random.shuffle(batch);
+  for (auto& [size, d] : batch) index_sizes.push_back(size);
+  bool implied = g.start_index_map.size() == 1 && s.random.chance(0.3);
+  g.index_vector_dim = implied ? std::ssize(index_sizes) : s.random.between(0, std::ssize(index_sizes));
+  if (!implied) index_sizes.insert(index_sizes.begin() + g.index_vector_dim, std::ssize(g.start_index_map));
+  for (int64_t d : g.operand_batching_dims) {
+    for (size_t k = 0; k < batch.size(); ++k) {
+      if (batch[k].second != d) continue;
+      int64_t at = static_cast<int64_t>(k);
+      g.start_indices_batching_dims.push_back(at + (!implied && at >= g.index_vector_dim));
+    }
+  }
+  Ints result;
+  int64_t out_rank = std::ssize(batch) + std::ssize(window);
+  Ints order = s.permutation(out_rank);
+  g.offset_dims.assign(order.begin(), order.begin() + std::ssize(window));
+  std::ranges::sort(g.offset_dims);
+  for (auto& [size, d] : batch) result.push_back(size);
+  result.insert(result.end(), window.begin(), window.end());
+  if (out_rank > 6 || !s.fits(result)) return nullptr;
+  Attributes a;
+  a.gather = g;
+  return s.b.op(kGather, {x, s.of(index_type(s), index_sizes)}, std::move(a));
+}
+
+// A gather's mirror: which part of the operand each window of the updates lands on.
+Instruction* scatter(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_pred(v.type); });
+  if (!x) return nullptr;
+  ScatterDims g;
+  Ints window;
+  for (int64_t d = 0; d < x->shape.rank(); ++d) {
+    int64_t size = x->shape.dims[static_cast<size_t>(d)];
+    if (size > 0 && s.random.chance(0.4)) {
+      g.inserted_window_dims.push_back(d);
+      g.scatter_dims_to_operand_dims.push_back(d);
+    } else {
+      window.push_back(s.random.chance(0.6) ? size : s.random.between(0, size));
+      if (s.random.chance(0.3)) g.scatter_dims_to_operand_dims.push_back(d);
+    }
+  }
+  Ints batch, result;
+  for (int64_t n = s.random.between(0, 2); n > 0; --n) batch.push_back(s.random.pick(s.draw.sizes));
+  Ints index_sizes = batch;
+  g.index_vector_dim = s.random.between(0, std::ssize(batch));
+  index_sizes.insert(index_sizes.begin() + g.index_vector_dim, std::ssize(g.scatter_dims_to_operand_dims));
+  int64_t rank = std::ssize(batch) + std::ssize(window);
+  Ints order = s.permutation(rank);
+  g.update_window_dims.assign(order.begin(), order.begin() + std::ssize(window));
+  std::ranges::sort(g.update_window_dims);
+  size_t w = 0, k = 0;
+  for (int64_t d = 0; d < rank; ++d) {
+    bool in_window = std::ranges::find(g.update_window_dims, d) != g.update_window_dims.end();
+    result.push_back(in_window ? window[w++] : batch[k++]);
+  }
+  if (rank > 5 || !s.fits(result)) return nullptr;
+  Instruction* update = s.of(x->shape.type, result);
+  if (is_float(x->shape.type) && s.random.chance(0.8)) update = s.small(update, 4), x = s.small(x, 4);
+  Opcode op = s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum, kMultiply});
+  if (is_complex(x->shape.type)) op = kAdd;
+  Attributes a;
+  a.scatter = g;
+  return s.b.op(kScatter, {x, s.of(index_type(s), index_sizes), update}, std::move(a),
+                {combiner(s, op, x->shape.type)});
+}
+
+}  // namespace
+
+Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}}; }
+Family scatter_family() { return {"scatter", {{scatter, 6}}}; }
+
+}  // namespace hlojit::tools::fuzz

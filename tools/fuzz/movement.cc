@@ -1,0 +1,152 @@
+// Ops that move elements: by fixed maps here, by indices in indexing.cc.
+#include <algorithm>
+
+#include "tools/fuzz/scope.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+Instruction* broadcast(Scope& s) {
+  Instruction* x = s.any();
+  Ints sizes = x->shape.dims, dims;
+  for (int64_t d = 0; d < x->shape.rank(); ++d) dims.push_back(d);
+  for (int64_t n = s.random.between(1, 2); n > 0; --n) {
+    int64_t at = s.random.between(0, std::ssize(sizes));
+    sizes.insert(sizes.begin() + at, s.random.pick(s.draw.sizes));
+    for (int64_t& d : dims) d += d >= at;
+  }
+  if (std::ssize(sizes) > 5 || !s.fits(sizes)) return nullptr;
+  Attributes a;
+  if (s.random.chance(0.2)) {  // transposing broadcast: sizes must follow
+    Ints order = s.permutation(std::ssize(dims));
+    Ints moved = sizes, shuffled = dims;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      shuffled[i] = dims[static_cast<size_t>(order[i])];
+      moved[static_cast<size_t>(shuffled[i])] = x->shape.dims[i];
+    }
+    a.dimensions = shuffled;
+    a.has_dimensions = true;
+    return s.b.op(kBroadcast, Shape::array(x->shape.type, moved), {x}, std::move(a));
+  }
+  a.dimensions = dims;
+  a.has_dimensions = true;
+  return s.b.op(kBroadcast, Shape::array(x->shape.type, sizes), {x}, std::move(a));
+}
+
+Instruction* reshape(Scope& s) {
+  Instruction* x = s.any();
+  int64_t n = x->shape.element_count();
+  if (n == 0) return s.b.reshape(x, {0, s.random.between(0, 3)});
+  Ints sizes;
+  // Cut into random factors, most major first; often a whole size that others use.
+  while (n > 1 && std::ssize(sizes) < 4) {
+    Ints divisors;
+    for (int64_t size : s.draw.sizes) {
+      if (size > 1 && n % size == 0) divisors.push_back(size);
+    }
+    for (int64_t f : {2, 3, 4, 5, 7}) {
+      if (n % f == 0) divisors.push_back(f);
+    }
+    if (divisors.empty() || s.random.chance(0.3)) break;
+    sizes.push_back(s.random.pick(divisors));
+    n /= sizes.back();
+  }
+  if (n > 1 || s.random.chance(0.2)) sizes.push_back(n);
+  if (s.random.chance(0.3)) s.random.shuffle(sizes);
+  return s.b.reshape(x, sizes);
+}
+
+Instruction* transpose(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 2; });
+  return x ? s.b.transpose(x, s.permutation(x->shape.rank())) : nullptr;
+}
+
+Instruction* reverse(Scope& s) {
+  Instruction* x = s.any();
+  return s.b.rev(x, s.some(x->shape.rank()));
+}
+
+Instruction* concatenate(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  if (!x) return nullptr;
+  int64_t d = s.random.below(x->shape.rank());
+  std::vector<Instruction*> pieces = {x};
+  for (int64_t n = s.random.between(0, 3); n > 0; --n) {
+    Instruction* other = s.any([&](const Shape& v) {
+      if (v.type != x->shape.type || v.rank() != x->shape.rank()) return false;
+      for (int64_t k = 0; k < v.rank(); ++k) {
+        if (k != d && v.dims[static_cast<size_t>(k)] != x->shape.dims[static_cast<size_t>(k)]) return false;
+      }
+      return true;
+    });
+    Ints sizes = x->shape.dims;
+    sizes[static_cast<size_t>(d)] = s.random.pick(s.draw.sizes);
+    pieces.push_back(s.random.chance(0.6) || !s.fits(sizes) ? other : s.of(x->shape.type, sizes));
+  }
+  Ints sizes = x->shape.dims;
+  sizes[static_cast<size_t>(d)] = 0;
+  for (Instruction* p : pieces) sizes[static_cast<size_t>(d)] += p->shape.dims[static_cast<size_t>(d)];
+  if (!s.fits(sizes)) return nullptr;
+  s.random.shuffle(pieces);
+  return s.b.concat_in_dim(pieces, d);
+}
+
+Instruction* slice(Scope& s) {
+  Instruction* x = s.any();
+  Ints starts, limits, strides;
+  for (int64_t size : x->shape.dims) {
+    bool whole = s.random.chance(0.4);
+    int64_t start = whole ? 0 : s.random.between(0, size);
+    starts.push_back(start);
+    limits.push_back(whole ? size : s.random.chance(0.1) ? start : s.random.between(std::min(start + 1, size), size));
+    strides.push_back(s.random.chance(0.7) ? 1 : s.random.between(1, 4));
+  }
+  return s.b.slice(x, starts, limits, strides);
+}
+
+Instruction* pad(Scope& s) {
+  Instruction* x = s.any();
+  std::vector<PadDim> padding;
+  Ints sizes;
+  for (int64_t size : x->shape.dims) {
+    PadDim p;
+    if (s.random.chance(0.6)) {
+      p = {s.random.between(-2, 5), s.random.between(-2, 5), s.random.chance(0.7) ? 0 : s.random.between(1, 3)};
+      if (s.random.chance(0.1)) p.low = s.random.pick(s.draw.sizes);
+    }
+    int64_t now = size + std::max<int64_t>(size - 1, 0) * p.interior + p.low + p.high;
+    if (now < 0) p = {}, now = size;
+    padding.push_back(p);
+    sizes.push_back(now);
+  }
+  if (!s.fits(sizes)) return nullptr;
+  return s.b.pad(x, s.of(x->shape.type, {}), padding);
+}
+
+Instruction* copy(Scope& s) { return s.b.unary(kCopy, s.any()); }
+
+Instruction* iota(Scope& s) {
+  DType t = s.type();
+  if (is_pred(t)) return nullptr;
+  Ints sizes = s.shape(1);
+  return s.b.iota(Shape::array(t, sizes), s.random.below(std::ssize(sizes)));
+}
+
+}  // namespace
+
+Family movement_family() {
+  return {"movement",
+          {{broadcast, 4},
+           {reshape, 4},
+           {transpose, 5},
+           {reverse, 2},
+           {concatenate, 3},
+           {slice, 4},
+           {pad, 3},
+           {copy, 1},
+           {iota, 1}}};
+}
+
+}  // namespace hlojit::tools::fuzz

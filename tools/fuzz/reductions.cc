@@ -1,0 +1,215 @@
+// Reductions: of one value and of several, by computations that reorder and by some that must not be, and
+// chains of them over one domain with dear values between.
+#include <algorithm>
+
+#include "tools/fuzz/scope.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+double identity(Opcode op, DType type) {
+  if (op == kAdd || op == kOr || op == kXor) return 0;
+  if (op == kMultiply) return 1;
+  if (is_pred(type)) return op == kAnd || op == kMinimum ? 1 : 0;
+  if (is_float(type)) return op == kMaximum ? -INFINITY : INFINITY;
+  int bits = dtype_bits(type);
+  if (op == kAnd) return -1;
+  bool low = op == kMaximum;
+  if (!is_signed(type)) return low ? 0 : -1;
+  return low ? -0x1p0 * static_cast<double>(uint64_t{1} << (bits - 1)) : -2;
+}
+
+// The identity as bits: doubles do not hold all of s64, and -1 stands for all ones, -2 for the greatest.
+Instruction* init_value(Scope& s, Opcode op, DType type) {
+  double value = identity(op, type);
+  Literal l(Shape::scalar(type));
+  if (is_float(type))
+    l.set_double(0, value);
+  else if (is_complex(type))
+    l.set_complex(0, {value, 0});
+  else if (value == -2)
+    l.set_int(0, static_cast<int64_t>((uint64_t{1} << (dtype_bits(type) - 1)) - 1));
+  else
+    l.set_int(0, static_cast<int64_t>(value));
+  return s.b.constant(std::move(l));
+}
+
+Ints reduced_dims(Scope& s, const Shape& shape) {
+  Ints dims = s.some(shape.rank());
+  if (dims.empty() && shape.rank() > 0 && s.random.chance(0.9)) dims = {s.random.below(shape.rank())};
+  if (s.random.chance(0.2)) s.random.shuffle(dims);
+  return dims;
+}
+
+int64_t count(const Shape& shape, const Ints& dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) n *= shape.dims[static_cast<size_t>(d)];
+  return n;
+}
+
+Instruction* reduce_by(Scope& s, Opcode op, Instruction* x, const Ints& dims) {
+  return s.b.reduce({x}, {init_value(s, op, x->shape.type)}, combiner(s, op, x->shape.type), dims);
+}
+
+Opcode reduction_of(Scope& s, DType type) {
+  if (is_pred(type)) return s.random.pick(std::vector{kAnd, kOr, kXor});
+  if (is_complex(type)) return kAdd;
+  if (is_float(type)) return s.random.pick(std::vector{kAdd, kAdd, kAdd, kMaximum, kMinimum, kMultiply});
+  return s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum, kMultiply, kAnd, kOr, kXor});
+}
+
+// Values whose combination is exact in any order, as far as the type can hold it.
+Instruction* exact(Scope& s, Opcode op, Instruction* x, int64_t n) {
+  if (op == kMultiply) return s.b.unary(kSign, x);
+  if (op != kAdd) return x;
+  double room = dtype_bits(x->shape.type) == 16 ? 200 : dtype_bits(x->shape.type) > 16 ? 1e6 : 4;
+  return s.small(x, std::clamp(room / static_cast<double>(std::max<int64_t>(n, 1)), 1.0, 8.0));
+}
+
+Instruction* reduce(Scope& s) {
+  Instruction* x = s.any();
+  Opcode op = reduction_of(s, x->shape.type);
+  Ints dims = reduced_dims(s, x->shape);
+  if (is_float(x->shape.type) && (!s.draw.tame || op == kMultiply || s.random.chance(0.3))) {
+    x = exact(s, op, x, count(x->shape, dims));
+  }
+  return reduce_by(s, op, x, dims);
+}
+
+// Greatest or least element and where it stands; ties go to the lower index.
+Computation* argument_combiner(Scope& s, DType type, DType index, bool greatest) {
+  Builder b(s.draw.module, "arg");
+  Instruction* v0 = b.parameter(Shape::scalar(type));
+  Instruction* i0 = b.parameter(Shape::scalar(index));
+  Instruction* v1 = b.parameter(Shape::scalar(type));
+  Instruction* i1 = b.parameter(Shape::scalar(index));
+  Instruction* better = b.compare(greatest ? Direction::kGt : Direction::kLt, v0, v1);
+  if (is_float(type) && s.random.chance(0.7)) better = b.op(kOr, {better, b.compare(Direction::kNe, v0, v0)});
+  Instruction* first = b.op(kAnd, {b.compare(Direction::kEq, v0, v1), b.compare(Direction::kLt, i0, i1)});
+  Instruction* take = b.op(kOr, {better, first});
+  return b.build(b.tuple({b.op(kSelect, {better, v0, v1}), b.op(kSelect, {take, i0, i1})}));
+}
+
+Instruction* argmax(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_pred(v.type) && !is_complex(v.type); });
+  if (!x) return nullptr;
+  DType t = x->shape.type, index = s.random.chance(0.7) ? DType::kS32 : DType::kS64;
+  int64_t d = s.random.below(x->shape.rank());
+  bool greatest = s.random.chance(0.6);
+  Instruction* positions = s.b.iota(Shape::array(index, x->shape.dims), d);
+  return s.b.reduce({x, positions}, {init_value(s, greatest ? kMaximum : kMinimum, t), s.b.constant(index, 0)},
+                    argument_combiner(s, t, index, greatest), {d});
+}
+
+// Several values at once: sum and maximum, sum and sum of squares.
+Instruction* joint(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_pred(v.type) && !is_complex(v.type); });
+  if (!x) return nullptr;
+  Instruction* y = s.of(s.random.chance(0.5) ? x->shape.type : DType::kS32, x->shape.dims);
+  Ints dims = reduced_dims(s, x->shape);
+  Builder b(s.draw.module, "joint");
+  Opcode f = reduction_of(s, x->shape.type), g = reduction_of(s, y->shape.type);
+  if (is_float(x->shape.type)) x = exact(s, f, x, count(x->shape, dims));
+  if (is_float(y->shape.type)) y = exact(s, g, y, count(y->shape, dims));
+  DType t = x->shape.type, u = y->shape.type;
+  Instruction* a0 = b.parameter(Shape::scalar(t));
+  Instruction* b0 = b.parameter(Shape::scalar(u));
+  Instruction* a1 = b.parameter(Shape::scalar(t));
+  Instruction* b1 = b.parameter(Shape::scalar(u));
+  b.build(b.tuple({b.op(f, {a0, a1}), b.op(g, {b0, b1})}));
+  return s.b.reduce({x, y}, {init_value(s, f, t), init_value(s, g, u)}, b.computation(), dims);
+}
+
+// Computations that look like selections and depend on the order: it is row-major over the operand.
+Instruction* ordered(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_complex(v.type); });
+  if (!x) return nullptr;
+  DType t = x->shape.type;
+  bool bits = is_integral(t) || is_pred(t);
+  Builder b(s.draw.module, "ordered");
+  Instruction* x0 = b.parameter(Shape::scalar(t));
+  Instruction* x1 = b.parameter(Shape::scalar(t));
+  Instruction* root = x1;
+  switch (s.random.below(5)) {
+    case 0: break;
+    case 1: root = x0; break;
+    case 2: root = bits ? b.op(kOr, {b.op(kAnd, {x0, x1}), b.unary(kNot, x1)}) : b.unary(kAbs, x1); break;
+    case 3: root = is_pred(t) ? b.op(kAnd, {x0, b.unary(kNot, x1)}) : b.op(kSubtract, {x1, x0}); break;
+    case 4: root = b.op(kSelect, {b.compare(Direction::kEq, x1, b.constant(t, 0)), x0, x1}); break;
+  }
+  b.build(root);
+  Instruction* init = s.b.constant(t, is_pred(t) ? static_cast<double>(s.random.below(2)) : 1);
+  if (is_float(t)) x = s.small(x, 4);
+  return s.b.reduce({x}, {init}, b.computation(), reduced_dims(s, x->shape));
+}
+
+}  // namespace
+
+Family reduction_family() { return {"reductions", {{reduce, 8}, {argmax, 2}, {joint, 2}, {ordered, 2}}}; }
+
+namespace {
+
+// The dimensions a chain is over, and how to go down to the rest and back.
+struct Domain {
+  Scope& s;
+  Ints sizes, dims, kept;
+  Instruction* sum(Instruction* x) {
+    if (!s.draw.tame) x = exact(s, kAdd, x, count(x->shape, dims));
+    return reduce_by(s, kAdd, x, dims);
+  }
+  Instruction* greatest(Instruction* x) { return reduce_by(s, kMaximum, x, dims); }
+  Instruction* back(Instruction* x) { return s.b.broadcast_in_dim(x, sizes, kept); }
+};
+
+// A random walk of reductions whose results feed the values that the next ones reduce.
+Instruction* chain(Scope& s) {
+  Instruction* x = s.any([&](const Shape& v) { return is_float(v.type) && v.rank() >= 1 && dtype_bits(v.type) >= 16; });
+  if (!x) return nullptr;
+  Domain d{s, x->shape.dims, {}, {}};
+  d.dims = reduced_dims(s, x->shape);
+  std::ranges::sort(d.dims);
+  for (int64_t k = 0; k < x->shape.rank(); ++k) {
+    if (std::ranges::find(d.dims, k) == d.dims.end()) d.kept.push_back(k);
+  }
+  std::vector<Instruction*> full = {x}, reduced;
+  auto value = [&] {
+    return reduced.empty() || s.random.chance(0.5) ? s.random.pick(full) : d.back(s.random.pick(reduced));
+  };
+  for (int64_t n = s.random.between(4, 10); n > 0; --n) {
+    switch (s.random.below(7)) {
+      case 0: reduced.push_back(d.greatest(s.random.pick(full))); break;
+      case 1:
+      case 2: reduced.push_back(d.sum(s.random.pick(full))); break;
+      case 3:
+        full.push_back(s.b.unary(kExponential, s.limited(s.b.op(kSubtract, {s.random.pick(full), value()}), 4)));
+        break;
+      case 4: full.push_back(s.b.op(kSubtract, {s.random.pick(full), value()})); break;
+      case 5: full.push_back(s.limited(s.b.op(kMultiply, {s.random.pick(full), value()}), 64)); break;
+      case 6: full.push_back(s.b.unary(kTanh, value())); break;
+    }
+  }
+  if (!reduced.empty() && s.random.chance(0.5)) s.keep(s.random.pick(reduced));
+  return s.random.chance(0.8) || reduced.empty() ? s.b.op(kMultiply, {full.back(), value()}) : d.back(reduced.back());
+}
+
+Instruction* softmax(Scope& s) {
+  Instruction* x = s.any([&](const Shape& v) { return is_float(v.type) && v.rank() >= 1 && dtype_bits(v.type) >= 16; });
+  if (!x) return nullptr;
+  int64_t dim = s.random.below(x->shape.rank());
+  Domain d{s, x->shape.dims, {dim}, {}};
+  for (int64_t k = 0; k < x->shape.rank(); ++k) {
+    if (k != dim) d.kept.push_back(k);
+  }
+  Instruction* e = s.b.unary(kExponential, s.b.op(kSubtract, {x, d.back(d.greatest(x))}));
+  Instruction* sum = d.sum(e);
+  if (s.random.chance(0.3)) return s.b.op(kSubtract, {x, d.back(s.b.unary(kLog, sum))});
+  return s.b.op(kDivide, {e, d.back(sum)});
+}
+
+}  // namespace
+
+Family chain_family() { return {"chains", {{chain, 4}, {softmax, 1}}}; }
+
+}  // namespace hlojit::tools::fuzz

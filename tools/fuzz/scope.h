@@ -1,0 +1,109 @@
+// A computation being drawn: the values that the next op may read, and what all computations of a module
+// share. A family is a file of functions that each add an op, or a few that belong together, to a scope.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/builder.h"
+#include "tools/random.h"
+
+namespace hlojit::tools::fuzz {
+
+/// What a module draws from.
+struct Draw {
+  Module& module;
+  Random random;
+  Ints sizes;                ///< of dimensions; few, so that shapes meet
+  std::vector<DType> types;  ///< likewise
+  int64_t most_elements = 4096;
+  bool tame = false;                                ///< keep floats in a range where errors stay small
+  int depth = 0;                                    ///< computations within computations
+  std::vector<Instruction* (*)(class Scope&)> ops;  ///< an entry a unit of weight
+};
+
+class Scope {
+ public:
+  /// `entry`: may take parameters as it goes.
+  Scope(Draw& draw, std::string_view name, bool entry = false)
+      : draw(draw), random(draw.random), b(draw.module, name), entry_(entry) {}
+
+  Draw& draw;
+  Random& random;
+  Builder b;
+  std::vector<Instruction*> values;  ///< arrays, oldest first
+
+  /// Remembers an array, or the elements of a tuple, as operands of later ops; returns `value`.
+  Instruction* keep(Instruction* value);
+  /// Adds one op of the module's families.
+  void step();
+
+  /// An array, young ones first.
+  Instruction* any();
+  /// An array for which `fits` holds, or null.
+  template <class Fits>
+  Instruction* any(Fits fits) {
+    std::vector<Instruction*> found;
+    for (Instruction* v : values) {
+      if (fits(v->shape)) found.push_back(v);
+    }
+    return found.empty() ? nullptr : random.pick(found);
+  }
+  Instruction* any_float() {
+    return any([](const Shape& s) { return is_float(s.type); });
+  }
+  /// A value of this type and these sizes: one at hand, or a new one made of what is at hand.
+  Instruction* of(DType type, const Ints& sizes);
+  Instruction* of(const Shape& shape) { return of(shape.type, shape.dims); }
+  /// The same, always new.
+  Instruction* fresh(DType type, const Ints& sizes);
+  Instruction* splat(DType type, double value, const Ints& sizes);
+  /// A scalar integer to index with, mostly within [0, size].
+  Instruction* index(DType type, int64_t size);
+
+  DType type() { return random.pick(draw.types); }
+  Ints shape(int64_t least_rank = 0, int64_t most_rank = 4);
+  bool fits(const Ints& sizes) const;
+  /// Some of 0..n-1, ascending.
+  Ints some(int64_t n, double chance = 0.5);
+  Ints permutation(int64_t n);
+
+  /// x made small integers, of which sums are exact in any order; NaN stays.
+  Instruction* small(Instruction* x, double limit);
+  /// x brought into [-limit, limit], continuously.
+  Instruction* limited(Instruction* x, double limit);
+
+ private:
+  bool entry_;
+};
+
+// Computations that several families call.
+/// (a, b) -> op(a, b) on scalars.
+Computation* combiner(Scope& s, Opcode op, DType type);
+/// A function of `arguments` drawn at random; results: an array or, if `tuple`, a tuple of arrays.
+Computation* function(Scope& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
+                      bool tuple);
+
+/// A way to add to a scope: null if nothing at hand suits it.
+using Op = Instruction* (*)(Scope&);
+struct Family {
+  std::string_view name;
+  std::vector<std::pair<Op, int>> ops;  ///< with weights
+};
+Family elementwise_family();
+Family movement_family();
+Family indexing_family();
+Family reduction_family();
+Family chain_family();
+Family dot_family();
+Family control_family();
+Family norm_family();
+/// Families of which a module draws at most one, as not all of their ops are compiled.
+std::vector<Family> guest_families();
+
+/// Draws layouts for all arrays of a module, and an entry layout.
+void draw_layouts(Module& module, Random& random);
+/// Draws aliases between parameters and results.
+void draw_aliases(Module& module, Random& random);
+
+}  // namespace hlojit::tools::fuzz

@@ -1,0 +1,204 @@
+// See trial.h. The child does the work and sends its verdict through a pipe; the parent never compiles, so
+// that it has no threads when it forks.
+#include "tools/fuzz/trial.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "tools/error_bound.h"
+#include "tools/fuzz/scope.h"
+#include "tools/request.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using Bits = std::vector<Literal>;
+
+Options options_of(const Config& c) {
+  Options o;
+  o.strict = c.strict;
+  o.threads = c.threads;
+  o.vector_bytes = c.wide ? 64 : 32;
+  return o;
+}
+
+Bits run(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs) {
+  Executable e = compile(module, options_of(c));
+  std::vector<Buffer> own;  // given away, so that aliases take effect
+  for (const Buffer& b : inputs) own.push_back(Buffer::copy_of(b.raw(), b.shape()));
+  Bits results;
+  for (const Buffer& b : e.run(std::move(own))) results.push_back(dense(b));
+  return results;
+}
+
+std::string describe(const Literal& l, int64_t i) {
+  if (is_complex(l.shape().type)) return fmt::format("({}, {})", l.as_complex(i).real(), l.as_complex(i).imag());
+  if (is_float(l.shape().type)) return fmt::format("{}", l.as_double(i));
+  return fmt::format("{}", l.as_int(i));
+}
+
+std::string difference(const Bits& got, const std::vector<ErrorBound>& want, std::string_view other) {
+  if (got.size() != want.size()) return fmt::format("{} results instead of {}", got.size(), want.size());
+  for (size_t k = 0; k < got.size(); ++k) {
+    int64_t i = first_beyond(got[k], want[k]);
+    if (i < 0) continue;
+    return fmt::format("result {} {}, element {}: {}, {} has {}, may be off by {:.3g}", k,
+                       got[k].shape().to_string(false), i, describe(got[k], i), other, describe(want[k].value, i),
+                       want[k].error);
+  }
+  return {};
+}
+
+std::vector<ErrorBound> exactly(const Bits& bits) {
+  std::vector<ErrorBound> exact;
+  for (const Literal& l : bits) exact.push_back({l, 0});
+  return exact;
+}
+
+std::string try_config(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs,
+                       const std::vector<Literal>& leaves) {
+  if (c.until.empty() && !c.again) {
+    return difference(run(module, c, inputs), evaluate_with_bounds(*module, leaves, c.strict, false), "the evaluator");
+  }
+  Config plain = c;
+  plain.threads = 1;
+  Bits want = run(module, plain, inputs);
+  if (c.again) return difference(run(module, c, inputs), exactly(want), "one thread");
+  ModulePtr printed = parse(to_text(run_passes(module, options_of(c), c.until)));
+  verify(printed);
+  return difference(run(printed, plain, inputs), exactly(want), "the program before passes");
+}
+
+Verdict trial(const std::string& text, const std::vector<Config>& configs, uint64_t seed) {
+  Verdict v;
+  try {
+    ModulePtr module = parse(text);
+    verify(module);
+    Request r;
+    r.random = seed;
+    std::vector<Buffer> inputs = gather_inputs(r, module);
+    std::vector<Literal> leaves;
+    for (const Buffer& b : inputs) leaves.push_back(dense(b));
+    for (const Config& c : configs) {
+      v.config = c;
+      v.what = try_config(module, c, inputs, leaves);
+      if (v.what.empty()) continue;
+      v.result = Result::kWrong;
+      break;
+    }
+  } catch (const Error& e) {
+    v.result = e.kind() == ErrorKind::kUnsupported ? Result::kUnsupported
+               : e.kind() == ErrorKind::kInvalid   ? Result::kInvalid
+                                                   : Result::kError;
+    // Unsupported is said by name; of the others the whole line counts.
+    v.what = e.diagnostics().front().message;
+  } catch (const std::exception& e) {
+    v.result = Result::kError;
+    v.what = fmt::format("internal error: {}", e.what());
+  }
+  return v;
+}
+
+// The config travels as its place in the list.
+[[noreturn]] void child(int pipe, const std::string& text, const std::vector<Config>& configs, uint64_t seed) {
+  rlimit memory{int64_t{12} << 30, int64_t{12} << 30}, no_core{0, 0};
+  setrlimit(RLIMIT_AS, &memory);
+  setrlimit(RLIMIT_CORE, &no_core);
+  int null = open("/dev/null", O_WRONLY);
+  dup2(null, STDERR_FILENO);
+  std::string answer;
+  for (size_t k = 0; k < configs.size(); ++k) {
+    char begin[2] = {'c', static_cast<char>('0' + k)};
+    if (write(pipe, begin, 2) != 2) _exit(1);
+    Verdict v = trial(text, {configs[k]}, seed);
+    if (v.result == Result::kRight && k + 1 < configs.size()) continue;
+    answer = fmt::format("r{}{}", static_cast<char>('0' + static_cast<int>(v.result)), v.what);
+    break;
+  }
+  ssize_t sent = write(pipe, answer.data(), std::min<size_t>(answer.size(), 4000));
+  _exit(sent > 0 ? 0 : 1);
+}
+
+}  // namespace
+
+std::string Config::options() const {
+  std::string text = strict ? "--strict " : "";
+  text += fmt::format("--threads {}", threads);
+  if (wide) text += ", vectors of 64 bytes";
+  if (!until.empty()) text += fmt::format(", after opt --until={}", until);
+  if (again) text += ", against one thread";
+  return text;
+}
+
+std::string_view result_name(Result r) {
+  static constexpr std::string_view kNames[] = {"right", "unsupported", "invalid", "wrong", "error", "crash", "hang"};
+  return kNames[static_cast<int>(r)];
+}
+
+std::vector<Config> configs_for(uint64_t seed) {
+  Random random(seed * 31 + 7);
+  std::vector<Config> list;
+  bool wide = random.chance(0.5);
+  list.push_back({.strict = true, .wide = wide, .threads = static_cast<int>(random.between(1, 3))});
+  list.push_back({.wide = !wide, .threads = static_cast<int>(random.between(1, 3))});
+  if (random.chance(0.3))
+    list.push_back({.wide = wide, .threads = static_cast<int>(random.between(2, 3)), .again = true});
+  if (random.chance(0.5)) list.push_back({.wide = wide, .until = random.pick(pass_list())});
+  return list;
+}
+
+Verdict judge(const std::string& text, const std::vector<Config>& configs, uint64_t inputs, double seconds) {
+  int ends[2];
+  if (pipe(ends) != 0) throw Error(ErrorKind::kFailed, fmt::format("cannot open a pipe: {}", std::strerror(errno)));
+  pid_t pid = fork();
+  if (pid < 0) throw Error(ErrorKind::kFailed, fmt::format("cannot start a process: {}", std::strerror(errno)));
+  if (pid == 0) {
+    close(ends[0]);
+    child(ends[1], text, configs, inputs);
+  }
+  close(ends[1]);
+  std::string said;
+  bool late = false;
+  for (;;) {
+    pollfd p{ends[0], POLLIN, 0};
+    int ready = poll(&p, 1, static_cast<int>(1000 * seconds));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) {
+      late = true;
+      kill(pid, SIGKILL);
+      break;
+    }
+    char buffer[4096];
+    ssize_t n = read(ends[0], buffer, sizeof buffer);
+    if (n <= 0) break;
+    said.append(buffer, static_cast<size_t>(n));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  Verdict v;
+  size_t at = 0;
+  while (at + 1 < said.size() && said[at] == 'c') {
+    v.config = configs.at(static_cast<size_t>(said[at + 1] - '0'));
+    at += 2;
+  }
+  if (at + 1 < said.size() && said[at] == 'r') {
+    v.result = static_cast<Result>(said[at + 1] - '0');
+    v.what = said.substr(at + 2);
+  } else {
+    v.result = late ? Result::kHang : Result::kCrash;
+    v.what = late ? fmt::format("no answer in {} s", seconds)
+                  : fmt::format("ended by signal {}", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  }
+  return v;
+}
+
+}  // namespace hlojit::tools::fuzz
