@@ -1,71 +1,132 @@
+// Entry fills the lists of buffers (buffer_table.h) and calls the body. The body is one function while it is
+// short; long sequences are cut into parts, functions called in order, because LLVM takes more than linear time
+// over a function of a hundred thousand calls. All of them share one signature:
+//
+//   status body(Context*, params, results, arena, tables, scratch)
 #include "codegen/entry.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "codegen/buffer_table.h"
 #include "codegen/kernel_abi.h"
-#include "codegen/kernels/kernel.h"
 
 namespace hlojit::codegen {
 namespace {
 
 constexpr int64_t kAlign = 64;
+/// HLO instructions a function: each is some five of IR, a parallel one ten.
+constexpr int64_t kPart = 1'000;
+
+int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 class EntryEmitter {
  public:
-  EntryEmitter(const Module& module, const BufferPlan& plan, const EmitOptions& options)
-      : module_(module), plan_(plan), options_(options), code_{IrModule(module.name), {}, plan.arena_bytes, 0},
-        context_(*code_.ir.context), b_(context_) {}
+  EntryEmitter(llvm::Module& ir, const Module& module, const BufferPlan& plan, KernelSource& kernels)
+      : module_(module), plan_(plan), kernels_(kernels), ir_(ir), context_(ir.getContext()), b_(context_) {}
 
-  ModuleCode run() {
+  EntryFacts run() {
+    llvm::Function* body = function("body", [&] { computation(*module_.entry()); });
+    int64_t tables = aligned(plan_.arena_bytes), scratch = aligned(tables + table_.bytes());
     auto* pointer = b_.getPtrTy();
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer}, false);
-    function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kEntryName, *code_.ir.module);
-    // Pointers and buffer lists are set up in `start`; the body follows.
-    start_ = llvm::BasicBlock::Create(context_, "start", function_);
-    auto* body = llvm::BasicBlock::Create(context_, "body", function_);
-    failed_ = llvm::BasicBlock::Create(context_, "failed", function_);
-    llvm::IRBuilder<> cold(failed_);
-    status_ = cold.CreatePHI(cold.getInt32Ty(), 4, "status");
-    cold.CreateRet(status_);
-    b_.SetInsertPoint(start_);
-    constants_ = b_.CreateLoad(pointer, function_->getArg(0), "constants");
-    parallel_for_ = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(0),
-                                                                        offsetof(abi::Context, parallel_for)));
-    b_.SetInsertPoint(body);
-    computation(*module_.entry());
-    b_.CreateRet(b_.getInt32(abi::kOk));
-    llvm::IRBuilder<>(start_).CreateBr(body);
-    if (status_->getNumIncomingValues() == 0) failed_->eraseFromParent();
-    code_.arena_bytes = (plan_.arena_bytes + kAlign - 1) / kAlign * kAlign + scratch_;
-    return std::move(code_);
+    auto* entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kEntryName, ir_);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "start", entry));
+    llvm::Value *call = entry->getArg(0), *params = entry->getArg(1), *results = entry->getArg(2), *arena = entry->getArg(3);
+    llvm::Value* constants = b_.CreateLoad(pointer, call, "constants");
+    llvm::Value* lists = bytes_at(arena, tables);
+    table_.fill(b_, lists, params, results, arena, constants);
+    b_.CreateRet(b_.CreateCall(body, {call, params, results, arena, lists, bytes_at(arena, scratch)}));
+    facts_.arena_bytes = scratch + scratch_bytes_;
+    return facts_;
   }
 
  private:
+  // ---- functions -----------------------------------------------------------------------------------------
+
+  // The function being written.
+  struct Frame {
+    llvm::Function* function = nullptr;
+    llvm::BasicBlock* failed = nullptr;
+    llvm::PHINode* status = nullptr;
+    llvm::Value* call() const { return function->getArg(0); }
+    llvm::Value* params() const { return function->getArg(1); }
+    llvm::Value* results() const { return function->getArg(2); }
+    llvm::Value* arena() const { return function->getArg(3); }
+    llvm::Value* tables() const { return function->getArg(4); }
+    llvm::Value* scratch() const { return function->getArg(5); }
+  };
+
+  template <class Write>
+  llvm::Function* function(const std::string& name, const Write& write) {
+    auto* pointer = b_.getPtrTy();
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(6, pointer), false);
+    auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, ir_);
+    Frame frame{f, nullptr, nullptr};
+    std::swap(frame_, frame);
+    auto caller = b_.saveIP();
+    b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "start", f));
+    write();
+    b_.CreateRet(b_.getInt32(abi::kOk));
+    b_.restoreIP(caller);
+    frame_ = frame;
+    return f;
+  }
+
+  // Leaves the function through its one cold block unless `status` is kOk.
+  void check(llvm::Value* status) {
+    if (!frame_.failed) {
+      frame_.failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
+      llvm::IRBuilder<> cold(frame_.failed);
+      frame_.status = cold.CreatePHI(cold.getInt32Ty(), 4, "status");
+      cold.CreateRet(frame_.status);
+    }
+    auto* next = llvm::BasicBlock::Create(context_, "next", frame_.function);
+    frame_.status->addIncoming(status, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpEQ(status, b_.getInt32(abi::kOk)), next, frame_.failed);
+    b_.SetInsertPoint(next);
+  }
+
+  // ---- buffers -------------------------------------------------------------------------------------------
+
+  llvm::Value* bytes_at(llvm::Value* base, int64_t offset) {
+    return offset == 0 ? base : b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset));
+  }
+
   llvm::Value* pointer(const BufferSlice& slice) {
-    llvm::IRBuilder<> at(start_);
-    auto* type = at.getPtrTy();
-    auto offset = static_cast<uint64_t>(slice.offset);
+    auto* type = b_.getPtrTy();
     switch (slice.kind) {
       case BufferSlice::Kind::kParameter:
       case BufferSlice::Kind::kResult: {
-        bool parameter = slice.kind == BufferSlice::Kind::kParameter;
-        auto& known = parameter ? parameters_ : results_;
-        auto& p = known[slice.index];
-        if (!p) {
-          auto* slot = at.CreateConstInBoundsGEP1_64(type, function_->getArg(parameter ? 1 : 2), static_cast<uint64_t>(slice.index));
-          p = at.CreateLoad(type, slot, fmt::format("{}{}", parameter ? "param" : "result", slice.index));
-        }
-        return p;
+        llvm::Value* all = slice.kind == BufferSlice::Kind::kParameter ? frame_.params() : frame_.results();
+        return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, all, static_cast<uint64_t>(slice.index)));
       }
-      case BufferSlice::Kind::kArena: return at.CreateConstInBoundsGEP1_64(at.getInt8Ty(), function_->getArg(3), offset);
-      case BufferSlice::Kind::kConstant: return at.CreateConstInBoundsGEP1_64(at.getInt8Ty(), constants_, offset);
+      case BufferSlice::Kind::kArena: return bytes_at(frame_.arena(), slice.offset);
+      case BufferSlice::Kind::kConstant: return bytes_at(b_.CreateLoad(type, frame_.call(), "constants"), slice.offset);
     }
     return nullptr;
+  }
+
+  // Buffers of an instruction, operands then results, leaf by leaf: as a kernel numbers them.
+  std::vector<BufferSlice> buffers_of(const Instruction& i) const {
+    std::vector<BufferSlice> slices;
+    for (const Instruction* o : i.operands()) slices.push_back(plan_.slice(o));
+    for (const BufferSlice& s : plan_.slices.at(&i)) slices.push_back(s);
+    return slices;
+  }
+
+  llvm::Value* list_of(const std::vector<BufferSlice>& slices) { return bytes_at(frame_.tables(), table_.list(slices)); }
+
+  // Serial scratch: all calls share one stretch behind the lists.
+  llvm::Value* scratch(int64_t bytes) {
+    if (bytes == 0) return llvm::ConstantPointerNull::get(b_.getPtrTy());
+    scratch_bytes_ = std::max(scratch_bytes_, bytes);
+    return frame_.scratch();
   }
 
   // Whether two slices can be the same memory: by the plan, or because a parameter was donated.
@@ -82,77 +143,50 @@ class EntryEmitter {
     return donation && !module_.config.input_output_alias.empty();
   }
 
-  void call_status(llvm::Value* status) {
-    auto* next = llvm::BasicBlock::Create(context_, "next", function_);
-    status_->addIncoming(status, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpEQ(status, b_.getInt32(0)), next, failed_);
-    b_.SetInsertPoint(next);
-  }
-
-  void fusion(const Instruction& i) {
-    std::vector<BufferSlice> slices;
-    for (const Instruction* o : i.operands()) slices.push_back(plan_.slice(o));
-    for (const BufferSlice& s : plan_.slices.at(&i)) slices.push_back(s);
+  // Two buffers that are only read may be one without anybody noticing: such pairs are left out, so that
+  // kernels differ by what matters to them.
+  OverlapMatrix overlaps(const std::vector<BufferSlice>& slices, size_t operands) const {
     OverlapMatrix matrix(slices.size(), std::vector<bool>(slices.size()));
     for (size_t x = 0; x < slices.size(); ++x) {
-      for (size_t y = 0; y < slices.size(); ++y) matrix[x][y] = overlap(slices[x], slices[y]);
-    }
-    update_copies(i, slices);
-    llvm::Module& home = smallest_part();
-    std::vector<KernelFunction> kernels = emit_kernel(home, i, matrix, options_);
-    ++code_.kernels;
-    if (&home != code_.ir.module.get()) {
-      for (KernelFunction& k : kernels) k.function = imported(*k.function);
-    }
-    auto* list_type = llvm::ArrayType::get(b_.getPtrTy(), slices.size());
-    llvm::IRBuilder<> at(start_, start_->begin());
-    auto* list = at.CreateAlloca(list_type, nullptr, i.name + ".buffers");
-    for (size_t k = 0; k < slices.size(); ++k) {
-      llvm::Value* p = pointer(slices[k]);
-      llvm::IRBuilder<>(start_).CreateStore(p, llvm::IRBuilder<>(start_).CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, k));
-    }
-    auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-    for (const KernelFunction& k : kernels) {
-      if (k.chunks == 1) {
-        llvm::Value* scratch = null;
-        if (k.scratch_bytes > 0) {
-          int64_t base = (plan_.arena_bytes + kAlign - 1) / kAlign * kAlign;
-          scratch = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(3), static_cast<uint64_t>(base));
-          scratch_ = std::max(scratch_, k.scratch_bytes);
-        }
-        b_.CreateCall(k.function, {list, null, b_.getInt64(0), scratch});
-        continue;
+      for (size_t y = 0; y < slices.size(); ++y) {
+        bool read_only = x < operands && y < operands;
+        matrix[x][y] = x == y || (!read_only && overlap(slices[x], slices[y]));
       }
-      auto* pointer = b_.getPtrTy();
-      auto* i64 = b_.getInt64Ty();
-      auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer, i64, i64, i64}, false);
-      auto number = [&](int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); };
-      call_status(b_.CreateCall(type, parallel_for_, {function_->getArg(0), k.function, list, null, number(k.chunks),
-                                                      number(k.scratch_bytes), number(k.cost_ns)}));
+    }
+    return matrix;
+  }
+
+  // ---- instructions --------------------------------------------------------------------------------------
+
+  void fusion(const Instruction& i) {
+    std::vector<BufferSlice> slices = buffers_of(i);
+    update_copies(i, slices);
+    const std::vector<KernelCall>& calls = kernels_.kernel(i, overlaps(slices, i.operand_count()));
+    ++facts_.kernels;
+    llvm::Value* list = list_of(slices);
+    auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    for (const KernelCall& k : calls) {
+      llvm::Function* kernel = declared(k.symbol);
+      if (k.chunks == 1) b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)});
+      else parallel(k, kernel, list);
     }
   }
 
-  // The LLVM module with least code so far; a new one while fewer than asked for are in use.
-  llvm::Module& smallest_part() {
-    auto parts = static_cast<size_t>(std::max(1, options_.parts));
-    if (code_.kernels > 0 && code_.more.size() + 1 < parts) {
-      code_.more.emplace_back(module_.name);
-      return *code_.more.back().module;
-    }
-    llvm::Module* best = code_.ir.module.get();
-    for (IrModule& m : code_.more) {
-      if (m.module->getInstructionCount() < best->getInstructionCount()) best = m.module.get();
-    }
-    return *best;
+  void parallel(const KernelCall& k, llvm::Function* kernel, llvm::Value* list) {
+    auto* pointer = b_.getPtrTy();
+    auto* i64 = b_.getInt64Ty();
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer, i64, i64, i64}, false);
+    llvm::Value* parallel_for = b_.CreateLoad(pointer, bytes_at(frame_.call(), offsetof(abi::Context, parallel_for)));
+    auto number = [&](int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); };
+    check(b_.CreateCall(type, parallel_for, {frame_.call(), kernel, list, llvm::ConstantPointerNull::get(pointer), number(k.chunks),
+                                             number(k.scratch_bytes), number(k.cost_ns)}));
   }
 
-  // A declaration here of a kernel that another part defines.
-  llvm::Function* imported(llvm::Function& kernel) {
-    kernel.setName(fmt::format("kernel{}.{}", code_.kernels, kernel.getName().str()));
-    kernel.setLinkage(llvm::GlobalValue::ExternalLinkage);
+  llvm::Function* declared(const std::string& symbol) {
+    if (llvm::Function* known = ir_.getFunction(symbol)) return known;
     auto* pointer = b_.getPtrTy();
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, b_.getInt64Ty(), pointer}, false);
-    return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel.getName(), *code_.ir.module);
+    return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, ir_);
   }
 
   // A dynamic-update-slice writes a box only: where its operand is not in the result's memory
@@ -169,8 +203,8 @@ class EntryEmitter {
   void copy_memory(const BufferSlice& from, const BufferSlice& to) {
     llvm::Value* source = pointer(from);
     llvm::Value* target = pointer(to);
-    auto* copy = llvm::BasicBlock::Create(context_, "copy", function_);
-    auto* next = llvm::BasicBlock::Create(context_, "copied", function_);
+    auto* copy = llvm::BasicBlock::Create(context_, "copy", frame_.function);
+    auto* next = llvm::BasicBlock::Create(context_, "copied", frame_.function);
     b_.CreateCondBr(b_.CreateICmpEQ(source, target), next, copy);
     b_.SetInsertPoint(copy);
     b_.CreateMemCpy(target, llvm::MaybeAlign(1), source, llvm::MaybeAlign(1), static_cast<uint64_t>(to.size));
@@ -179,9 +213,9 @@ class EntryEmitter {
   }
 
   void while_loop(const Instruction& i) {
-    auto* header = llvm::BasicBlock::Create(context_, i.name + ".condition", function_);
-    auto* body = llvm::BasicBlock::Create(context_, i.name + ".body", function_);
-    auto* exit = llvm::BasicBlock::Create(context_, i.name + ".exit", function_);
+    auto* header = llvm::BasicBlock::Create(context_, i.name + ".condition", frame_.function);
+    auto* body = llvm::BasicBlock::Create(context_, i.name + ".body", frame_.function);
+    auto* exit = llvm::BasicBlock::Create(context_, i.name + ".exit", frame_.function);
     b_.CreateBr(header);
     b_.SetInsertPoint(header);
     computation(*i.while_condition());
@@ -196,9 +230,9 @@ class EntryEmitter {
   // Index form: out of range takes the last branch. Pred form: {true, false}.
   void conditional(const Instruction& i) {
     const Instruction* selector = i.operand(0);
-    auto* exit = llvm::BasicBlock::Create(context_, i.name + ".join", function_);
+    auto* exit = llvm::BasicBlock::Create(context_, i.name + ".join", frame_.function);
     std::vector<llvm::BasicBlock*> blocks;
-    for (const Computation* c : i.called) blocks.push_back(llvm::BasicBlock::Create(context_, c->name, function_));
+    for (const Computation* c : i.called) blocks.push_back(llvm::BasicBlock::Create(context_, c->name, frame_.function));
     if (is_pred(selector->shape.type)) {
       llvm::Value* p = b_.CreateLoad(b_.getInt8Ty(), pointer(plan_.slice(selector)));
       b_.CreateCondBr(b_.CreateICmpNE(p, b_.getInt8(0)), blocks[0], blocks[1]);
@@ -215,47 +249,89 @@ class EntryEmitter {
     b_.SetInsertPoint(exit);
   }
 
+  void instruction(const Instruction& i) {
+    switch (i.opcode) {
+      case Opcode::kParameter:
+      case Opcode::kConstant:
+      case Opcode::kTuple:
+      case Opcode::kGetTupleElement:
+      case Opcode::kBitcast:
+      case Opcode::kAfterAll:
+      case Opcode::kAddDependency:
+      case Opcode::kOptBarrier: break;
+      case Opcode::kFusion: fusion(i); break;
+      case Opcode::kCopy: copy_memory(plan_.slice(i.operand(0)), plan_.slice(&i)); break;
+      case Opcode::kWhile: while_loop(i); break;
+      case Opcode::kConditional: conditional(i); break;
+      default:
+        throw Error(ErrorKind::kUnsupported, i.location, fmt::format("{} is not compiled yet", op_name(i.opcode)));
+    }
+  }
+
+  // ---- sequences -----------------------------------------------------------------------------------------
+
+  // Instructions that become code, those of nested computations included.
+  int64_t size_of(const Instruction& i) {
+    int64_t n = i.is(Opcode::kFusion) || i.is(Opcode::kCopy) ? 1 : 0;
+    if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) {
+      for (const Computation* c : i.called) n += 1 + size_of(*c);
+    }
+    return n;
+  }
+  int64_t size_of(const Computation& c) {
+    auto known = sizes_.find(&c);
+    if (known != sizes_.end()) return known->second;
+    int64_t n = 0;
+    for (const auto& i : c.instructions()) n += size_of(*i);
+    return sizes_[&c] = n;
+  }
+
+  // A short sequence stands where it is. A long one is cut: runs of instructions become parts; an instruction
+  // that is too long by itself (a loop with a long body) stays, and its body is cut in turn.
   void computation(const Computation& c) {
+    std::vector<const Instruction*> run;
+    int64_t length = 0;
+    const bool cut = size_of(c) > kPart;
+    auto flush = [&] {
+      if (run.empty()) return;
+      llvm::Function* part = function(fmt::format("part{}", parts_++), [&] {
+        for (const Instruction* i : run) instruction(*i);
+      });
+      check(b_.CreateCall(part, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(),
+                                 frame_.scratch()}));
+      run.clear();
+      length = 0;
+    };
     for (const auto& i : c.instructions()) {
-      switch (i->opcode) {
-        case Opcode::kParameter:
-        case Opcode::kConstant:
-        case Opcode::kTuple:
-        case Opcode::kGetTupleElement:
-        case Opcode::kBitcast:
-        case Opcode::kAfterAll:
-        case Opcode::kAddDependency:
-        case Opcode::kOptBarrier: break;
-        case Opcode::kFusion: fusion(*i); break;
-        case Opcode::kCopy: copy_memory(plan_.slice(i->operand(0)), plan_.slice(i.get())); break;
-        case Opcode::kWhile: while_loop(*i); break;
-        case Opcode::kConditional: conditional(*i); break;
-        default:
-          throw Error(ErrorKind::kUnsupported, i->location, fmt::format("{} is not compiled yet", op_name(i->opcode)));
+      int64_t n = size_of(*i);
+      if (cut && length + n > kPart) flush();
+      if (!cut || n > kPart) {
+        instruction(*i);
+      } else {
+        run.push_back(i.get());
+        length += n;
       }
     }
+    flush();
   }
 
   const Module& module_;
   const BufferPlan& plan_;
-  const EmitOptions& options_;
-  ModuleCode code_;
+  KernelSource& kernels_;
+  llvm::Module& ir_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
-  llvm::Function* function_ = nullptr;
-  llvm::BasicBlock* start_ = nullptr;
-  llvm::BasicBlock* failed_ = nullptr;
-  llvm::PHINode* status_ = nullptr;
-  llvm::Value* constants_ = nullptr;
-  llvm::Value* parallel_for_ = nullptr;
-  std::unordered_map<int64_t, llvm::Value*> parameters_, results_;
-  int64_t scratch_ = 0;
+  Frame frame_;
+  BufferTable table_;
+  EntryFacts facts_;
+  int64_t scratch_bytes_ = 0, parts_ = 0;
+  std::unordered_map<const Computation*, int64_t> sizes_;
 };
 
 }  // namespace
 
-ModuleCode emit_module(const Module& module, const BufferPlan& buffers, const EmitOptions& options) {
-  return EntryEmitter(module, buffers, options).run();
+EntryFacts emit_entry(llvm::Module& ir, const Module& module, const BufferPlan& buffers, KernelSource& kernels) {
+  return EntryEmitter(ir, module, buffers, kernels).run();
 }
 
 }  // namespace hlojit::codegen

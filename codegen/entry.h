@@ -2,26 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "codegen/jit.h"
-#include "codegen/options.h"
+#include "codegen/kernel_source.h"
 #include "compiler/plan/buffers.h"
 
 namespace hlojit::codegen {
 
-/// What a planned module needs at run time besides its code.
-struct ModuleCode {
-  IrModule ir;                 ///< defines `entry` (kernel_abi.h)
-  std::vector<IrModule> more;  ///< further kernels that `ir` calls, to be linked with it
-  int64_t arena_bytes = 0;     ///< temporaries and serial scratch
-  int64_t kernels = 0;         ///< fusions emitted
+/// What entry code needs at run time besides its kernels.
+struct EntryFacts {
+  int64_t arena_bytes = 0;  ///< temporaries, lists of buffers, serial scratch
+  int64_t kernels = 0;      ///< fusions that are called
 };
 
 /// Name of the function with abi::Entry's type.
 inline constexpr char kEntryName[] = "hlojit_entry";
 
-/// Emits IR for a planned module. Throws Error(kUnsupported) for what no kernel can do.
-ModuleCode emit_module(const Module& module, const BufferPlan& buffers, const EmitOptions& options);
+/// Emits entry code into `ir`; the kernels' symbols are declared there if `kernels` has not put them there.
+/// Throws Error(kUnsupported) for what cannot be compiled.
+EntryFacts emit_entry(llvm::Module& ir, const Module& module, const BufferPlan& buffers, KernelSource& kernels);
 
 }  // namespace hlojit::codegen

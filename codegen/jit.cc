@@ -1,8 +1,9 @@
 #include "codegen/jit.h"
 
-#include <cmath>
+#include <atomic>
 #include <cstring>
-#include <future>
+#include <exception>
+#include <map>
 #include <mutex>
 
 #include <llvm/ExecutionEngine/Orc/Core.h>
@@ -39,8 +40,7 @@ struct Linker {
   std::unique_ptr<llvm::orc::ExecutionSession> session;
   std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer;
   llvm::orc::JITDylib* builtins = nullptr;
-  std::mutex mutex;
-  uint64_t next = 0;
+  std::atomic<uint64_t> next = 0;
 
   Linker() {
     auto control = take(llvm::orc::SelfExecutorProcessControl::Create(), "JIT set-up");
@@ -109,75 +109,164 @@ void* JitCode::lookup(std::string_view symbol) const {
   return take(std::move(found), "JIT lookup").getAddress().toPtr<void*>();
 }
 
+namespace {
+
+// The new pass manager's part, for one target machine.
+struct Optimizer {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+  llvm::ModulePassManager passes;
+
+  explicit Optimizer(llvm::TargetMachine& machine) : builder(&machine) {
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(graphs);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, graphs, modules);
+    // Named in text, instcombine would end the process when one round does not simplify everything.
+    if (auto e = builder.parsePassPipeline(
+            passes, "function(early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)")) {
+      fail(std::move(e), "pass list");
+    }
+  }
+  // Analyses are kept by the address of what they are of: nothing may stay behind.
+  void run(llvm::Module& module) {
+    passes.run(module, modules);
+    loops.clear();
+    functions.clear();
+    graphs.clear();
+    modules.clear();
+  }
+};
+
+// One way of compiling, ready to be used again: making a target machine, its subtarget and the pass managers
+// takes 3 ms, a small kernel 1. Used by one thread at a time.
+class Compiler {
+ public:
+  Compiler(const Target& target, Effort effort) : target_(target), machine_(target.machine(effort == Effort::kQuick)) {}
+
+  void optimize(llvm::Module& module) {
+    target_.stamp(module, *machine_);
+    if (!optimizer_) optimizer_ = std::make_unique<Optimizer>(*machine_);
+    optimizer_->run(module);
+  }
+
+  std::string object(llvm::Module& module) {
+    target_.stamp(module, *machine_);
+    if (!emitter_) {
+      emitter_ = std::make_unique<llvm::legacy::PassManager>();
+      add_passes(*emitter_, out_, llvm::CodeGenFileType::ObjectFile);
+    }
+    bytes_.clear();
+    emitter_->run(module);
+    return std::string(bytes_.begin(), bytes_.end());
+  }
+
+  std::string assembly(llvm::Module& module) {
+    target_.stamp(module, *machine_);
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream out(bytes);
+    llvm::legacy::PassManager passes;
+    add_passes(passes, out, llvm::CodeGenFileType::AssemblyFile);
+    passes.run(module);
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+ private:
+  void add_passes(llvm::legacy::PassManager& to, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
+    if (machine_->addPassesToEmitFile(to, out, nullptr, type)) {
+      throw Error(ErrorKind::kFailed, "internal: LLVM cannot emit code for this machine");
+    }
+  }
+
+  const Target& target_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<Optimizer> optimizer_;
+  llvm::SmallVector<char, 0> bytes_;
+  llvm::raw_svector_ostream out_{bytes_};
+  std::unique_ptr<llvm::legacy::PassManager> emitter_;
+};
+
+// Compilers that nobody uses, by what they are for: as many come to be as were ever busy at once.
+class Compilers {
+ public:
+  // Borrowed until destroyed. One that failed is not given back.
+  class Lease {
+   public:
+    Lease(Compilers& from, const Target& target, Effort effort) : from_(from), key_(&target, effort) {
+      std::lock_guard lock(from_.mutex_);
+      auto& idle = from_.idle_[key_];
+      if (idle.empty()) return;
+      compiler_ = std::move(idle.back());
+      idle.pop_back();
+    }
+    ~Lease() {
+      if (!compiler_ || std::uncaught_exceptions() > 0) return;
+      std::lock_guard lock(from_.mutex_);
+      from_.idle_[key_].push_back(std::move(compiler_));
+    }
+    Compiler* operator->() {
+      if (!compiler_) compiler_ = std::make_unique<Compiler>(*key_.first, key_.second);
+      return compiler_.get();
+    }
+
+   private:
+    Compilers& from_;
+    std::pair<const Target*, Effort> key_;
+    std::unique_ptr<Compiler> compiler_;
+  };
+
+  static Lease get(const Target& target, Effort effort) {
+    static auto* all = new Compilers;  // never destroyed, as the linker
+    return Lease(*all, target, effort);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<const Target*, Effort>, std::vector<std::unique_ptr<Compiler>>> idle_;
+};
+
+}  // namespace
+
 void optimize(llvm::Module& module, const Target& target) {
   std::string broken;
   llvm::raw_string_ostream out(broken);
   if (llvm::verifyModule(module, &out)) {
     throw Error(ErrorKind::kFailed, "internal: emitted LLVM IR is not valid: " + broken);
   }
-  auto machine = target.machine();
-  target.stamp(module, *machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(machine.get());
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  llvm::ModulePassManager passes;
-  // Named in text, instcombine would end the process when one round does not simplify everything.
-  if (auto e = builder.parsePassPipeline(
-          passes, "function(early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)")) {
-    fail(std::move(e), "pass list");
-  }
-  passes.run(module, modules);
+  Compilers::get(target, Effort::kFull)->optimize(module);
 }
 
-std::string compile_object(llvm::Module& module, const Target& target, bool assembly, bool fast) {
-  auto machine = target.machine(fast);
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;
-  auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
-  if (machine->addPassesToEmitFile(passes, out, nullptr, type)) {
-    throw Error(ErrorKind::kFailed, "internal: LLVM cannot emit code for this machine");
-  }
-  passes.run(module);
-  return std::string(bytes.begin(), bytes.end());
+std::string compile_object(llvm::Module& module, const Target& target, Effort effort) {
+  return Compilers::get(target, effort)->object(module);
 }
 
-JitCode link_objects(const Target&, std::vector<std::string> objects) {
+std::string compile_assembly(llvm::Module& module, const Target& target, Effort effort) {
+  return Compilers::get(target, effort)->assembly(module);
+}
+
+JitCode link_objects(const std::vector<std::string>& objects, const std::vector<Symbol>& symbols) {
   Linker& l = linker();
   JitCode code;
   code.impl_ = std::make_unique<JitCode::Impl>();
-  {
-    std::lock_guard lock(l.mutex);
-    code.impl_->library = &l.session->createBareJITDylib("module" + std::to_string(l.next++));
+  code.impl_->library = &l.session->createBareJITDylib("code" + std::to_string(l.next++));
+  llvm::orc::JITDylib& library = *code.impl_->library;
+  library.addToLinkOrder(*l.builtins);
+  if (!symbols.empty()) {
+    llvm::orc::SymbolMap map;
+    for (const Symbol& s : symbols) {
+      map[l.session->intern(s.name)] = {llvm::orc::ExecutorAddr::fromPtr(s.address), llvm::JITSymbolFlags::Exported};
+    }
+    if (auto e = library.define(llvm::orc::absoluteSymbols(std::move(map)))) fail(std::move(e), "JIT symbols");
   }
-  code.impl_->library->addToLinkOrder(*l.builtins);
-  for (std::string& object : objects) {
+  for (const std::string& object : objects) {
     auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, "object");
-    if (auto e = l.layer->add(*code.impl_->library, std::move(buffer))) fail(std::move(e), "JIT link");
+    if (auto e = l.layer->add(library, std::move(buffer))) fail(std::move(e), "JIT link");
   }
   return code;
-}
-
-std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules, bool fast) {
-  auto one = [&target, fast](llvm::Module& m) {
-    optimize(m, target);
-    return compile_object(m, target, false, fast);
-  };
-  std::vector<std::future<std::string>> others;
-  for (size_t i = 1; i < modules.size(); ++i) {
-    others.push_back(std::async(std::launch::async, one, std::ref(*modules[i].module)));
-  }
-  std::vector<std::string> objects;
-  if (!modules.empty()) objects.push_back(one(*modules[0].module));
-  for (auto& f : others) objects.push_back(f.get());
-  return objects;
 }
 
 }  // namespace hlojit::codegen

@@ -1,10 +1,11 @@
 // LLVM modules to callable code: the short pass list, ORC, and one symbol table.
 //
-//   1. optimise: early-cse + licm (the emitters already produce vectors; nothing is re-vectorised)
-//   2. compile to an object with one TargetMachine a thread
+//   1. optimise: early-cse + licm + instcombine (the emitters already produce vectors)
+//   2. compile to an object; target machines and pass managers are kept from module to module
 //   3. link with JITLink into a JITDylib of its own, removed when the handle dies
 //
-// Process-symbol lookup is off: everything JITted code may call is in the table of jit.cc.
+// Process-symbol lookup is off: what JITted code may call is the table of jit.cc and what it is linked with.
+// All of it may be called from several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,12 @@ struct IrModule {
   std::string to_string() const;  ///< LLVM assembly
 };
 
+/// A function that linked code may call by name.
+struct Symbol {
+  std::string name;
+  void* address;
+};
+
 /// Linked code; unloads it when destroyed. Movable.
 class JitCode {
  public:
@@ -45,19 +52,25 @@ class JitCode {
   void* lookup(std::string_view symbol) const;
 
  private:
-  friend JitCode link_objects(const Target&, std::vector<std::string>);
+  friend JitCode link_objects(const std::vector<std::string>&, const std::vector<Symbol>&);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-/// Stamps the target on the module and runs the short pass list in place. Throws Error(kFailed) if the IR is broken (our bug).
-void optimize(llvm::Module& module, const Target& target);
-/// Object file bytes; `assembly` gives text instead. The module must have been optimised.
-/// `fast`: FastISel, for code that is compiled often and run little.
-std::string compile_object(llvm::Module& module, const Target& target, bool assembly = false, bool fast = false);
-JitCode link_objects(const Target& target, std::vector<std::string> objects);
+/// How much is done to make code fast.
+enum class Effort : uint8_t {
+  kFull,   ///< for loops
+  kQuick,  ///< FastISel: for what runs once and short
+};
 
-/// optimise + compile, modules in parallel when there are several: an object each.
-std::vector<std::string> compile_objects(const Target& target, std::vector<IrModule> modules, bool fast);
+/// Stamps the target on the module and runs the short pass list in place. Throws Error(kFailed) if the IR is
+/// broken (our bug).
+void optimize(llvm::Module& module, const Target& target);
+/// Object file bytes.
+std::string compile_object(llvm::Module& module, const Target& target, Effort effort);
+/// The same as assembly text.
+std::string compile_assembly(llvm::Module& module, const Target& target, Effort effort);
+/// Makes the objects callable; `symbols` are what they may call besides the table.
+JitCode link_objects(const std::vector<std::string>& objects, const std::vector<Symbol>& symbols = {});
 
 }  // namespace hlojit::codegen

@@ -1,6 +1,8 @@
 // What the emitters are told besides the program.
 #pragma once
 
+#include <vector>
+
 namespace hlojit::codegen {
 
 class Target;
@@ -8,8 +10,11 @@ class Target;
 struct EmitOptions {
   const Target* target = nullptr;
   bool strict = false;   ///< no contraction
-  int parts = 1;         ///< LLVM modules to spread kernels over, to be compiled in parallel; same bits
+  bool fast = false;     ///< compile quickly, run slower; same bits
   int vector_bytes = 0;  ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
 };
+
+/// Where a kernel's buffers may overlap: may_overlap[a][b] for the fusion's operands then results.
+using OverlapMatrix = std::vector<std::vector<bool>>;
 
 }  // namespace hlojit::codegen

@@ -89,11 +89,12 @@ std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>&
 
 std::string emit(const ModulePtr& module, Emit what, const Options& options) {
   const codegen::Target& target = codegen::Target::get(options.isa);
-  Lowered l = lower(*module, options, target);
+  Lowered l = plan(*module, options, target);
   if (what == Emit::kHlo) return to_string(*l.module);
-  optimize(*l.code.ir.module, target);
-  if (what == Emit::kLlvm) return l.code.ir.to_string();
-  return compile_object(*l.code.ir.module, target, what == Emit::kAssembly, options.effort == 0);
+  codegen::IrModule ir = emit_ir(l, options, target);
+  if (what == Emit::kLlvm) return ir.to_string();
+  codegen::Effort effort = options.effort == 0 ? codegen::Effort::kQuick : codegen::Effort::kFull;
+  return what == Emit::kAssembly ? compile_assembly(*ir.module, target, effort) : compile_object(*ir.module, target, effort);
 }
 
 ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,

@@ -1,49 +1,38 @@
 #include "runtime/cache.h"
 
-#include <algorithm>
-#include <thread>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "compiler/text/printer.h"
+#include "codegen/digest.h"
 #include "hlojit/version.h"
-#include "runtime/hash.h"
 
 namespace hlojit {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "hlojit object 1\n";
+constexpr std::string_view kMagic = "hlojit object 2\n";
+constexpr std::string_view kSuffix = ".hlojit";
 constexpr uint64_t kMaxEntryBytes = uint64_t{1} << 30;
 
-class Stopwatch {
- public:
-  double ms() {
-    auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double, std::milli>(now - std::exchange(start_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// ---- the key --------------------------------------------------------------------------------
+// ---- the build ------------------------------------------------------------------------------
 
 // The linker's identifier of the program or library that this function is in: two builds of one
 // version may make different code.
 struct BuildId {
-  uintptr_t inside = reinterpret_cast<uintptr_t>(&compile_planned);
+  uintptr_t inside = reinterpret_cast<uintptr_t>(&pack_entry);
   std::string id;
 
   static int visit(dl_phdr_info* info, size_t, void* self) {
@@ -88,44 +77,6 @@ const std::string& build_id() {
   return id;
 }
 
-Digest key_of(const Lowered& planned, const Options& options, const codegen::Target& target) {
-  Hasher h;
-  h.add(HLOJIT_VERSION);
-  h.add(build_id());
-  h.add(target.isa_name());
-  h.add(target.features());
-  TargetInfo info = target.info();
-  for (int64_t n : {int64_t{info.vector_bytes}, int64_t{info.vector_registers}, info.l1_bytes,
-                    info.l2_bytes, info.llc_bytes}) {
-    h.add(static_cast<uint64_t>(n));
-  }
-  h.add(static_cast<uint64_t>(options.strict));
-  h.add(static_cast<uint64_t>(options.effort));
-  h.add(static_cast<uint64_t>(options.scatter_oob_window));
-  h.add(static_cast<uint64_t>(options.vector_bytes));
-  h.add(to_string(*planned.module));
-  const BufferPlan& buffers = planned.buffers;
-  for (const auto& c : planned.module->computations()) {
-    for (const auto& i : c->instructions()) {
-      auto slices = buffers.slices.find(i.get());
-      if (slices == buffers.slices.end()) continue;
-      h.add(i->name);
-      for (const BufferSlice& s : slices->second) {
-        for (int64_t n : {static_cast<int64_t>(s.kind), s.index, s.offset, s.size}) {
-          h.add(static_cast<uint64_t>(n));
-        }
-      }
-    }
-  }
-  for (const BufferPlan::Constant& c : buffers.constants) {
-    h.add(c.instruction->name);
-    h.add(static_cast<uint64_t>(c.offset));
-  }
-  h.add(static_cast<uint64_t>(buffers.constant_bytes));
-  h.add(static_cast<uint64_t>(buffers.arena_bytes));
-  return h.digest();
-}
-
 // ---- files ----------------------------------------------------------------------------------
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -142,17 +93,15 @@ std::optional<std::string> read_file(const std::string& path) {
 }
 
 // The reason of a failure, empty if the file is there, whole.
-std::string write_file(const std::string& folder, const std::string& path, const std::string& bytes) {
+std::string write_file(const std::string& path, const std::string& bytes) {
   static std::atomic<uint64_t> count{0};
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) return code.message();
   std::string temporary = fmt::format("{}.{}.{}.tmp", path, getpid(), count++);
   std::FILE* f = std::fopen(temporary.c_str(), "wb");
   if (!f) return std::strerror(errno);
   bool ok = std::fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size();
   ok = std::fclose(f) == 0 && ok;
   std::string why = ok ? "" : std::strerror(errno);
+  std::error_code code;
   if (ok) {
     fs::rename(temporary, path, code);
     if (code) why = code.message();
@@ -161,101 +110,103 @@ std::string write_file(const std::string& folder, const std::string& path, const
   return why;
 }
 
-// A module costs 0.6 ms of its own: only programs of several kernels are cut up.
-int parallel_parts(const Module& module) {
-  int64_t kernels = 0;
-  for (const auto& c : module.computations()) {
-    for (const auto& i : c->instructions()) kernels += i->is(Opcode::kFusion);
-  }
-  if (kernels < 4) return 1;
-  return static_cast<int>(std::min<int64_t>({kernels, 4, std::max(1u, std::thread::hardware_concurrency())}));
-}
-
-CompiledCode compile_now(Lowered& planned, const Options& options, const codegen::Target& target) {
-  emit_code(planned, options, target, parallel_parts(*planned.module));
-  Stopwatch watch;
-  CompiledCode code{{}, planned.code.arena_bytes, planned.code.kernels};
-  std::vector<codegen::IrModule> modules;
-  modules.push_back(std::move(planned.code.ir));
-  for (codegen::IrModule& m : planned.code.more) modules.push_back(std::move(m));
-  code.objects = compile_objects(target, std::move(modules), options.effort == 0);
-  planned.times.push_back({"jit", watch.ms()});
-  return code;
-}
-
-void put(std::string& out, uint64_t n) { out.append(reinterpret_cast<const char*>(&n), sizeof n); }
-
-// Takes a number off the front; 0 if there is none.
-uint64_t take(std::string_view& in) {
-  uint64_t n = 0;
-  if (in.size() < sizeof n) {
-    in = {};
-    return 0;
-  }
-  std::memcpy(&n, in.data(), sizeof n);
-  in.remove_prefix(sizeof n);
-  return n;
+// Makes the folder if need be; the reason why it must not be used, or none.
+std::string prepare_folder(const std::string& folder) {
+  std::error_code code;
+  if (fs::create_directories(folder, code)) fs::permissions(folder, fs::perms::owner_all, code);
+  if (code) return code.message();
+  struct stat s;
+  if (stat(folder.c_str(), &s) != 0) return std::strerror(errno);
+  if (!S_ISDIR(s.st_mode)) return "not a folder";
+  if (s.st_uid != geteuid() && s.st_uid != 0) return "the folder belongs to another user";
+  if (s.st_mode & (S_IWGRP | S_IWOTH)) return "others can write to the folder";
+  return {};
 }
 
 }  // namespace
 
-// magic, key, check sum of the rest; arena bytes, kernels, number of objects, their sizes, the objects.
-std::string pack_entry(const Digest& key, const CompiledCode& code) {
-  std::string rest;
-  put(rest, static_cast<uint64_t>(code.arena_bytes));
-  put(rest, static_cast<uint64_t>(code.kernels));
-  put(rest, code.objects.size());
-  for (const std::string& o : code.objects) put(rest, o.size());
-  for (const std::string& o : code.objects) rest += o;
-  Digest sum = digest_of(rest);
-  std::string bytes(kMagic);
-  for (uint64_t n : {key.high, key.low, sum.high, sum.low}) put(bytes, n);
-  return bytes + rest;
+// magic, key, digest of the content, content.
+std::string pack_entry(std::string_view key, std::string_view content) {
+  return fmt::format("{}{}\n{}\n", kMagic, key, codegen::digest(content)).append(content);
 }
 
-bool unpack_entry(const Digest& key, std::string_view bytes, CompiledCode& code) {
-  if (!bytes.starts_with(kMagic)) return false;
-  bytes.remove_prefix(kMagic.size());
-  Digest stored, sum;
-  for (uint64_t* n : {&stored.high, &stored.low, &sum.high, &sum.low}) *n = take(bytes);
-  if (stored != key || sum != digest_of(bytes)) return false;
-  code.arena_bytes = static_cast<int64_t>(take(bytes));
-  code.kernels = static_cast<int64_t>(take(bytes));
-  uint64_t count = take(bytes);
-  if (count > bytes.size() / sizeof(uint64_t)) return false;
-  std::vector<uint64_t> sizes(count);
-  for (uint64_t& n : sizes) n = take(bytes);
-  for (uint64_t n : sizes) {
-    if (n > bytes.size()) return false;
-    code.objects.emplace_back(bytes.substr(0, n));
-    bytes.remove_prefix(n);
+std::optional<std::string> unpack_entry(std::string_view key, std::string_view bytes) {
+  for (std::string_view expected : {kMagic, key, std::string_view("\n")}) {
+    if (!bytes.starts_with(expected)) return std::nullopt;
+    bytes.remove_prefix(expected.size());
   }
-  return bytes.empty();
+  size_t line = bytes.find('\n');
+  if (line == bytes.npos) return std::nullopt;
+  std::string_view content = bytes.substr(line + 1);
+  if (bytes.substr(0, line) != codegen::digest(content)) return std::nullopt;
+  return std::string(content);
 }
 
-CompiledCode compile_planned(Lowered& planned, const Options& options, const codegen::Target& target) {
-  if (options.cache_dir.empty()) return compile_now(planned, options, target);
-  if (build_id().empty()) {
-    planned.times.push_back({"cache unusable: this build has no identifier", 0});
-    return compile_now(planned, options, target);
+DiskCache::DiskCache(std::string folder, uint64_t most_bytes) : folder_(std::move(folder)), most_bytes_(most_bytes) {
+  std::string why = build_id().empty() ? "this build has no identifier" : prepare_folder(folder_);
+  usable_ = why.empty();
+  complain(why);
+}
+
+std::string DiskCache::path_of(const std::string& key) const {
+  return fmt::format("{}/{}{}", folder_, codegen::digest(HLOJIT_VERSION + build_id() + key), kSuffix);
+}
+
+std::optional<std::string> DiskCache::load(const std::string& key) {
+  if (!usable_) return std::nullopt;
+  std::string path = path_of(key);
+  std::optional<std::string> bytes = read_file(path);
+  if (!bytes) return std::nullopt;
+  std::optional<std::string> content = unpack_entry(key, *bytes);
+  if (content) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now
+  return content;
+}
+
+void DiskCache::store(const std::string& key, const std::string& bytes) {
+  if (!usable_) return;
+  complain(write_file(path_of(key), pack_entry(key, bytes)));
+  std::lock_guard lock(mutex_);
+  stored_ = true;
+}
+
+bool DiskCache::contains(const std::string& key) { return usable_ && access(path_of(key).c_str(), F_OK) == 0; }
+
+void DiskCache::trim() {
+  if (!stored_) return;
+  struct Entry {
+    fs::file_time_type used;
+    uint64_t bytes;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  uint64_t total = 0;
+  std::error_code code;
+  for (fs::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
+    if (at->path().extension() != kSuffix) continue;
+    std::error_code gone;  // another process may trim, too
+    Entry e{at->last_write_time(gone), at->file_size(gone), at->path()};
+    if (gone) continue;
+    total += e.bytes;
+    entries.push_back(std::move(e));
   }
-  Stopwatch watch;
-  Digest key = key_of(planned, options, target);
-  std::string path = options.cache_dir + "/" + key.to_hex() + ".hlojit";
-  if (std::optional<std::string> bytes = read_file(path)) {
-    CompiledCode code;
-    if (unpack_entry(key, *bytes, code)) {
-      planned.times.push_back({"cache", watch.ms()});
-      return code;
-    }
+  if (total <= most_bytes_) return;
+  // A quarter more than needed, so that this is rare.
+  std::ranges::sort(entries, {}, &Entry::used);
+  for (const Entry& e : entries) {
+    if (total <= most_bytes_ - most_bytes_ / 4) break;
+    fs::remove(e.path, code);
+    total -= e.bytes;
   }
-  double spent = watch.ms();
-  CompiledCode code = compile_now(planned, options, target);
-  watch.ms();
-  std::string why = write_file(options.cache_dir, path, pack_entry(key, code));
-  spent += watch.ms();
-  planned.times.push_back({why.empty() ? "cache miss" : "cache unusable: " + why, spent});
-  return code;
+}
+
+std::string DiskCache::trouble() const {
+  std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+void DiskCache::complain(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (trouble_.empty()) trouble_ = why;
 }
 
 }  // namespace hlojit

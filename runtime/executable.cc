@@ -1,14 +1,12 @@
 #include "runtime/executable.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
-#include "runtime/cache.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -97,7 +95,6 @@ std::vector<Shape> entry_result_leaves(const Module& module) {
 Executable compile(const ModulePtr& module, const Options& options) {
   const codegen::Target& target = codegen::Target::get(options.isa);
   Lowered l = plan(*module, options, target);
-  CompiledCode code = compile_planned(l, options, target);
   auto impl = std::make_shared<Executable::Impl>();
   impl->parameters = entry_parameter_leaves(*module);
   impl->results = entry_result_leaves(*module);
@@ -108,13 +105,9 @@ Executable compile(const ModulePtr& module, const Options& options) {
   for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);
   collect_kernels(*l.module->entry(), impl->kernels);
   impl->memory_report = l.buffers.report();
-  impl->arena_bytes = code.arena_bytes;
-  auto start = std::chrono::steady_clock::now();
-  impl->code = link_objects(target, std::move(code.objects));
-  impl->entry = reinterpret_cast<abi::Entry>(impl->code.lookup(codegen::kEntryName));
-  std::chrono::duration<double, std::milli> jit = std::chrono::steady_clock::now() - start;
+  impl->code = compile_code(l, options, target);
+  impl->arena_bytes = impl->code.facts.arena_bytes;
   impl->times = std::move(l.times);
-  impl->times.push_back({"link", jit.count()});
   impl->constants = constant_blob(l.buffers);
   impl->pool = ThreadPool::get(options.threads);
   impl->isa = target.isa_name();
@@ -154,7 +147,7 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
   context.runtime = m.pool.get();
   entry_calls.fetch_add(1, std::memory_order_relaxed);
   FloatMode mode;
-  int32_t status = m.entry(&context, parameters.data(), results.data(), static_cast<char*>(arena.get()));
+  int32_t status = m.code.entry(&context, parameters.data(), results.data(), static_cast<char*>(arena.get()));
   if (status != abi::kOk) {
     throw Error(ErrorKind::kFailed, context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
   }

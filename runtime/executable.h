@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "codegen/jit.h"
-#include "codegen/kernel_abi.h"
 #include "hlojit/hlojit.h"
 #include "runtime/lower.h"
 #include "runtime/parallel.h"
@@ -14,8 +12,7 @@
 namespace hlojit {
 
 struct Executable::Impl {
-  codegen::JitCode code;
-  abi::Entry entry = nullptr;
+  codegen::NativeCode code;
   std::shared_ptr<void> constants;
   std::shared_ptr<ThreadPool> pool;
   std::vector<Shape> parameters, results;

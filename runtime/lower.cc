@@ -1,9 +1,12 @@
 #include "runtime/lower.h"
 
 #include <chrono>
+#include <optional>
+#include <thread>
 
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
+#include "runtime/cache.h"
 
 namespace hlojit {
 namespace {
@@ -55,17 +58,37 @@ Lowered plan(const Module& module, const Options& options, const codegen::Target
   return l;
 }
 
-void emit_code(Lowered& planned, const Options& options, const codegen::Target& target, int parts) {
-  Phases phases(planned.times);
-  codegen::EmitOptions emit{&target, options.strict, parts, options.vector_bytes};
-  planned.code = emit_module(*planned.module, planned.buffers, emit);
-  phases.done("emit");
+namespace {
+
+codegen::EmitOptions emit_options(const Options& options, const codegen::Target& target) {
+  return {&target, options.strict, options.effort == 0, options.vector_bytes};
 }
 
-Lowered lower(const Module& module, const Options& options, const codegen::Target& target) {
-  Lowered l = plan(module, options, target);
-  emit_code(l, options, target, 1);
-  return l;
+}  // namespace
+
+codegen::IrModule emit_ir(const Lowered& planned, const Options& options, const codegen::Target& target) {
+  return emit_module(*planned.module, planned.buffers, emit_options(options, target));
+}
+
+codegen::NativeCode compile_code(Lowered& planned, const Options& options, const codegen::Target& target) {
+  std::optional<DiskCache> cache;
+  Phases phases(planned.times);
+  if (!options.cache_dir.empty()) cache.emplace(options.cache_dir);
+  int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int threads = options.threads > 0 ? std::min(options.threads, cores) : cores;
+  codegen::EmitOptions emit = emit_options(options, target);
+  codegen::NativeCode native =
+      compile_module(*planned.module, planned.buffers, emit, cache ? &*cache : nullptr, threads);
+  planned.times.push_back({"emit", native.emit_ms});
+  planned.times.push_back({"jit", native.jit_ms});
+  planned.times.push_back({"link", native.link_ms});
+  if (cache) {
+    phases.skip();
+    cache->trim();
+    std::string why = cache->trouble();
+    phases.done(!why.empty() ? "cache unusable: " + why : native.units_compiled > 0 ? "cache miss" : "cache");
+  }
+  return native;
 }
 
 }  // namespace hlojit

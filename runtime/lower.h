@@ -1,11 +1,11 @@
-// From a parsed module to LLVM IR: the compiler's steps in order, timed. Everything that compiles goes
+// From a parsed module to code: the compiler's steps in order, timed. Everything that compiles goes
 // through here (compile, emit, the passes listed by the command line).
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "codegen/entry.h"
+#include "codegen/native.h"
 #include "compiler/pipeline.h"
 #include "hlojit/hlojit.h"
 
@@ -14,17 +14,15 @@ namespace hlojit {
 struct Lowered {
   std::unique_ptr<Module> module;  ///< planned HLO
   BufferPlan buffers;
-  codegen::ModuleCode code;
   std::vector<PhaseTime> times;
 };
 
 PipelineOptions pipeline_options(const Options& options, const codegen::Target& target);
-/// Verifies, runs all passes, assigns buffers; `code` is left empty.
+/// Verifies, runs all passes, assigns buffers.
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target);
-/// Emits IR for what plan() made.
-/// `parts`: LLVM modules the kernels are spread over (ModuleCode::more).
-void emit_code(Lowered& planned, const Options& options, const codegen::Target& target, int parts);
-/// Both.
-Lowered lower(const Module& module, const Options& options, const codegen::Target& target);
+/// LLVM IR of what plan() made, to be read.
+codegen::IrModule emit_ir(const Lowered& planned, const Options& options, const codegen::Target& target);
+/// Callable code; what options.cache_dir holds is not compiled again. Appends the phases to planned.times.
+codegen::NativeCode compile_code(Lowered& planned, const Options& options, const codegen::Target& target);
 
 }  // namespace hlojit

@@ -11,9 +11,6 @@
 
 namespace hlojit::codegen {
 
-/// Where a kernel's buffers may overlap: may_overlap[a][b] for the fusion's operands then results.
-using OverlapMatrix = std::vector<std::vector<bool>>;
-
 /// One emitted function.
 struct KernelFunction {
   llvm::Function* function = nullptr;

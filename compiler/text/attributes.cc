@@ -804,11 +804,16 @@ std::vector<std::string_view> attribute_keys(const Instruction& instruction) {
   return keys;
 }
 
-void append_attributes(const Instruction& instruction, std::string& out) {
+namespace {
+
+void append_entries(const Instruction& instruction, bool own_only, std::string& out) {
+  static const Rule* const first_reference =
+      std::ranges::find(kRules, std::string_view("to_apply"), &Rule::key);
   Entries sugar;
   if (wrapped_op(instruction)) sugar = entries_of(instruction);
   const Entries& entries = sugar.empty() ? entries_of(instruction.opcode).all : sugar;
   for (const Entry& e : entries) {
+    if (own_only && e.rule >= first_reference) continue;
     size_t before = out.size();
     out += ", ";
     out += e.rule->name();
@@ -823,6 +828,16 @@ void append_attributes(const Instruction& instruction, std::string& out) {
     }
     if (!printed) out.resize(before);
   }
+}
+
+}  // namespace
+
+void append_attributes(const Instruction& instruction, std::string& out) {
+  append_entries(instruction, false, out);
+}
+
+void append_own_attributes(const Instruction& instruction, std::string& out) {
+  append_entries(instruction, true, out);
 }
 
 }  // namespace hlojit

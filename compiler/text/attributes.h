@@ -30,6 +30,8 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to);
 
 /// Appends `, name=value`... in canonical order; nothing for values that are the default.
 void append_attributes(const Instruction& instruction, std::string& out);
+/// Only what the op computes by: no names of computations, nothing that every op may carry.
+void append_own_attributes(const Instruction& instruction, std::string& out);
 
 /// The attributes that an instruction's op takes, in printing order, by their key in the table: the
 /// name, and `:form` behind it where one name has several forms (`algorithm:dot`, `algorithm:rng`).

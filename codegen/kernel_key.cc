@@ -1,0 +1,93 @@
+// A plain text of the fused computation, numbers for names, literals as bytes, and its digest.
+#include "codegen/kernel_key.h"
+
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "codegen/digest.h"
+#include "codegen/target.h"
+#include "compiler/text/attributes.h"
+
+namespace hlojit::codegen {
+namespace {
+
+class KeyText {
+ public:
+  explicit KeyText(std::string start) : text_(std::move(start)) {}
+
+  void computation(const Computation& c) {
+    text_ += "{\n";
+    std::unordered_map<const Instruction*, size_t> number;
+    for (const auto& i : c.instructions()) {
+      number.emplace(i.get(), number.size());
+      instruction(*i, number);
+    }
+    append("root {}\n}}", number.at(c.root()));
+  }
+
+  void shapes(const Instruction& fusion) {
+    for (const Instruction* o : fusion.operands()) append("{} ", o->shape.to_string());
+    append("-> {}\n", fusion.shape.to_string());
+  }
+
+  void overlap(const OverlapMatrix& matrix) {
+    for (const std::vector<bool>& row : matrix) {
+      for (bool x : row) text_ += x ? '1' : '0';
+    }
+    text_ += '\n';
+  }
+
+  void config(const Instruction& i) { append("{}:{}\n", i.attrs.backend_config.size(), i.attrs.backend_config); }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  template <class... T>
+  void append(fmt::format_string<T...> format, T&&... values) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<T>(values)...);
+  }
+
+  void instruction(const Instruction& i, const std::unordered_map<const Instruction*, size_t>& number) {
+    append("{} {}", op_name(i.opcode), i.shape.to_string());
+    for (const Instruction* o : i.operands()) append(" {}", number.at(o));
+    if (i.is(Opcode::kParameter)) append(" p{}", i.attrs.parameter_number);
+    if (i.literal) literal(*i.literal);
+    append_own_attributes(i, text_);
+    text_ += '\n';
+    if (!i.attrs.backend_config.empty()) config(i);
+    for (const Computation* c : i.called) computation(*c);
+  }
+
+  void literal(const Literal& l) {
+    if (l.shape().is_tuple()) {
+      for (const Literal& e : l.elements()) literal(e);
+      return;
+    }
+    auto bytes = l.bytes();
+    append(" {}:", bytes.size());
+    text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string option_text(const EmitOptions& options) {
+  const Target& target = *options.target;
+  TargetInfo info = target.info();
+  return fmt::format("{} {} caches {} {} {} strict {} fast {} vectors {}\n", target.isa_name(), target.features(),
+                     info.l1_bytes, info.l2_bytes, info.llc_bytes, options.strict, options.fast, options.vector_bytes);
+}
+
+std::string kernel_key(const Instruction& fusion, const OverlapMatrix& overlap, std::string_view options) {
+  KeyText text((std::string(options)));
+  text.shapes(fusion);
+  text.overlap(overlap);
+  text.config(fusion);
+  text.computation(*fusion.to_apply());
+  return digest(text.text());
+}
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,29 @@
+// Where entry code gets its kernels from: what a call needs to be told, and nothing of how they are made.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/options.h"
+#include "compiler/ir/module.h"
+
+namespace hlojit::codegen {
+
+/// One native function of a kernel, with abi::Kernel's type.
+struct KernelCall {
+  std::string symbol;
+  int64_t chunks = 1;
+  int64_t scratch_bytes = 0;  ///< a chunk
+  int64_t cost_ns = 0;        ///< of all chunks together
+};
+
+class KernelSource {
+ public:
+  virtual ~KernelSource() = default;
+  /// The functions of a fusion, to be called in order. Fusions of one key (kernel_key.h) get the same ones.
+  /// The reference stays valid. Throws Error(kUnsupported) for what no kernel can do.
+  virtual const std::vector<KernelCall>& kernel(const Instruction& fusion, const OverlapMatrix& overlap) = 0;
+};
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,78 @@
+// Kernels as units of their own: an LLVM module each, compiled beside the others, found again by key.
+//
+// A kernel is looked for in the process first, then in the store, and only then emitted; it is emitted on the
+// asking thread (entry code needs its number of chunks at once) and compiled on whichever thread is free.
+// The process keeps what was used last, up to kKeptBytes; what an executable uses lives at least as long as it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "codegen/jit.h"
+#include "codegen/kernel_source.h"
+#include "codegen/object_store.h"
+
+namespace hlojit::codegen {
+
+/// A linked kernel. Immutable once it is shared.
+struct KernelUnit {
+  std::string key;
+  std::vector<KernelCall> calls;
+  std::vector<void*> addresses;  ///< of the calls
+  std::string object;
+  JitCode code;
+  /// Memory held, coarsely: pages of code, the object, the linker's tables.
+  size_t bytes() const { return object.size() + (size_t{16} << 10); }
+};
+
+/// Code that the process keeps though no executable uses it.
+inline constexpr size_t kKeptBytes = size_t{64} << 20;
+/// Forgets all of it (tests; callers who want their memory back).
+void forget_kernels();
+
+/// The kernels of one compilation.
+class KernelUnits final : public KernelSource {
+ public:
+  /// `store` may be null; `threads`: at most this many compile at once, the caller included.
+  KernelUnits(const EmitOptions& options, ObjectStore* store, int threads);
+  ~KernelUnits() override;
+
+  const std::vector<KernelCall>& kernel(const Instruction& fusion, const OverlapMatrix& overlap) override;
+
+  /// Helps compiling until all are there; the units in the order they were asked for.
+  /// Throws the first failure in that order.
+  std::vector<std::shared_ptr<const KernelUnit>> finish();
+  int64_t compiled() const { return compiled_; }  ///< neither in the process nor in the store
+
+ private:
+  struct Job {
+    std::shared_ptr<KernelUnit> unit;
+    IrModule ir;  ///< empty: `unit` has its object
+    std::exception_ptr failure;
+  };
+  void add_job(std::shared_ptr<KernelUnit> unit, IrModule ir);
+  bool run_one(bool waits);
+  void run(Job& job);
+  void end_jobs(bool drop);
+
+  const EmitOptions& options_;
+  const std::string option_text_;
+  ObjectStore* const store_;
+  const size_t helpers_most_;
+  int64_t compiled_ = 0;
+  std::unordered_map<std::string, std::shared_ptr<const KernelUnit>> known_;
+  std::vector<std::shared_ptr<const KernelUnit>> units_;
+  std::mutex mutex_;      // guards what follows, but for the jobs that were handed out
+  std::condition_variable more_;
+  std::deque<Job> jobs_;  // stays in place while it grows
+  size_t next_ = 0;
+  bool complete_ = false;  // no job will follow
+  std::vector<std::thread> helpers_;
+};
+
+}  // namespace hlojit::codegen
