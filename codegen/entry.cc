@@ -15,6 +15,8 @@
 
 #include "codegen/buffer_table.h"
 #include "codegen/kernel_abi.h"
+#include "codegen/kernels/merge.h"
+#include "compiler/analysis/steps.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -28,7 +30,9 @@ int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 class EntryEmitter {
  public:
   EntryEmitter(llvm::Module& ir, const Module& module, const BufferPlan& plan, KernelSource& kernels)
-      : module_(module), plan_(plan), kernels_(kernels), ir_(ir), context_(ir.getContext()), b_(context_) {}
+      : module_(module), plan_(plan), kernels_(kernels), ir_(ir), context_(ir.getContext()), b_(context_) {
+    for (const Instruction* step : steps(module)) step_number_.emplace(step, step_number_.size());
+  }
 
   EntryFacts run() {
     llvm::Function* body = function("body", [&] { computation(*module_.entry()); });
@@ -115,8 +119,12 @@ class EntryEmitter {
   // Buffers of an instruction, operands then results, leaf by leaf: as a kernel numbers them.
   std::vector<BufferSlice> buffers_of(const Instruction& i) const {
     std::vector<BufferSlice> slices;
-    for (const Instruction* o : i.operands()) slices.push_back(plan_.slice(o));
-    for (const BufferSlice& s : plan_.slices.at(&i)) slices.push_back(s);
+    auto append = [&](const Instruction* from) {
+      auto found = plan_.slices.find(from);  // tokens have none
+      if (found != plan_.slices.end()) slices.insert(slices.end(), found->second.begin(), found->second.end());
+    };
+    for (const Instruction* o : i.operands()) append(o);
+    append(&i);
     return slices;
   }
 
@@ -180,6 +188,22 @@ class EntryEmitter {
     auto number = [&](int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); };
     check(b_.CreateCall(type, parallel_for, {frame_.call(), kernel, list, llvm::ConstantPointerNull::get(pointer), number(k.chunks),
                                              number(k.scratch_bytes), number(k.cost_ns)}));
+  }
+
+  // A step: a call through the runtime's table in Context, by number.
+  void step(const Instruction& i) {
+    auto* pointer = b_.getPtrTy();
+    auto field = [&](llvm::Value* base, size_t offset) {
+      return b_.CreateLoad(pointer, bytes_at(base, static_cast<int64_t>(offset)));
+    };
+    llvm::Value* kernel = llvm::ConstantPointerNull::get(pointer);
+    if (has_step_kernel(i)) kernel = declared(kernels_.kernel(i, {}).at(0).symbol);
+    llvm::Value* table = field(frame_.call(), offsetof(abi::Context, steps));
+    size_t at = step_number_.at(&i) * sizeof(abi::Step);
+    llvm::Value* run = field(table, at + offsetof(abi::Step, run));
+    llvm::Value* state = field(table, at + offsetof(abi::Step, state));
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer}, false);
+    check(b_.CreateCall(type, run, {frame_.call(), state, list_of(buffers_of(i)), kernel}));
   }
 
   llvm::Function* declared(const std::string& symbol) {
@@ -264,6 +288,7 @@ class EntryEmitter {
       case Opcode::kWhile: while_loop(i); break;
       case Opcode::kConditional: conditional(i); break;
       default:
+        if (is_step(i)) return step(i);
         throw Error(ErrorKind::kUnsupported, i.location, fmt::format("{} is not compiled yet", op_name(i.opcode)));
     }
   }
@@ -272,7 +297,7 @@ class EntryEmitter {
 
   // Instructions that become code, those of nested computations included.
   int64_t size_of(const Instruction& i) {
-    int64_t n = i.is(Opcode::kFusion) || i.is(Opcode::kCopy) ? 1 : 0;
+    int64_t n = i.is(Opcode::kFusion) || i.is(Opcode::kCopy) || is_step(i) ? 1 : 0;
     if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) {
       for (const Computation* c : i.called) n += 1 + size_of(*c);
     }
@@ -325,6 +350,7 @@ class EntryEmitter {
   BufferTable table_;
   EntryFacts facts_;
   int64_t scratch_bytes_ = 0, parts_ = 0;
+  std::unordered_map<const Instruction*, size_t> step_number_;
   std::unordered_map<const Computation*, int64_t> sizes_;
 };
 

@@ -23,11 +23,20 @@ using Kernel = int32_t (*)(void* const* buffers, const int64_t* scalars, int64_t
 using ParallelFor = int32_t (*)(Context*, Kernel, void* const* buffers, const int64_t* scalars,
                                 int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept;
 
+/// A step: what native code hands to the runtime (sort, factorisations, custom calls). `buffers`: leaves
+/// of the operands, then of the result. `kernel`: code emitted for the step (a sort's merge), or null.
+/// Returns kOk, or kFailed with the text in Context::error.
+struct Step {
+  int32_t (*run)(Context*, const void* state, void* const* buffers, Kernel kernel) noexcept;  // offset 0
+  const void* state;                                                                          // offset 8
+};
+
 /// Per-call state; JITted code reads the members at these offsets.
 struct Context {
   const char* constants = nullptr;    // offset 0: the module's constant blob
   ParallelFor parallel_for = nullptr;  // offset 8
-  void* runtime = nullptr;             // offset 16: the runtime's own
+  const Step* steps = nullptr;         // offset 16: by number (compiler/analysis/steps.h)
+  void* runtime = nullptr;             // offset 24: the runtime's own
   char error[256] = {};                // text of the first failure
 };
 

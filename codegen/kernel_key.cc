@@ -27,6 +27,7 @@ class KeyText {
   }
 
   void shapes(const Instruction& fusion) {
+    append("{} ", op_name(fusion.opcode));
     for (const Instruction* o : fusion.operands()) append("{} ", o->shape.to_string());
     append("-> {}\n", fusion.shape.to_string());
   }

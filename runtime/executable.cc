@@ -105,6 +105,7 @@ Executable compile(const ModulePtr& module, const Options& options) {
   for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);
   collect_kernels(*l.module->entry(), impl->kernels);
   impl->memory_report = l.buffers.report();
+  impl->steps = StepTable(*l.module);
   impl->code = compile_code(l, options, target);
   impl->arena_bytes = impl->code.facts.arena_bytes;
   impl->times = std::move(l.times);

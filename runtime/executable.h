@@ -8,12 +8,14 @@
 #include "hlojit/hlojit.h"
 #include "runtime/lower.h"
 #include "runtime/parallel.h"
+#include "runtime/steps.h"
 
 namespace hlojit {
 
 struct Executable::Impl {
   codegen::NativeCode code;
   std::shared_ptr<void> constants;
+  StepTable steps;
   std::shared_ptr<ThreadPool> pool;
   std::vector<Shape> parameters, results;
   std::vector<int64_t> result_bytes;

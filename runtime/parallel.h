@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <type_traits>
+#include <vector>
 
 #include "codegen/kernel_abi.h"
 
@@ -26,6 +29,31 @@ class ThreadPool {
   int threads_;
   std::unique_ptr<Impl> impl_;
 };
+
+/// f(c) for c in [0, chunks) on the pool, as abi::ParallelFor would; f may throw (the error of the lowest
+/// chunk is thrown on).
+template <class F>
+void run_chunks(ThreadPool& pool, int64_t chunks, int64_t cost_ns, F&& f) {
+  struct Work {
+    std::remove_reference_t<F>* f;
+    std::vector<std::exception_ptr> errors;
+  } work{&f, std::vector<std::exception_ptr>(static_cast<size_t>(chunks))};
+  void* self = &work;
+  auto run = [](void* const* buffers, const int64_t*, int64_t chunk, void*) noexcept -> int32_t {
+    auto& w = *static_cast<Work*>(buffers[0]);
+    try {
+      (*w.f)(chunk);
+      return abi::kOk;
+    } catch (...) {
+      w.errors[static_cast<size_t>(chunk)] = std::current_exception();
+      return abi::kFailed;
+    }
+  };
+  if (pool.run(run, &self, nullptr, chunks, 0, cost_ns) == abi::kOk) return;
+  for (const std::exception_ptr& e : work.errors) {
+    if (e) std::rethrow_exception(e);
+  }
+}
 
 /// abi::ParallelFor: Context::runtime is the call's ThreadPool.
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,

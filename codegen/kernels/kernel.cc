@@ -1,5 +1,7 @@
 #include "codegen/kernels/kernel.h"
 
+#include "codegen/kernels/merge.h"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -349,6 +351,7 @@ void check_types(const Computation& fused) {
 
 std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
                                         const EmitOptions& options) {
+  if (has_step_kernel(fusion)) return {{.function = emit_step_kernel(module, fusion, options)}};
   check_types(*fusion.to_apply());
   return Emission(module, fusion, overlap, options).run();
 }

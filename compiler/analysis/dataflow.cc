@@ -4,6 +4,8 @@
 
 #include <unordered_set>
 
+#include "compiler/analysis/steps.h"
+
 namespace hlojit {
 
 std::vector<Computation*> sequential_computations(const Module& module) {
@@ -35,6 +37,10 @@ bool forwards(const Instruction& instruction) {
     default:
       return false;
   }
+}
+
+bool makes_arrays(const Instruction& i) {
+  return i.is(Opcode::kFusion) || i.is(Opcode::kConditional) || is_step(i);
 }
 
 int64_t first_leaf(const Shape& tuple, int64_t index) {

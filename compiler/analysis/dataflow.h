@@ -37,6 +37,9 @@ struct ValueHash {
 /// Computes nothing itself: its leaves are leaves of its operands.
 bool forwards(const Instruction& instruction);
 
+/// Its results are new arrays that this instruction alone writes: a fusion, a branch, a step.
+bool makes_arrays(const Instruction& instruction);
+
 class Dataflow {
  public:
   /// Analyses all sequential computations of `module`.

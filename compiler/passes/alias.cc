@@ -164,10 +164,9 @@ class ComputationAlias {
 
   /// Memory that this computation may overwrite.
   bool writable(const Value& v) const {
+    if (makes_arrays(*v.def)) return true;
     switch (v.def->opcode) {
-      case Opcode::kFusion:
       case Opcode::kWhile:
-      case Opcode::kConditional:
         return true;
       case Opcode::kCopy:
         return is_donated_copy(*v.def);
@@ -261,8 +260,7 @@ class ComputationAlias {
       Value v = value(root_slots_[k]);
       bool own_state = is_body_ && v.def == c_.parameters()[0] && v.leaf == static_cast<int64_t>(k);
       if (own_state) continue;
-      bool made = v.def->is(Opcode::kFusion) || v.def->is(Opcode::kWhile) ||
-                  v.def->is(Opcode::kConditional) || is_donated_copy(*v.def);
+      bool made = makes_arrays(*v.def) || v.def->is(Opcode::kWhile) || is_donated_copy(*v.def);
       if (!made || root_uses_[v] > 1) copy(root_slots_[k], nullptr);
     }
   }

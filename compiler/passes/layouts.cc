@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/analysis/steps.h"
+
 namespace hlojit {
 namespace {
 
@@ -151,6 +153,14 @@ class Assignment {
           }
           break;
         default: {
+          if (is_step(*i)) {
+            StepLayouts wanted = step_layouts(*i);
+            for (size_t k = 0; k < i->operand_count(); ++k) {
+              i->set_operand(k, matched(c, i->operand(k), wanted.operands[k], i));
+            }
+            i->shape = wanted.result;
+            break;
+          }
           if (!i->shape.is_array()) {
             i->shape = with_default_layouts(i->shape);
             break;

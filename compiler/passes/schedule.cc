@@ -27,7 +27,7 @@ class Scheduler {
       std::vector<const Shape*> shapes = leaves(i->shape);
       for (size_t k = 0; k < own.size(); ++k) {
         // A while writes into the memory of its state; parameters and constants have their own.
-        bool allocates = own[k].def == i && (i->is(Opcode::kFusion) || i->is(Opcode::kConditional));
+        bool allocates = own[k].def == i && makes_arrays(*i);
         if (!allocates || values_[own[k]].leaves) continue;
         values_[own[k]].bytes = physical_size(*shapes[k]);
         node.results.push_back(own[k]);

@@ -1,0 +1,99 @@
+#include "runtime/kernels/integer_sort.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include <hwy/contrib/sort/vqsort.h>
+
+namespace hlojit {
+namespace {
+
+constexpr size_t kSmallestPart = 1 << 14;
+
+const hwy::Sorter& sorter() {
+  static thread_local hwy::Sorter own;  // holds scratch of its own
+  return own;
+}
+
+// How many of the first `count` elements of the merged a[0, n) and b[0, m) come from a.
+template <class Key>
+size_t split(const Key* a, size_t n, const Key* b, size_t m, size_t count) {
+  size_t low = count > m ? count - m : 0, high = std::min(count, n);
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (b[count - 1 - middle] < a[middle]) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+template <class Key>
+void merge(const Key* a, const Key* a_end, const Key* b, const Key* b_end, Key* out) {
+  while (a != a_end && b != b_end) {
+    bool right = *b < *a;
+    *out++ = right ? *b : *a;
+    a += !right;
+    b += right;
+  }
+  out = std::copy(a, a_end, out);
+  std::copy(b, b_end, out);
+}
+
+}  // namespace
+
+void sort_integers(uint8_t* keys, size_t n) {
+  std::array<size_t, 256> count{};
+  for (size_t k = 0; k < n; ++k) ++count[keys[k]];
+  for (size_t v = 0; v < 256; ++v) keys = std::fill_n(keys, count[v], static_cast<uint8_t>(v));
+}
+void sort_integers(uint16_t* keys, size_t n) { sorter()(keys, n, hwy::SortAscending()); }
+void sort_integers(uint32_t* keys, size_t n) { sorter()(keys, n, hwy::SortAscending()); }
+void sort_integers(uint64_t* keys, size_t n) { sorter()(keys, n, hwy::SortAscending()); }
+void sort_integers(Wide* keys, size_t n) {
+  static_assert(sizeof(hwy::uint128_t) == sizeof(Wide));
+  sorter()(reinterpret_cast<hwy::uint128_t*>(keys), n, hwy::SortAscending());
+}
+
+template <class Key>
+Key* sort_integers(ThreadPool& pool, Key* keys, Key* scratch, size_t n) {
+  size_t parts =
+      std::bit_floor(std::min<size_t>(static_cast<size_t>(pool.threads()), n / kSmallestPart));
+  if (parts <= 1 || sizeof(Key) == 1) {
+    sort_integers(keys, n);
+    return keys;
+  }
+  auto begin = [&](size_t part) { return n * part / parts; };
+  auto chunks = static_cast<int64_t>(parts);
+  auto cost = static_cast<int64_t>(n * sizeof(Key));
+  run_chunks(pool, chunks, cost, [&](int64_t c) {
+    auto part = static_cast<size_t>(c);
+    sort_integers(keys + begin(part), begin(part + 1) - begin(part));
+  });
+  for (size_t run = 1; run < parts; run *= 2, std::swap(keys, scratch)) {
+    // Each task makes one part of the result: of a pair of runs, found by bisection.
+    run_chunks(pool, chunks, cost, [&](int64_t c) {
+      auto part = static_cast<size_t>(c);
+      size_t first = part / (2 * run) * (2 * run);
+      const Key *a = keys + begin(first), *b = keys + begin(first + run),
+                *end = keys + begin(first + 2 * run);
+      auto na = static_cast<size_t>(b - a), nb = static_cast<size_t>(end - b);
+      size_t from = begin(part) - begin(first), to = begin(part + 1) - begin(first);
+      size_t a0 = split(a, na, b, nb, from), a1 = split(a, na, b, nb, to);
+      merge(a + a0, a + a1, b + (from - a0), b + (to - a1), scratch + begin(part));
+    });
+  }
+  return keys;
+}
+
+template uint8_t* sort_integers(ThreadPool&, uint8_t*, uint8_t*, size_t);
+template uint16_t* sort_integers(ThreadPool&, uint16_t*, uint16_t*, size_t);
+template uint32_t* sort_integers(ThreadPool&, uint32_t*, uint32_t*, size_t);
+template uint64_t* sort_integers(ThreadPool&, uint64_t*, uint64_t*, size_t);
+template Wide* sort_integers(ThreadPool&, Wide*, Wide*, size_t);
+
+}  // namespace hlojit

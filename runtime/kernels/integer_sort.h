@@ -1,0 +1,31 @@
+// Ascending sort of unsigned integers: vectors within a part, parts in parallel, then merges.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/parallel.h"
+
+namespace hlojit {
+
+/// 128 bits that compare high half first.
+struct Wide {
+  uint64_t low, high;
+  bool operator<(const Wide& other) const {
+    return high < other.high || (high == other.high && low < other.low);
+  }
+};
+
+/// Sorts keys[0, n) in place on the calling thread.
+void sort_integers(uint8_t* keys, size_t n);
+void sort_integers(uint16_t* keys, size_t n);
+void sort_integers(uint32_t* keys, size_t n);
+void sort_integers(uint64_t* keys, size_t n);
+void sort_integers(Wide* keys, size_t n);
+
+/// Sorts keys[0, n) on the pool with scratch[0, n); returns which of the two holds the result. (The
+/// result is the same however the work is split: equal keys are the same bits.)
+template <class Key>
+Key* sort_integers(ThreadPool& pool, Key* keys, Key* scratch, size_t n);
+
+}  // namespace hlojit

@@ -1,0 +1,312 @@
+// The work is either split over lines or, for few long ones, within a line. Both give the same
+// bits: what is sorted are integers that differ wherever order matters.
+#include "runtime/kernels/sort.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "compiler/analysis/sort_order.h"
+#include "runtime/kernels/integer_sort.h"
+#include "runtime/kernels/sort_keys.h"
+#include "runtime/pool.h"
+
+namespace hlojit {
+namespace {
+
+constexpr int64_t kLongLine = 1 << 16;  // elements from which a line is worth splitting
+constexpr int64_t kPiece = 1 << 15;
+
+/// The arrays of a sort as lines: contiguous ones of `length` elements, `count` of them.
+struct Lines {
+  int64_t count = 0, length = 0;
+  std::vector<int64_t> widths;  // bytes of an element of each operand
+
+  explicit Lines(const Instruction& sort) {
+    const Shape& shape = sort.operand(0)->shape;
+    length = shape.dims[static_cast<size_t>(sort.attrs.dimensions.at(0))];
+    count = length == 0 ? 0 : shape.element_count() / length;
+    for (const Instruction* o : sort.operands()) widths.push_back(dtype_bytes(o->shape.type));
+  }
+  char* at(const StepCall& call, size_t buffer, int64_t line) const {
+    return static_cast<char*>(call.buffers[buffer]) +
+           line * length * widths[buffer % widths.size()];
+  }
+};
+
+/// Runs on the calling thread.
+struct Serial {
+  template <class F>
+  void pieces(int64_t n, F&& f) const {
+    f(int64_t{0}, n);
+  }
+  template <class Key>
+  Key* sort(Key* keys, Key*, int64_t n) const {
+    sort_integers(keys, static_cast<size_t>(n));
+    return keys;
+  }
+};
+
+/// Runs on the pool.
+struct Parallel {
+  ThreadPool& pool;
+  template <class F>
+  void pieces(int64_t n, F&& f) const {
+    run_chunks(pool, (n + kPiece - 1) / kPiece, n,
+               [&](int64_t c) { f(c * kPiece, std::min(n, (c + 1) * kPiece)); });
+  }
+  template <class Key>
+  Key* sort(Key* keys, Key* scratch, int64_t n) const {
+    return sort_integers(pool, keys, scratch, static_cast<size_t>(n));
+  }
+};
+
+/// Calls f(way, line) for all lines, by the better of the two ways.
+template <class F>
+void each_line(ThreadPool& pool, const Lines& lines, F&& f) {
+  if (lines.length >= kLongLine && lines.count < 4 * pool.threads()) {
+    for (int64_t line = 0; line < lines.count; ++line) f(Parallel{pool}, line);
+    return;
+  }
+  int64_t group = std::max<int64_t>(1, 4096 / lines.length);
+  int64_t cost = lines.count * lines.length * 5;
+  run_chunks(pool, (lines.count + group - 1) / group, cost, [&](int64_t c) {
+    for (int64_t line = c * group; line < std::min(lines.count, (c + 1) * group); ++line)
+      f(Serial{}, line);
+  });
+}
+
+// ---- keys alone
+// --------------------------------------------------------------------------------------
+
+/// Copies those of in[0, n) that `wanted` picks, in order, to `out`.
+template <class Bits, class Wanted>
+void collect(const Bits* in, int64_t n, Bits* out, Wanted&& wanted) {
+  for (int64_t k = 0; k < n; ++k) {
+    if (wanted(in[k])) *out++ = in[k];
+  }
+}
+
+/// One line whose result is its keys: mapped, sorted and mapped back in the result's memory. Where
+/// the canonical form lost bits (-0, NaNs), these are put back in the order in which they came.
+template <class Type, class Way>
+void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key* in,
+               typename Type::Key* out, int64_t n) {
+  using Key = typename Type::Key;
+  const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
+  std::vector<Key> lost(static_cast<size_t>(n / kPiece + 1));
+  way.pieces(n, [&](int64_t begin, int64_t end) {
+    Key difference = 0;
+    for (int64_t k = begin; k < end; ++k) {
+      Key bits = order.canonical ? Type::canonical(in[k]) : in[k];
+      difference |= static_cast<Key>(bits ^ in[k]);
+      out[k] = static_cast<Key>(Type::to_key(bits) ^ flip);
+    }
+    lost[static_cast<size_t>(begin / kPiece)] = difference;
+  });
+  std::shared_ptr<void> scratch;
+  Key* other = nullptr;
+  if (std::is_same_v<Way, Parallel>) {
+    scratch = pool_allocate(static_cast<size_t>(n) * sizeof(Key));
+    other = static_cast<Key*>(scratch.get());
+  }
+  Key* sorted = way.sort(out, other, n);
+  bool restore = std::ranges::any_of(lost, [](Key d) { return d != 0; });
+  Key *zeros = out, *nans = out;
+  if (restore) {
+    auto first = [&](Key bits) {
+      return out +
+             (std::lower_bound(sorted, sorted + n, static_cast<Key>(Type::to_key(bits) ^ flip)) -
+              sorted);
+    };
+    zeros = first(0);
+    nans = first(Type::kNan);
+  }
+  way.pieces(n, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      out[k] = Type::from_key(static_cast<Key>(sorted[k] ^ flip));
+  });
+  if (!restore) return;
+  collect(in, n, zeros, [](Key bits) { return Type::canonical(bits) == 0; });
+  collect(in, n, nans, [](Key bits) { return Type::canonical(bits) == Type::kNan; });
+}
+
+// ---- keys with what follows them
+// ---------------------------------------------------------------------
+
+/// A key above its place in the line: different for every element, so that any sort is stable.
+template <class Packed>
+Packed pack(uint64_t key, int64_t place, int bits) {
+  if constexpr (std::is_same_v<Packed, Wide>) {
+    return {static_cast<uint64_t>(place), key};
+  } else {
+    return static_cast<Packed>(key << bits | static_cast<uint64_t>(place));
+  }
+}
+template <class Packed>
+int64_t place_of(Packed packed, int bits) {
+  if constexpr (std::is_same_v<Packed, Wide>) {
+    return static_cast<int64_t>(packed.low);
+  } else {
+    return static_cast<int64_t>(packed & ((Packed{1} << bits) - 1));
+  }
+}
+
+template <size_t kBytes, class Packed>
+void gather(const Packed* from, int bits, const char* in, char* out, int64_t begin, int64_t end) {
+  for (int64_t k = begin; k < end; ++k)
+    std::memcpy(out + k * kBytes, in + place_of(from[k], bits) * kBytes, kBytes);
+}
+
+template <class Type, class Packed, class Way>
+void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, const StepCall& call,
+                 int64_t line, int bits) {
+  using Key = typename Type::Key;
+  const int64_t n = lines.length;
+  const auto* in =
+      reinterpret_cast<const Key*>(lines.at(call, static_cast<size_t>(order.operand), line));
+  const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
+  const bool both = std::is_same_v<Way, Parallel>;
+  std::shared_ptr<void> memory =
+      pool_allocate(static_cast<size_t>(n) * sizeof(Packed) * (both ? 2 : 1));
+  auto* packed = static_cast<Packed*>(memory.get());
+  way.pieces(n, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      Key key = Type::to_key(order.canonical ? Type::canonical(in[k]) : in[k]);
+      packed[k] = pack<Packed>(static_cast<Key>(key ^ flip), k, bits);
+    }
+  });
+  const Packed* sorted = way.sort(packed, both ? packed + n : nullptr, n);
+  way.pieces(n, [&](int64_t begin, int64_t end) {
+    for (size_t o = 0; o < lines.widths.size(); ++o) {
+      const char* source = lines.at(call, o, line);
+      char* target = lines.at(call, o + lines.widths.size(), line);
+      switch (lines.widths[o]) {
+        case 1: gather<1>(sorted, bits, source, target, begin, end); break;
+        case 2: gather<2>(sorted, bits, source, target, begin, end); break;
+        case 4: gather<4>(sorted, bits, source, target, begin, end); break;
+        case 8: gather<8>(sorted, bits, source, target, begin, end); break;
+        default: gather<16>(sorted, bits, source, target, begin, end); break;
+      }
+    }
+  });
+}
+
+template <class Type>
+StepFunction sort_by_key(Lines lines, SortOrder order) {
+  int bits = std::bit_width(static_cast<uint64_t>(lines.length));
+  int all = bits + static_cast<int>(8 * sizeof(typename Type::Key));
+  return [=](const StepCall& call) {
+    each_line(call.pool, lines, [&](const auto& way, int64_t line) {
+      if (lines.widths.size() == 1) {
+        using Key = typename Type::Key;
+        sort_keys<Type>(way, order, reinterpret_cast<const Key*>(lines.at(call, 0, line)),
+                        reinterpret_cast<Key*>(lines.at(call, 1, line)), lines.length);
+      } else if (all <= 32) {
+        sort_packed<Type, uint32_t>(way, order, lines, call, line, bits);
+      } else if (all <= 64) {
+        sort_packed<Type, uint64_t>(way, order, lines, call, line, bits);
+      } else {
+        sort_packed<Type, Wide>(way, order, lines, call, line, bits);
+      }
+    });
+  };
+}
+
+// ---- any comparator
+// ----------------------------------------------------------------------------------
+
+/// A merge sort by the emitted kernel. Runs up to a block are merged block by block, in the cache;
+/// then each level is a region over its pairs of runs. Levels alternate between the result and
+/// scratch so that the last one ends in the result.
+class MergeSort {
+ public:
+  MergeSort(const Lines& lines, const StepCall& call, int64_t line)
+      : lines_(lines),
+        call_(call),
+        line_(line),
+        levels_(std::bit_width(static_cast<uint64_t>(lines.length - 1))) {
+    size_t bytes = 0;
+    for (int64_t w : lines.widths) bytes += static_cast<size_t>((w * lines.length + 63) / 64 * 64);
+    if (levels_ > 1) memory_ = pool_allocate(bytes);
+  }
+
+  template <class Way>
+  void run(const Way& way) {
+    if (levels_ == 0) {
+      for (size_t o = 0; o < lines_.widths.size(); ++o) {
+        std::memcpy(lines_.at(call_, o + lines_.widths.size(), line_), lines_.at(call_, o, line_),
+                    static_cast<size_t>(lines_.widths[o]));
+      }
+      return;
+    }
+    int inside = std::is_same_v<Way, Parallel> ? std::min(kBlockLevels, levels_) : levels_;
+    int64_t block = int64_t{1} << inside, n = lines_.length;
+    auto first = [&](int64_t c) {
+      for (int level = 0; level < inside; ++level) merge(level, block, c);
+    };
+    if constexpr (std::is_same_v<Way, Parallel>) {
+      run_chunks(way.pool, (n + block - 1) / block, n * 5 * inside, first);
+      for (int level = inside; level < levels_; ++level) {
+        int64_t pair = int64_t{2} << level;
+        run_chunks(way.pool, (n + pair - 1) / pair, n * 5,
+                   [&](int64_t c) { merge(level, pair, c); });
+      }
+    } else {
+      first(0);
+    }
+  }
+
+ private:
+  static constexpr int kBlockLevels = 12;
+
+  void merge(int level, int64_t block, int64_t chunk) const {
+    std::vector<void*> buffers;
+    append(level - 1, buffers);
+    append(level, buffers);
+    int64_t scalars[] = {lines_.length, int64_t{1} << level, block};
+    if (call_.kernel(buffers.data(), scalars, chunk, nullptr) != abi::kOk)
+      throw std::runtime_error("sort failed");
+  }
+
+  /// What level `level` has written; -1: the operands.
+  void append(int level, std::vector<void*>& buffers) const {
+    size_t count = lines_.widths.size();
+    bool result = (levels_ - 1 - level) % 2 == 0;
+    char* scratch = static_cast<char*>(memory_.get());
+    for (size_t o = 0; o < count; ++o) {
+      char* line = level < 0 ? lines_.at(call_, o, line_)
+                   : result  ? lines_.at(call_, o + count, line_)
+                             : scratch;
+      buffers.push_back(line);
+      scratch += (lines_.widths[o] * lines_.length + 63) / 64 * 64;
+    }
+  }
+
+  const Lines& lines_;
+  const StepCall& call_;
+  int64_t line_;
+  int levels_;
+  std::shared_ptr<void> memory_;
+};
+
+StepFunction sort_by_merging(Lines lines) {
+  return [=](const StepCall& call) {
+    each_line(call.pool, lines,
+              [&](const auto& way, int64_t line) { MergeSort(lines, call, line).run(way); });
+  };
+}
+
+}  // namespace
+
+StepFunction sort_step(const Instruction& sort) {
+  Lines lines(sort);
+  if (lines.count == 0) return [](const StepCall&) {};
+  StepFunction step;
+  if (auto order = sort_order(*sort.to_apply())) {
+    DType type = sort.operand(static_cast<size_t>(order->operand))->shape.type;
+    with_key_type(type, [&](auto key) { step = sort_by_key<decltype(key)>(lines, *order); });
+  }
+  return step ? step : sort_by_merging(lines);
+}
+
+}  // namespace hlojit

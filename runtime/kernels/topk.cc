@@ -1,0 +1,175 @@
+// A row is read once: an element that cannot beat the k-th best so far is passed over by vector
+// compares, the others are collected, and when the collection is full it is cut to its k best. With
+// values in random order some k log(n / k) elements are ever collected.
+#include "runtime/kernels/topk.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "runtime/kernels/integer_sort.h"
+#include "runtime/kernels/sort_keys.h"
+
+namespace hlojit {
+namespace {
+
+constexpr int64_t kPart = 1 << 16;
+
+struct Rows {
+  int64_t count, length, k;
+  bool largest;
+};
+
+/// Elements in the order they leave: `rank` ascending is best first, ties by place.
+template <class Type>
+class Selection {
+ public:
+  using Key = typename Type::Key;
+  using Packed = std::conditional_t<sizeof(Key) == 8, Wide, uint64_t>;
+
+  Selection(const Rows& rows, const Key* row)
+      : row_(row), k_(static_cast<size_t>(rows.k)), flip_(rows.largest ? ~Key{0} : Key{0}) {
+    full_ = std::max<size_t>(2 * k_, 512);
+  }
+
+  void scan(int64_t begin, int64_t end) {
+    constexpr int64_t kStep = 64;
+    int64_t at = begin;
+    for (; at + kStep <= end; at += kStep) {
+      if (bounded_) {
+        bool any = false;
+        for (int64_t j = 0; j < kStep; ++j) any |= rank(at + j) < limit_;
+        if (!any) continue;
+      }
+      for (int64_t j = at; j < at + kStep; ++j) offer(j);
+    }
+    for (; at < end; ++at) offer(at);
+    cut();
+  }
+
+  void add(const Selection& other) {
+    best_.insert(best_.end(), other.best_.begin(), other.best_.end());
+  }
+
+  /// The k best in order: values and places.
+  void write(Key* values, int32_t* places) {
+    cut();
+    sort_integers(best_.data(), best_.size());
+    for (size_t j = 0; j < k_; ++j) {
+      int64_t place = place_of(best_[j]);
+      values[j] = row_[place];
+      places[j] = static_cast<int32_t>(place);
+    }
+  }
+
+ private:
+  Key rank(int64_t place) const {
+    return static_cast<Key>(Type::to_key(Type::canonical(row_[place])) ^ flip_);
+  }
+  static Packed packed(Key rank, int64_t place) {
+    if constexpr (std::is_same_v<Packed, Wide>)
+      return {static_cast<uint64_t>(place), rank};
+    else
+      return static_cast<uint64_t>(rank) << 32 | static_cast<uint64_t>(place);
+  }
+  static int64_t place_of(Packed p) {
+    if constexpr (std::is_same_v<Packed, Wide>)
+      return static_cast<int64_t>(p.low);
+    else
+      return static_cast<int64_t>(p & 0xffff'ffff);
+  }
+  static Key rank_of(Packed p) {
+    if constexpr (std::is_same_v<Packed, Wide>)
+      return p.high;
+    else
+      return static_cast<Key>(p >> 32);
+  }
+
+  // Places ascend, so an element equal to the k-th best loses to it.
+  void offer(int64_t place) {
+    Key r = rank(place);
+    if (bounded_ && r >= limit_) return;
+    best_.push_back(packed(r, place));
+    if (best_.size() >= full_) cut();
+  }
+
+  void cut() {
+    if (best_.size() < k_ || k_ == 0) return;
+    std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1),
+                     best_.end());
+    best_.resize(k_);
+    limit_ = rank_of(best_[k_ - 1]);
+    bounded_ = true;
+  }
+
+  const Key* row_;
+  size_t k_, full_;
+  Key flip_;
+  Key limit_ = std::numeric_limits<Key>::max();
+  bool bounded_ = false;
+  std::vector<Packed> best_;
+};
+
+template <class Type>
+void one_row(ThreadPool& pool, const Rows& rows, const typename Type::Key* row,
+             typename Type::Key* values, int32_t* places, bool split) {
+  int64_t parts = split ? (rows.length + kPart - 1) / kPart : 1;
+  std::vector<Selection<Type>> selections(static_cast<size_t>(parts), Selection<Type>(rows, row));
+  auto scan = [&](int64_t p) {
+    selections[static_cast<size_t>(p)].scan(rows.length * p / parts, rows.length * (p + 1) / parts);
+  };
+  if (parts == 1) {
+    scan(0);
+  } else {
+    run_chunks(pool, parts, rows.length, scan);
+    for (size_t p = 1; p < selections.size(); ++p) selections[0].add(selections[p]);
+  }
+  selections[0].write(values, places);
+}
+
+template <class Type>
+StepFunction select(Rows rows) {
+  return [=](const StepCall& call) {
+    using Key = typename Type::Key;
+    const auto* in = static_cast<const Key*>(call.buffers[0]);
+    auto* values = static_cast<Key*>(call.buffers[1]);
+    auto* places = static_cast<int32_t*>(call.buffers[2]);
+    auto row = [&](int64_t r, bool split) {
+      one_row<Type>(call.pool, rows, in + r * rows.length, values + r * rows.k, places + r * rows.k,
+                    split);
+    };
+    // Parts of one row select k each: worth it while that is little beside reading them.
+    if (rows.count < call.pool.threads() && rows.length >= 2 * kPart && rows.k <= kPart / 8) {
+      for (int64_t r = 0; r < rows.count; ++r) row(r, true);
+      return;
+    }
+    int64_t group = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, rows.length));
+    run_chunks(call.pool, (rows.count + group - 1) / group, rows.count * rows.length,
+               [&](int64_t c) {
+                 for (int64_t r = c * group; r < std::min(rows.count, (c + 1) * group); ++r)
+                   row(r, false);
+               });
+  };
+}
+
+}  // namespace
+
+StepFunction top_k_step(const Instruction& top_k) {
+  const Shape& shape = top_k.operand(0)->shape;
+  Rows rows{
+      .count = 0, .length = shape.dims.back(), .k = top_k.attrs.k, .largest = top_k.attrs.largest};
+  if (rows.k == 0 || shape.element_count() == 0) return [](const StepCall&) {};
+  rows.count = shape.element_count() / rows.length;
+  if (rows.length > std::numeric_limits<int32_t>::max()) {
+    throw Error(ErrorKind::kUnsupported, top_k.location, "topk: places beyond 32 bits");
+  }
+  StepFunction step;
+  if (!with_key_type(shape.type, [&](auto key) { step = select<decltype(key)>(rows); })) {
+    throw Error(
+        ErrorKind::kUnsupported, top_k.location,
+        std::string("topk of ") + std::string(dtype_name(shape.type)) + " is not compiled yet");
+  }
+  return step;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,49 @@
+#include "runtime/steps.h"
+
+#include <cstdio>
+
+#include "compiler/analysis/steps.h"
+#include "runtime/kernels/sort.h"
+#include "runtime/kernels/topk.h"
+
+namespace hlojit {
+namespace {
+
+/// The one way from native code into a step: an exception becomes a status and a text.
+int32_t run_step(abi::Context* context, const void* state, void* const* buffers,
+                 abi::Kernel kernel) noexcept {
+  try {
+    auto* pool = static_cast<ThreadPool*>(context->runtime);
+    (*static_cast<const StepFunction*>(state))({context, *pool, buffers, kernel});
+    return abi::kOk;
+  } catch (const std::exception& e) {
+    std::snprintf(context->error, sizeof context->error, "%s", e.what());
+  } catch (...) {
+    std::snprintf(context->error, sizeof context->error, "a step failed");
+  }
+  return abi::kFailed;
+}
+
+StepFunction make_step(const Instruction& i) {
+  switch (i.opcode) {
+    case Opcode::kSort: return sort_step(i);
+    case Opcode::kTopK: return top_k_step(i);
+    case Opcode::kCustomCall:
+      throw Error(ErrorKind::kUnsupported, i.location,
+                  "custom-call target \"" + i.attrs.custom_call_target + "\" is not known");
+    default:
+      throw Error(ErrorKind::kUnsupported, i.location,
+                  std::string(op_name(i.opcode)) + " is not compiled yet");
+  }
+}
+
+}  // namespace
+
+StepTable::StepTable(const Module& planned) {
+  for (const Instruction* i : steps(planned)) {
+    functions_.push_back(std::make_unique<StepFunction>(make_step(*i)));
+    rows_.push_back({&run_step, functions_.back().get()});
+  }
+}
+
+}  // namespace hlojit
