@@ -9,17 +9,9 @@
 
 #include "compiler/ir/module.h"
 #include "compiler/plan/buffers.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit {
-
-/// Facts of the target that passes may use (cost, register tiles), filled in by codegen/target.
-struct TargetInfo {
-  int vector_bytes = 32;          ///< widest good vector: 16, 32 or 64
-  int vector_registers = 16;
-  int64_t l1_bytes = 32 << 10;
-  int64_t l2_bytes = 512 << 10;
-  int64_t llc_bytes = 32 << 20;
-};
 
 struct PipelineOptions {
   TargetInfo target;

@@ -64,7 +64,7 @@ std::shared_ptr<void> constant_blob(const BufferPlan& plan) {
 void collect_kernels(const Computation& c, std::vector<KernelInfo>& out) {
   for (const auto& i : c.instructions()) {
     if (i->is(Opcode::kFusion)) {
-      auto plan = plan_kernel(*i->to_apply());
+      auto plan = plan_kernel(*i->to_apply(), {}, i->attrs.backend_config);
       out.push_back({i->name, plan ? std::string(kernel_kind_name(plan->kind)) : std::string()});
       continue;
     }

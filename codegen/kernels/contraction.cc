@@ -95,12 +95,12 @@ class Contraction {
     LoopPiece grid;
     Coords batch;
     for (int64_t n : batch_) {
-      grid.loops.push_back({vars.fresh(), n, std::nullopt});
+      grid.loops.push_back({vars.fresh(), n, std::nullopt, std::nullopt});
       batch.push_back(IndexExpr::var(grid.loops.back().var, n));
     }
-    grid.loops.push_back({vars.fresh(), blocks_of(m_, mb), std::nullopt});
+    grid.loops.push_back({vars.fresh(), blocks_of(m_, mb), std::nullopt, std::nullopt});
     IndexExpr m0 = IndexExpr::var(grid.loops.back().var, blocks_of(m_, mb)) * mb;
-    grid.loops.push_back({vars.fresh(), blocks_of(n_, nb), std::nullopt});
+    grid.loops.push_back({vars.fresh(), blocks_of(n_, nb), std::nullopt, std::nullopt});
     IndexExpr n0 = IndexExpr::var(grid.loops.back().var, blocks_of(n_, nb)) * nb;
     int64_t chunks = kernel.bind_chunks(grid, grid.loops.size());
 
@@ -271,9 +271,9 @@ class Contraction {
             const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body, int unroll) {
     int lanes = std::max(1, vector_bytes_ / 4);
-    for (LoopPiece& piece : plan_loops(dims, e.vars(), walk, {true, lanes, unroll ? lanes : 0})) {
-      e.loops(scope, piece, 0, e.widths(piece, lanes, lanes), {},
-              [&](Scope& s, const Coords& coords, int, int, const ElementEmitter::Carried&) {
+    for (LoopPiece& piece : plan_loops(dims, e.vars(), walk, {true, lanes, unroll ? lanes : 0, false, true})) {
+      e.loops(scope, piece, 0, e.widths(piece, lanes, lanes, true), {},
+              [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
         body(s, coords, piece.unroll);
         return ElementEmitter::Carried{};
       });
@@ -423,12 +423,12 @@ class Contraction {
       e.bind(i, *row_loop, row_loop->counter);
       IndexExpr in_tile = IndexExpr::var(i, mr);
       LoopPiece piece;
-      piece.loops = {{j, columns, std::nullopt}};
+      piece.loops = {{j, columns, std::nullopt, std::nullopt}};
       piece.has_lanes = columns > 1;
       piece.coords = {IndexExpr::var(j, columns)};
       int lanes = std::min<int>(tile_.lanes, vector_bytes_ / 4);
-      e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes), {},
-              [&](Scope& s, const Coords& c, int, int, const ElementEmitter::Carried&) {
+      e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
+              [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
         local = c_offset + in_tile * nr + c[0];
         Coords at = result_coords(batch, row + in_tile, column + c[0]);
         std::vector<Value> values;

@@ -11,6 +11,29 @@
 
 namespace hlojit::codegen {
 
+namespace {
+
+// A result is gone from the last level before anyone reads it if it, or all the kernel touches, is larger
+// than that. Results updated in place are in the cache already.
+bool is_streamed(const Instruction& fusion, size_t result, const OverlapMatrix& overlap, const EmitOptions& options) {
+  const std::vector<bool>& row = overlap[fusion.operand_count() + result];
+  if (std::count(row.begin(), row.end(), true) > 1) return false;
+  int64_t traffic = 0, llc = options.target->info().llc_bytes;
+  for (const Instruction* o : fusion.operands()) traffic += physical_size(o->shape);
+  for (const Shape* leaf : leaves(fusion.shape)) traffic += physical_size(*leaf);
+  int64_t size = physical_size(*leaves(fusion.shape)[result]);
+  return size >= llc || (traffic >= 3 * llc && size >= llc / 4);
+}
+
+}  // namespace
+
+bool KernelBuilder::streams(const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options) {
+  for (size_t r = 0; r + fusion.operand_count() < overlap.size(); ++r) {
+    if (is_streamed(fusion, r, overlap, options)) return true;
+  }
+  return false;
+}
+
 KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
                              const EmitOptions& options, VarSource& vars, std::string_view suffix) {
   auto& context = module.getContext();
@@ -35,11 +58,6 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(fusion.name);
   std::vector<llvm::MDNode*> scopes;
   for (size_t k = 0; k < count; ++k) scopes.push_back(metadata.createAnonymousAliasScope(domain));
-  // A result is gone from the last level before anyone reads it if it, or all the kernel touches, is
-  // larger than that.
-  int64_t traffic = 0;
-  for (const Instruction* o : fusion.operands()) traffic += physical_size(o->shape);
-  for (const Shape* leaf : leaves(fusion.shape)) traffic += physical_size(*leaf);
   llvm::IRBuilder<>& b = root_->builder;
   for (size_t k = 0; k < count; ++k) {
     std::vector<llvm::Metadata*> apart;
@@ -52,11 +70,7 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     buffers_.push_back({load, llvm::MDNode::get(context, {scopes[k]}), llvm::MDNode::get(context, apart)});
     const Shape& shape = k < operands_ ? fusion.operand(k)->shape : *leaves(fusion.shape)[k - operands_];
     buffers_.back().elements = physical_elements(shape);
-    // Results updated in place are in the cache already.
-    bool shared = std::count(overlap[k].begin(), overlap[k].end(), true) > 1;
-    if (k < operands_ || shared) continue;
-    int64_t llc = options.target->info().llc_bytes;
-    buffers_.back().streaming = physical_size(shape) >= llc || (traffic >= 3 * llc && physical_size(shape) >= llc / 4);
+    buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, overlap, options);
     streams_ |= buffers_.back().streaming;
   }
   for (const Instruction* p : fusion.to_apply()->parameters()) {
@@ -78,7 +92,7 @@ int64_t KernelBuilder::bind_chunks(const LoopPiece& piece, size_t count) {
     llvm::Value* v = chunk();
     if (below > 1) v = b.CreateUDiv(v, b.getInt64(static_cast<uint64_t>(below)));
     if (k > 0) v = b.CreateURem(v, b.getInt64(static_cast<uint64_t>(loop.extent)));
-    emitter_->bind(loop.var, *root_, v);
+    emitter_->bind(loop.var, *root_, emitter_->digit_value(loop, v, *root_));
     if (!loop.clip) continue;
     llvm::Value* trip = emitter_->trip_count(loop, loop.clip->so_far, *root_);
     auto* inside = llvm::BasicBlock::Create(b.getContext(), "inside", function_);

@@ -3,41 +3,22 @@
 #include "codegen/kernels/merge.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
 
 #include "codegen/kernels/contraction.h"
 #include "codegen/kernels/function.h"
+#include "codegen/nest/pass.h"
 #include "codegen/target.h"
+#include "compiler/plan/cost.h"
 
 namespace hlojit::codegen {
 namespace {
 
-// What a kernel costs, coarsely: decides the number of chunks, hence only ever a function of shapes.
-struct Work {
-  int64_t ns = 0;
-  int64_t chunks = 1;
-};
-
+// Parallel tasks of about 20 us: long enough to pay for being handed over, short enough to balance.
 constexpr int64_t kChunkNs = 20'000;
 constexpr int64_t kMaxChunks = 256;
-
-Work estimate(const AccessWalk& walk, double elements) {
-  double bytes = 0;
-  for (const Access& a : walk.accesses()) bytes += a.random ? 4 * a.bytes : a.bytes;
-  double ns = elements * (bytes / 16.0 + 0.05 * walk.operations());
-  Work w;
-  w.ns = static_cast<int64_t>(std::min(ns, 1e15));
-  w.chunks = std::clamp<int64_t>(w.ns / kChunkNs, 1, kMaxChunks);
-  return w;
-}
-
-// How many vectors one iteration computes side by side (as one wide value that LLVM splits): long chains of
-// dependent operations fill the scheduler unless others stand between them. Swish of 16M bf16: 11.6 ms
-// with one, 9.9 with two, 8.0 with four. Very large bodies would spill and compile slowly.
-int vectors_in_flight(int operations) { return operations <= 48 ? 4 : operations <= 120 ? 2 : 1; }
 
 double product(std::span<const int64_t> dims) {
   double n = 1;
@@ -50,21 +31,27 @@ class Emission {
   Emission(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options)
       : module_(module), fusion_(fusion), overlap_(overlap), options_(options) {
     std::string why;
-    auto plan = plan_kernel(*fusion.to_apply(), &why);
+    TargetInfo target = options.target->info();
+    auto plan = plan_kernel(*fusion.to_apply(), target, fusion.attrs.backend_config, &why);
     if (!plan) {
       throw Error(ErrorKind::kUnsupported, fusion.location,
                   fmt::format("fusion {} fits no kernel kind: {}", fusion.name, why));
     }
     plan_ = *plan;
     vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
+    cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target).work_ns(), 1e15));
+    // A result in an operand's memory must not be computed twice: its second reading would be of itself.
+    size_t operands = fusion.operand_count();
+    for (size_t r = operands; r < overlap.size(); ++r) {
+      for (size_t o = 0; o < operands; ++o) in_place_ |= overlap[r][o];
+    }
   }
 
   std::vector<KernelFunction> run() {
     if (plan_.kind == KernelKind::kContraction) {
       if (auto blocked = emit_contraction(module_, fusion_, plan_, overlap_, options_)) return std::move(*blocked);
     }
-    if (plan_.kind == KernelKind::kRows) rows();
-    else nest();
+    loops();
     return std::move(functions_);
   }
 
@@ -89,20 +76,24 @@ class Emission {
     }
   }
 
+  // The coordinates of each element of a block.
+  static std::vector<Coords> block_of(ElementEmitter& e, const Coords& coords, const Unroll& unroll) {
+    if (unroll.var < 0) return {coords};
+    std::vector<Coords> block;
+    std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
+    for (int64_t k = 0; k < unroll.count; ++k) {
+      values.back() = e.block_var(static_cast<size_t>(k));
+      Coords c;
+      for (const IndexExpr& x : coords) c.push_back(x.substitute(values));
+      block.push_back(std::move(c));
+    }
+    return block;
+  }
+
   void store_roots(KernelBuilder& kernel, Scope& scope, const Coords& coords, const Unroll& unroll,
                    const std::vector<size_t>& which) {
     ElementEmitter& e = kernel.emitter();
-    std::vector<Coords> block = {coords};
-    if (unroll.var >= 0) {
-      block.clear();
-      std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
-      for (int64_t k = 0; k < unroll.count; ++k) {
-        values.back() = e.block_var(static_cast<size_t>(k));
-        Coords c;
-        for (const IndexExpr& x : coords) c.push_back(x.substitute(values));
-        block.push_back(std::move(c));
-      }
-    }
+    std::vector<Coords> block = block_of(e, coords, unroll);
     // All values before the first store: a result may lie in an operand's memory.
     std::vector<std::vector<Value>> values(which.size());
     std::vector<std::vector<IndexExpr>> addresses(which.size());
@@ -121,45 +112,6 @@ class Emission {
       const BufferRef& buffer = kernel.result(which[r]);
       if (unroll.var >= 0) e.store_block(scope, buffer, addresses[r], values[r]);
       else e.store(scope, buffer, addresses[r][0], values[r][0]);
-    }
-  }
-
-  // nest, columns, contraction without a micro-kernel: lanes on the results' dims.
-  void nest() {
-    std::vector<size_t> all;
-    for (size_t k = 0; k < plan_.roots.size(); ++k) all.push_back(k);
-    int widest = 4, operations = 0;
-    bool reduces = false;
-    Work work;
-    auto walk = [&](AccessWalk& w, const Coords& coords) {
-      walk_roots(w, coords, all);
-      widest = w.widest();
-      operations = w.operations();
-      reduces = w.has_reduction();
-      work = estimate(w, product(plan_.domain) * reduced_product());
-    };
-    LoopPlanOptions loop_options{plan_.kind != KernelKind::kContraction || lanes_on_result(), vector_bytes_ / 4,
-                                 vector_bytes_ / 4};
-    std::vector<LoopPiece> pieces = plan_loops(plan_.domain, vars_, walk, loop_options);
-    int native = std::max(1, vector_bytes_ / widest);
-    int wide = native * (reduces ? 8 : vectors_in_flight(operations));
-    for (size_t p = 0; p < pieces.size(); ++p) {
-      LoopPiece& piece = pieces[p];
-      bool blocked = piece.unroll.var >= 0;
-      int lanes = blocked ? vector_bytes_ / 4 : wide;
-      int64_t chunks = std::max<int64_t>(1, work.chunks / static_cast<int64_t>(pieces.size()));
-      size_t split = split_for_chunks(piece, chunks, 16 * native, vars_);
-      KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
-      int64_t count = kernel.bind_chunks(piece, split);
-      ElementEmitter& e = kernel.emitter();
-      std::vector<int> widths = e.widths(piece, lanes, blocked ? lanes : native);
-      e.loops(kernel.root(), piece, split, widths, {},
-              [&](Scope& s, const Coords& coords, int, int, const ElementEmitter::Carried&) {
-        if (blocked) e.begin_block(s, piece.unroll);
-        store_roots(kernel, s, coords, piece.unroll, all);
-        return ElementEmitter::Carried{};
-      });
-      finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()));
     }
   }
 
@@ -186,137 +138,160 @@ class Emission {
     return along_result >= along_contracted;
   }
 
-  // rows: scalar loops over the kept dims; reductions and full-domain results are inner loops.
-  void rows() {
-    const Shape& domain = plan_.hero->operand(0)->shape;
-    std::vector<int64_t> kept_sizes, reduced_sizes;
-    std::vector<bool> is_reduced(domain.dims.size(), false);
-    for (int64_t d : plan_.reduced) is_reduced[static_cast<size_t>(d)] = true;
-    for (size_t d = 0; d < domain.dims.size(); ++d) {
-      (is_reduced[d] ? reduced_sizes : kept_sizes).push_back(domain.dims[d]);
+  // The domain's coordinates from outer and inner ones.
+  Coords joined(const Coords& outer, const Coords& inner) const {
+    Coords c;
+    size_t o = 0, n = 0;
+    for (size_t d = 0; d < plan_.domain.size(); ++d) {
+      bool is_inner = std::binary_search(plan_.inner.begin(), plan_.inner.end(), static_cast<int64_t>(d));
+      c.push_back(is_inner ? inner[n++] : outer[o++]);
     }
-    std::vector<size_t> narrow, full;
-    for (size_t k = 0; k < plan_.roots.size(); ++k) {
-      (plan_.roots[k]->shape.dims == kept_sizes && !plan_.reduced.empty() ? narrow : full).push_back(k);
+    return c;
+  }
+
+  // What one inner element of a stage reads and writes.
+  void walk_stage(AccessWalk& walk, const Stage& stage, const Coords& at) {
+    for (const Instruction* r : stage.reduces) {
+      for (size_t k = 0; k < r->operand_count() / 2; ++k) walk.read(r->operand(k), at);
     }
-    auto joined = [&](const Coords& kept, const Coords& reduced) {
-      Coords c;
-      size_t a = 0, r = 0;
-      for (bool x : is_reduced) c.push_back(x ? reduced[r++] : kept[a++]);
-      return c;
+    walk_roots(walk, at, stage.stores);
+  }
+
+  // Every plan but a contraction's: an outer nest, in which the stages run in order.
+  void loops() {
+    if (plan_.stages.empty()) plan_.stages.emplace_back();  // a dot without a micro-kernel is pulled as a value
+    if (plan_.kind == KernelKind::kContraction) {
+      for (size_t k = 0; k < plan_.roots.size(); ++k) plan_.stages[0].stores.push_back(k);
+    }
+    const Ints outer = plan_.outer_sizes(), inner = plan_.inner_sizes();
+    int widest = 4, operations = 0;
+    bool pulls = false;
+    auto walk = [&](AccessWalk& w, const Coords& at) {
+      for (const Stage& stage : plan_.stages) {
+        Coords along;
+        for (int64_t n : inner) along.push_back(IndexExpr::var(vars_.fresh(), n));
+        walk_stage(w, stage, stage.inner ? joined(at, along) : at);
+      }
+      widest = w.widest();
+      operations = w.operations();
+      pulls = w.has_reduction();
     };
-    Work work;
-    auto walk_outer = [&](AccessWalk& w, const Coords& kept) {
-      walk_roots(w, kept, narrow);
-      Coords reduced;
-      for (int64_t n : reduced_sizes) reduced.push_back(IndexExpr::var(vars_.fresh(), n));
-      walk_roots(w, joined(kept, reduced), full);
-      work = estimate(w, product(domain.dims));
-    };
-    std::vector<LoopPiece> pieces = plan_loops(kept_sizes, vars_, walk_outer, {false, 1, 2});
-    std::vector<const Instruction*> recurring = recurring_values(full);
+    bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
+    bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
+    bool overlap = !in_place_ && !streams_unaligned();
+    int unroll = rows ? 2 : nest || !inner.empty() ? vector_bytes_ / 4 : 0;
+    if (plan_.kind == KernelKind::kColumns) unroll = 0;
+    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, {lanes, vector_bytes_ / 4, unroll, false, overlap && nest});
+    int native = std::max(1, vector_bytes_ / widest);
+    int wide = native * vectors_side_by_side(operations, pulls);
+    double total = 0;
+    for (const LoopPiece& p : pieces) total += volume(p);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
-      int64_t chunks = std::max<int64_t>(1, work.chunks / static_cast<int64_t>(pieces.size()));
-      size_t split = split_for_chunks(piece, chunks, 1, vars_);
+      bool blocked = piece.unroll.var >= 0;
+      // A border gets its share of the chunks, not an equal part.
+      auto ns = static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
+      int64_t chunks = std::clamp<int64_t>(ns / kChunkNs, 1, kMaxChunks);
+      size_t split = split_for_chunks(piece, chunks, rows ? 1 : 16 * native, vars_, overlap);
       KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
-      int64_t scratch = keep_rows(kernel, recurring, is_reduced, reduced_sizes, piece.unroll);
-      e.loops(kernel.root(), piece, split, {1}, {},
-              [&](Scope& s, const Coords& kept, int, int, const ElementEmitter::Carried&) {
-        if (piece.unroll.var >= 0) e.begin_block(s, piece.unroll);
-        if (!narrow.empty()) store_roots(kernel, s, kept, piece.unroll, narrow);
-        if (!full.empty()) {
-          row_results(kernel, s, reduced_sizes, full, piece.unroll, [&](const Coords& r) { return joined(kept, r); });
-        }
+      LaneWidths widths = rows ? LaneWidths{{1}, false}
+                               : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
+                                         : e.widths(piece, wide, native, overlap);
+      IndexExpr lane(0);
+      int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
+      e.loops(kernel.root(), piece, split, widths, {},
+              [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
+        if (blocked) e.begin_block(s, piece.unroll);
+        lane = part.number;
+        for (size_t k = 0; k < plan_.stages.size(); ++k) run_stage(kernel, s, k, at, piece.unroll, overlap);
         return ElementEmitter::Carried{};
       });
-      finish(kernel, count, work.ns / static_cast<int64_t>(pieces.size()), scratch);
+      finish(kernel, count, ns, scratch);
     }
   }
 
-  // Dear values of the whole domain that a reduction needs and a later stage needs again.
-  std::vector<const Instruction*> recurring_values(const std::vector<size_t>& full) const {
-    const Computation& c = *fusion_.to_apply();
-    const auto& dims = plan_.hero->operand(0)->shape.dims;
-    std::unordered_set<const Instruction*> wanted_later, wanted_by_reduction;
-    auto reach = [&](auto& self, const Instruction* i, std::unordered_set<const Instruction*>& set) -> void {
-      if (i->is(Opcode::kReduce) || !set.insert(i).second) return;
-      for (const Instruction* o : i->operands()) self(self, o, set);
+  void run_stage(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll, bool overlap) {
+    const Stage& stage = plan_.stages[number];
+    ElementEmitter& e = kernel.emitter();
+    e.begin_stage(number);
+    if (!stage.inner) return store_roots(kernel, scope, at, unroll, stage.stores);
+    Pass pass;
+    for (const Coords& c : block_of(e, at, unroll)) {
+      for (const Instruction* r : stage.reduces) pass.members.push_back({r, c});
+    }
+    pass.sizes = plan_.inner_sizes();
+    pass.overlap = overlap;
+    pass.serial = plan_.kind != KernelKind::kRows;
+    pass.with_accesses = [&](AccessWalk& w, const Coords& along) { walk_stage(w, stage, joined(at, along)); };
+    pass.with = [&](Scope& s, const Coords& along) {
+      for (const Coords& c : block_of(e, at, unroll)) {
+        for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
+      }
+      if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);
     };
-    for (size_t k : full) reach(reach, plan_.roots[k], wanted_later);
-    for (const auto& i : c.instructions()) {
-      if (!i->is(Opcode::kReduce)) continue;
-      for (size_t k = 0; k < i->operand_count() / 2; ++k) reach(reach, i->operand(k), wanted_by_reduction);
-    }
-    std::vector<const Instruction*> found;
-    for (const auto& i : c.instructions()) {
-      bool both = wanted_later.contains(i.get()) && wanted_by_reduction.contains(i.get());
-      bool computed = i->info().price == OpPrice::kTranscendental && i->shape.dims == dims;
-      if (both && computed && (is_float(i->shape.type))) found.push_back(i.get());
-    }
-    return found;
+    e.run_pass(pass, scope);
   }
 
-  // Gives recurring values rows of scratch, as long as those stay in the near half of L2.
-  int64_t keep_rows(KernelBuilder& kernel, const std::vector<const Instruction*>& values, const std::vector<bool>& is_reduced,
-                    const std::vector<int64_t>& sizes, const Unroll& unroll) {
+  // Gives the values that one stage makes for another their places: rows of scratch, or the result's own
+  // buffer. `lane`: which column of the tile the coordinates being emitted are. Returns the scratch used.
+  int64_t place_values(KernelBuilder& kernel, const Unroll& unroll, int tile, const IndexExpr& lane) {
+    const Ints inner = plan_.inner_sizes();
+    auto count = static_cast<int64_t>(product(inner));
     int64_t rows = unroll.var >= 0 ? unroll.count : 1, used = 0;
-    auto count = static_cast<int64_t>(product(sizes));
-    for (const Instruction* i : values) {
-      int64_t bytes = (rows * count * (i->shape.type == DType::kF64 ? 8 : 4) + 63) / 64 * 64;
-      if (used + bytes > options_.target->info().l2_bytes / 2) break;
-      llvm::IRBuilder<>& b = kernel.root().builder;
-      BufferRef buffer;
-      buffer.pointer = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
-      ElementEmitter& e = kernel.emitter();
-      e.keep_row(i, buffer, [&e, is_reduced, sizes, count, rows](const Coords& coords) {
-        ElementEmitter::Position p;
-        Coords reduced;
-        for (size_t d = 0; d < coords.size(); ++d) (is_reduced[d] ? reduced : p.row).push_back(coords[d]);
-        p.at = linearize(sizes, reduced);
-        // Rows of a block lie one after the other.
-        for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
-          int var = e.block_id(k);
-          bool here = std::any_of(p.row.begin(), p.row.end(), [&](const IndexExpr& x) { return x.depends_on(var); });
-          if (here) p.at = p.at + IndexExpr(static_cast<int64_t>(k) * count);
-        }
-        return p;
-      });
-      used += bytes;
+    ElementEmitter& e = kernel.emitter();
+    llvm::IRBuilder<>& b = kernel.root().builder;
+    for (size_t s = 0; s < plan_.stages.size(); ++s) {
+      for (const Instruction* v : plan_.stages[s].keeps) {
+        Placed place;
+        place.stage = s;
+        place.stored = is_narrow_float(v->shape.type) ? DType::kF32 : v->shape.type;
+        place.buffer.pointer = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
+        place.address = [this, &e, &lane, inner, count, rows, tile](const Coords& coords) {
+          Coords along, outer;
+          for (size_t d = 0; d < coords.size(); ++d) {
+            bool is_inner = std::binary_search(plan_.inner.begin(), plan_.inner.end(), static_cast<int64_t>(d));
+            (is_inner ? along : outer).push_back(coords[d]);
+          }
+          IndexExpr at = linearize(inner, along) * tile + lane;
+          // Rows of a block lie one after the other.
+          for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
+            int var = e.block_id(k);
+            bool here = std::any_of(outer.begin(), outer.end(), [&](const IndexExpr& x) { return x.depends_on(var); });
+            if (here) at = at + IndexExpr(static_cast<int64_t>(k) * count);
+          }
+          return at;
+        };
+        used += (rows * count * tile * dtype_bytes(place.stored) + 63) / 64 * 64;
+        e.place(v, std::move(place));
+      }
+      for (size_t k : plan_.stages[s].rereads) {
+        const Shape& shape = plan_.roots[k]->shape;
+        Placed place{kernel.result(k), s, false, shape.type, [&shape](const Coords& c) { return linear_index(shape, c); }};
+        e.place(plan_.roots[k], std::move(place));
+      }
     }
     return used;
   }
 
-  void row_results(KernelBuilder& kernel, Scope& scope, std::span<const int64_t> sizes, const std::vector<size_t>& full,
-                   const Unroll& unroll, const std::function<Coords(const Coords&)>& joined) {
-    int widest = 4, operations = 0;
-    auto walk = [&](AccessWalk& w, const Coords& reduced) {
-      walk_roots(w, joined(reduced), full);
-      widest = w.widest();
-      operations = w.operations();
-    };
-    std::vector<LoopPiece> inner = plan_loops(sizes, vars_, walk, {true, vector_bytes_ / 4, 0});
-    int native = std::max(1, vector_bytes_ / widest);
-    int wide = native * vectors_in_flight(operations);
-    ElementEmitter& e = kernel.emitter();
-    for (LoopPiece& piece : inner) {
-      e.loops(scope, piece, 0, e.widths(piece, wide, native), {},
-              [&](Scope& s, const Coords& reduced, int, int, const ElementEmitter::Carried&) {
-        store_roots(kernel, s, joined(reduced), unroll, full);
-        return ElementEmitter::Carried{};
-      });
-    }
+  // Vectors that one turn of the outer loop computes: many where a reduction is pulled or runs along outer
+  // lanes, as each is an accumulator; a tile of two where values are kept for it.
+  int vectors_side_by_side(int operations, bool pulls) const {
+    bool keeps = std::any_of(plan_.stages.begin(), plan_.stages.end(), [](const Stage& s) { return !s.keeps.empty(); });
+    if (keeps) return 2;
+    int best = vectors_in_flight(operations);
+    if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::min(best, 4);
+    return pulls || plan_.kind == KernelKind::kColumns ? 2 * best : best;
   }
 
-  // Elements combined into one result, where the kernel combines any.
-  double reduced_product() const {
-    double most = 1;
-    for (const auto& i : fusion_.to_apply()->instructions()) {
-      if (is_reduction(*i)) most = std::max(most, product(reduction_sizes(*i)));
-    }
-    return most;
+  // Stores past the cache must be aligned, which vectors moved back to a digit's end are not.
+  bool streams_unaligned() const { return KernelBuilder::streams(fusion_, overlap_, options_); }
+
+  static double volume(const LoopPiece& piece) {
+    double n = static_cast<double>(piece.unroll.count);
+    for (const LoopDigit& l : piece.loops) n *= static_cast<double>(l.extent);
+    return n;
   }
 
   std::string suffix(size_t p, size_t count) const { return count == 1 ? "" : fmt::format(".piece{}", p); }
@@ -332,6 +307,8 @@ class Emission {
   KernelPlan plan_;
   VarSource vars_;
   int vector_bytes_ = 32;
+  int64_t cost_ns_ = 0;
+  bool in_place_ = false;
   std::vector<KernelFunction> functions_;
 };
 

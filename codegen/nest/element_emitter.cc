@@ -43,32 +43,26 @@ Value ElementEmitter::emit(const Instruction* i, const Coords& coords, Scope& sc
   for (const auto& [known, value] : at.memo[i]) {
     if (known == coords) return value;
   }
-  auto kept = kept_.find(i);
-  Value value = kept == kept_.end() ? compute(i, coords, at) : keep(kept->second, i, coords, at);
+  auto place = placed_.find(i);
+  Value value = place == placed_.end() ? compute(i, coords, at) : placed(place->second, i, coords, at);
   at.memo[i].emplace_back(coords, value);
   return value;
 }
 
-// Narrow floats are kept as the f32 their register holds.
-Value ElementEmitter::keep(KeptRow& kept, const Instruction* i, const Coords& coords, Scope& scope) {
-  Position p = kept.place(coords);
-  DType stored = is_narrow_float(i->shape.type) ? DType::kF32 : i->shape.type;
-  auto in = [&](const std::vector<Coords>& rows) { return std::find(rows.begin(), rows.end(), p.row) != rows.end(); };
-  llvm::Value* mask = inside(i->shape.dims, coords, scope);
-  auto typed = [](Value v, DType type) { return v.type = type, v; };
-  if (in(kept.complete)) return typed(load(scope, kept.buffer, stored, p.at, mask), i->shape.type);
-  Value value = compute(i, coords, scope);
-  if (mask) return value;
-  store(scope, kept.buffer, p.at, typed(value, stored));
-  if (!in(kept.writing)) kept.writing.push_back(p.row);
-  return value;
-}
-
-void ElementEmitter::complete_rows() {
-  for (auto& [instruction, kept] : kept_) {
-    kept.complete.insert(kept.complete.end(), kept.writing.begin(), kept.writing.end());
-    kept.writing.clear();
+Value ElementEmitter::placed(const Placed& place, const Instruction* i, const Coords& coords, Scope& scope) {
+  if (stage_ < place.stage) throw Error(ErrorKind::kFailed, i->location, fmt::format("the plan reads {} before the stage that makes it", i->name));
+  if (stage_ > place.stage) {
+    Value loaded = load(scope, place.buffer, place.stored, place.address(coords));
+    loaded.type = i->shape.type;
+    return loaded;
   }
+  Value value = compute(i, coords, scope);
+  if (place.scratch) {
+    Value as_stored = value;
+    as_stored.type = place.stored;
+    store(scope, place.buffer, place.address(coords), as_stored);
+  }
+  return value;
 }
 
 Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope& scope) {

@@ -36,6 +36,38 @@ struct BufferRef {
 void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values);
 /// `condition` (i1, scalar or a lane each) chooses between two values of one type.
 Value choose(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& yes, const Value& no);
+/// The lanes of one body of a loop.
+struct Lanes {
+  int count = 1;
+  llvm::Value* fresh = nullptr;  ///< i1 a lane: false where an earlier vector held the element already; null: all new
+  IndexExpr number;              ///< of the lane
+};
+
+/// Lane counts that the bodies of a loop have, in order.
+struct LaneWidths {
+  std::vector<int> widths;
+  bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
+};
+
+/// Sums in levels: loops from a cut on start from `fresh`, and what they end with is `add`ed to the outer ones.
+struct Cascade {
+  using Carried = std::vector<llvm::Value*>;
+  std::vector<size_t> cuts;
+  std::function<Carried(Scope&)> fresh;
+  std::function<Carried(Scope&, const Carried& total, const Carried& part)> add;
+};
+
+/// A value with a place: made by one stage of the plan, loaded by later ones. Asked for earlier, the plan is
+/// wrong and refused.
+struct Placed {
+  BufferRef buffer;
+  size_t stage = 0;
+  bool scratch = true;  ///< the making stage stores it where it is first asked for; else (a result) it is stored anyway
+  DType stored = DType::kInvalid;
+  std::function<IndexExpr(const Coords&)> address;
+};
+
+struct Pass;
 
 class ElementEmitter {
  public:
@@ -47,28 +79,26 @@ class ElementEmitter {
   using Provider = std::function<Value(ElementEmitter&, Scope&, const Coords&)>;
   void provide(const Instruction* instruction, Provider provider) { providers_[instruction] = std::move(provider); }
 
-  /// Values of `instruction` are kept in a row of scratch memory by the first reduction that computes them and
-  /// read back by whatever needs them later. `row` says which row the coordinates are in and where.
-  struct Position {
-    Coords row;       ///< coordinates that name the row
-    IndexExpr at;     ///< element of the buffer
-  };
-  using Place = std::function<Position(const Coords&)>;
-  void keep_row(const Instruction* instruction, BufferRef buffer, Place place) { kept_[instruction] = {buffer, std::move(place), {}, {}}; }
-
   /// The value at coords; `scope` is where the asking code stands.
   Value emit(const Instruction* instruction, const Coords& coords, Scope& scope);
 
   /// Runs `body` for every element of the piece: opens its loops from number `first` on (loops before
-  /// that are bound already), vector part and tails. The coordinates given to body depend on a lane
-  /// variable of `lanes` values when lanes > 1. `carried` values go around the loops; body returns the
-  /// next ones. `width` counts the vector parts: 0 the widest, then narrower ones, ending in 1.
+  /// that are bound already). The coordinates given to body depend on a lane variable where lanes.count > 1.
+  /// `carried` values go around the loops; body returns the next ones.
   using Carried = std::vector<llvm::Value*>;
-  using Body = std::function<Carried(Scope&, const Coords&, int width, int lanes, const Carried&)>;
-  Carried loops(Scope& scope, const LoopPiece& piece, size_t first, const std::vector<int>& widths,
-                Carried carried, const Body& body);
-  /// Lane counts a piece is run at: wide, then native, then 1, as far as its extent needs them.
-  std::vector<int> widths(const LoopPiece& piece, int wide, int native) const;
+  using Body = std::function<Carried(Scope&, const Coords&, const Lanes&, const Carried&)>;
+  Carried loops(Scope& scope, const LoopPiece& piece, size_t first, const LaneWidths& widths,
+                Carried carried, const Body& body, const Cascade* cascade = nullptr);
+  /// Lane counts a piece is run at: one, if elements may be computed twice; else wide, then native, then 1, as
+  /// far as its extent needs them.
+  LaneWidths widths(const LoopPiece& piece, int wide, int native, bool overlap) const;
+
+  /// Runs a pass (pass.h) in `at`. Results of its reductions are known in `at` from then on.
+  void run_pass(const Pass& pass, Scope& at);
+  /// Values that an earlier stage of the plan makes; see Placed.
+  void place(const Instruction* instruction, Placed placed) { placed_[instruction] = std::move(placed); }
+  /// The stage being emitted: values placed in it are stored, those of earlier ones loaded.
+  void begin_stage(size_t number) { stage_ = number; }
 
   /// Stores value (scalar or vector over the lanes of address) into a buffer.
   void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value);
@@ -106,6 +136,8 @@ class ElementEmitter {
   /// Under a guard: whether coordinates lie inside an array of these sizes; null where they always do.
   llvm::Value* inside(std::span<const int64_t> dims, const Coords& coords, Scope& scope);
   llvm::Value* trip_count(const LoopDigit& loop, const IndexExpr& so_far, Scope& scope);
+  /// What a digit's variable stands for where its loop's counter has this value.
+  llvm::Value* digit_value(const LoopDigit& loop, llvm::Value* counter, Scope& scope);
   /// The outermost scope in which all variables of the coordinates are bound.
   Scope& home(const Coords& coords, Scope& scope);
 
@@ -130,8 +162,10 @@ class ElementEmitter {
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
-  std::vector<std::vector<Value>> reduce_loops(std::span<const Instruction* const> group, const Coords& coords,
-                                               Scope& home);
+  Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
+  Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
+  Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, const IndexExpr& start,
+                       int64_t most, int64_t last, Carried carried, llvm::Value* fresh, const Body& body);
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                    int64_t stride);
@@ -144,22 +178,14 @@ class ElementEmitter {
   Scope& deepest(const IndexExpr& expr, Scope& scope);
   llvm::Value* atom_value(const IndexExpr::Atom& atom, Scope& scope);
 
-  // A row kept in scratch: rows being written by the reduction under way, rows that are complete.
-  struct KeptRow {
-    BufferRef buffer;
-    Place place;
-    std::vector<Coords> writing, complete;
-  };
-  Value keep(KeptRow& kept, const Instruction* i, const Coords& coords, Scope& scope);
-  void complete_rows();
-
   Scope& root_;
   EmitOptions options_;
   VarSource& vars_;
   std::unordered_map<const Instruction*, BufferRef> buffers_;
   std::unordered_map<const Instruction*, Provider> providers_;
   std::unordered_map<int, Bound> bound_;
-  std::unordered_map<const Instruction*, KeptRow> kept_;
+  std::unordered_map<const Instruction*, Placed> placed_;
+  size_t stage_ = 0;
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
   struct BlockLoad {

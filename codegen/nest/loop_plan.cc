@@ -29,7 +29,7 @@ Candidate digits_of(std::span<const DimPiece* const> pieces, std::span<const int
     const DimPiece& piece = *pieces[d];
     IndexExpr sum(piece.start);
     for (const Digit& digit : piece.digits) {
-      LoopDigit loop{vars.fresh(), digit.extent, std::nullopt};
+      LoopDigit loop{vars.fresh(), digit.extent, std::nullopt, std::nullopt};
       if (digit.clipped) loop.clip = Clip{sum, piece.limit, digit.stride, 1};
       sum = sum + IndexExpr::var(loop.var, digit.extent) * digit.stride;
       if (digit.extent > 1 || digit.clipped) c.loops.push_back(loop);
@@ -56,7 +56,7 @@ int64_t stride_of(const Access& a, int var) { return a.address.coefficient(var).
 
 // Outer and inner are one loop if every address advances evenly across their border.
 bool mergeable(const Candidate& c, const LoopDigit& outer, const LoopDigit& inner) {
-  if (inner.clip) return false;
+  if (inner.clip || inner.steps || outer.steps) return false;
   for (const LoopDigit& l : c.loops) {
     if (l.clip && (l.clip->so_far.depends_on(outer.var) || l.clip->so_far.depends_on(inner.var))) return false;
   }
@@ -73,6 +73,7 @@ void substitute_all(Candidate& c, const Values& values) {
   for (IndexExpr& e : c.coords) e = e.substitute(values);
   for (LoopDigit& l : c.loops) {
     if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+    if (l.steps) l.steps->first = l.steps->first.substitute(values);
   }
 }
 
@@ -83,7 +84,7 @@ void merge_digits(Candidate& c, VarSource& vars) {
       ++k;
       continue;
     }
-    LoopDigit merged{vars.fresh(), outer.extent * inner.extent, outer.clip};
+    LoopDigit merged{vars.fresh(), outer.extent * inner.extent, outer.clip, std::nullopt};
     if (merged.clip) merged.clip->factor *= inner.extent;
     IndexExpr m = IndexExpr::var(merged.var, merged.extent);
     Values values;
@@ -183,7 +184,7 @@ bool choose_lanes(Candidate& c, int max_lanes, int block) {
 }
 
 // Some operand strides along the lanes but is contiguous along another digit: block it.
-void choose_unroll(Candidate& c, int block, VarSource& vars, Unroll& unroll) {
+void choose_unroll(Candidate& c, int block, bool overlap, VarSource& vars, Unroll& unroll) {
   const LoopDigit lane = c.loops.back();
   int chosen = -1;
   for (const Access& a : c.accesses) {
@@ -192,7 +193,7 @@ void choose_unroll(Candidate& c, int block, VarSource& vars, Unroll& unroll) {
     if (!s || *s == 0 || *s == 1 || *s == -1) continue;
     for (size_t k = 0; k + 1 < c.loops.size(); ++k) {
       const LoopDigit& l = c.loops[k];
-      bool usable = !l.clip && can_be_innermost(c, l) && (l.extent % block == 0 || l.extent < block) &&
+      bool usable = !l.clip && !l.steps && can_be_innermost(c, l) && (l.extent % block == 0 || l.extent < block || overlap) &&
                     std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block)));
       if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
     }
@@ -204,8 +205,12 @@ void choose_unroll(Candidate& c, int block, VarSource& vars, Unroll& unroll) {
   int64_t count = std::min<int64_t>(digit.extent, block);
   int inside = vars.fresh();
   IndexExpr value = IndexExpr::var(inside, count);
-  if (digit.extent > count) {
-    LoopDigit blocks{vars.fresh(), digit.extent / count, std::nullopt};
+  if (digit.extent % count != 0) {
+    LoopDigit blocks{vars.fresh(), (digit.extent + count - 1) / count, std::nullopt, Steps{IndexExpr(0), count, digit.extent - count}};
+    value = value + IndexExpr::var(blocks.var, Range{0, digit.extent - count});
+    c.loops.insert(c.loops.begin() + chosen, blocks);
+  } else if (digit.extent > count) {
+    LoopDigit blocks{vars.fresh(), digit.extent / count, std::nullopt, std::nullopt};
     value = value + IndexExpr::var(blocks.var, blocks.extent) * count;
     c.loops.insert(c.loops.begin() + chosen, blocks);
   }
@@ -288,7 +293,7 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     LoopPiece piece;
     int block = accesses.has_reduction() ? 0 : options.unroll;
     piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes, block);
-    if (piece.has_lanes && block > 0) choose_unroll(c, block, vars, piece.unroll);
+    if (piece.has_lanes && block > 0) choose_unroll(c, block, options.overlap, vars, piece.unroll);
     if (!options.lanes && options.unroll > 0) choose_group(c, piece.unroll);
     piece.loops = std::move(c.loops);
     piece.coords = std::move(c.coords);
@@ -298,7 +303,21 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
   return result;
 }
 
-size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars) {
+namespace {
+
+void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
+  Values values;
+  assign(values, var, value);
+  for (IndexExpr& e : piece.coords) e = e.substitute(values);
+  for (LoopDigit& l : piece.loops) {
+    if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+    if (l.steps) l.steps->first = l.steps->first.substitute(values);
+  }
+}
+
+}  // namespace
+
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap) {
   size_t taken = 0;
   int64_t have = 1;
   while (have < chunks && taken < piece.loops.size()) {
@@ -316,15 +335,22 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     if (per < unit) per = unit;
     int64_t parts = (loop.extent + per - 1) / per;
     if (parts < 2) break;
-    LoopDigit outer{vars.fresh(), parts, std::nullopt};
-    LoopDigit inner{vars.fresh(), per, std::nullopt};
+    LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
+    LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
     IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
-    if (loop.extent % per != 0) inner.clip = Clip{so_far, loop.extent, 1, 1};
-    Values values;
-    assign(values, loop.var, so_far + IndexExpr::var(inner.var, per));
-    for (IndexExpr& e : piece.coords) e = e.substitute(values);
-    for (LoopDigit& l : piece.loops) {
-      if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+    if (loop.extent % per != 0 && lane && overlap) {
+      // The last part ends where the digit ends: all parts have the same code.
+      outer.steps = Steps{IndexExpr(0), per, loop.extent - per};
+      so_far = IndexExpr::var(outer.var, Range{0, loop.extent - per});
+    } else if (loop.extent % per != 0) {
+      inner.clip = Clip{so_far, loop.extent, 1, 1};
+    }
+    if (loop.steps) {
+      // The variable keeps its meaning; only its counter starts further up.
+      inner.var = loop.var;
+      inner.steps = Steps{loop.steps->first + so_far, loop.steps->step, loop.steps->last};
+    } else {
+      substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
     }
     piece.loops[taken] = inner;
     piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(taken), outer);
@@ -332,6 +358,42 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     break;
   }
   return taken;
+}
+
+std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSource& vars) {
+  std::vector<size_t> cuts;
+  int64_t chain = 1;  // steps of one accumulator inside the last cut
+  for (size_t k = piece.loops.size(); k-- > 0;) {
+    const LoopDigit loop = piece.loops[k];
+    int64_t unit = piece.has_lanes && k + 1 == piece.loops.size() ? lanes : 1;
+    int64_t steps = (loop.extent + unit - 1) / unit;
+    if (steps <= most / chain) {
+      chain *= steps;
+    } else if (steps <= most || loop.clip || loop.steps) {
+      if (chain > 1) cuts.push_back(k + 1);
+      chain = steps;
+    } else {
+      int64_t inside = std::max<int64_t>(1, most / chain);
+      for (int64_t even = inside; even >= std::max<int64_t>(1, inside / 2); --even) {
+        if (loop.extent % (even * unit) != 0) continue;
+        inside = even;
+        break;
+      }
+      int64_t per = inside * unit, parts = (loop.extent + per - 1) / per;
+      LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
+      LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
+      IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
+      if (loop.extent % per != 0) inner.clip = Clip{so_far, loop.extent, 1, 1};
+      substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
+      piece.loops[k] = inner;
+      piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(k), outer);
+      for (size_t& c : cuts) ++c;
+      cuts.push_back(k + 1);
+      chain = 1;
+      ++k;  // the outer part is looked at next
+    }
+  }
+  return cuts;
 }
 
 }  // namespace hlojit::codegen

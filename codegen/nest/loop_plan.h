@@ -27,16 +27,25 @@ struct Clip {
   int64_t factor = 1;
 };
 
+/// The variable takes min((first + counter) * step, last) instead of the counter: blocks of `step`, the last
+/// one moved back so that it ends where the digit ends.
+struct Steps {
+  IndexExpr first;  ///< over outer digits
+  int64_t step = 1;
+  int64_t last = 0;
+};
+
 struct LoopDigit {
   int var = -1;
   int64_t extent = 1;
   std::optional<Clip> clip;
+  std::optional<Steps> steps;
 };
 
 /// Blocks of an operand that is contiguous along another digit than the lanes: `unroll` consecutive
 /// values of that digit are handled together and transposed in registers.
 struct Unroll {
-  int var = -1;        ///< the digit's variable: innermost but the lanes, always an exact multiple
+  int var = -1;        ///< the digit's variable: innermost but the lanes
   int64_t count = 1;
 };
 
@@ -53,6 +62,7 @@ struct LoopPlanOptions {
   int max_lanes = 8;
   int unroll = 0;                ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
   bool in_order = false;         ///< elements are met in row-major order of the domain
+  bool overlap = false;          ///< blocks may compute some elements twice
 };
 
 /// Plans loops over a domain of sizes `dims`. `walk` fills an AccessWalk for given coordinates; outer
@@ -67,6 +77,13 @@ int lanes_for(int64_t extent, int max_lanes);
 /// Splits the outermost loops so that about `chunks` equal parts can run in parallel. Returns how many
 /// leading loops of the piece are then chunk loops; their extents' product is the chunk count.
 /// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside.
-size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars);
+/// `overlap`: neighbouring chunks may compute some elements both.
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap = false);
+
+/// Cuts the piece's loops into levels of at most `most` steps each, so that a sum over them can be made of
+/// partial sums of that length, combined level by level: its error grows with `most` and the number of
+/// levels, not with the number of terms. Returns the positions at which a level begins (`loops[k]` and
+/// what is inside it), without the outermost. `lanes`: elements a step of the lane digit.
+std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSource& vars);
 
 }  // namespace hlojit::codegen

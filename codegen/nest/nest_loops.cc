@@ -1,88 +1,167 @@
-// The loops of a piece as IR: scalar digits outside, the lane digit innermost as full vectors followed by
-// what is left at narrower widths.
+// The loops of a piece as IR: scalar digits outside, the lane digit innermost as full vectors.
+//
+// What is left behind the last full vector is the last vector once more, moved back so that it ends where
+// the digit ends: it computes some elements twice, which a kernel that does not overwrite what it reads
+// cannot notice. Stores need no second body at all (the loop's start is clamped), reductions get one whose
+// mask keeps the lanes seen before out. Where that is not allowed (a clipped digit, a result in its
+// operand's memory, stores past the cache that must be aligned) narrower vectors and scalars follow.
 #include <algorithm>
 #include <bit>
 
 #include "codegen/nest/element_emitter.h"
 
 namespace hlojit::codegen {
+namespace {
 
-std::vector<int> ElementEmitter::widths(const LoopPiece& piece, int wide, int native) const {
-  if (!piece.has_lanes) return {1};
+llvm::Value* i64(llvm::IRBuilder<>& b, int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); }
+
+// i1 constants: true for the last `fresh` of `lanes`.
+llvm::Value* last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t fresh) {
+  std::vector<llvm::Constant*> bits;
+  for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k >= lanes - fresh));
+  return llvm::ConstantVector::get(bits);
+}
+
+// Lanes for a digit of `extent` that may overlap: the fewest elements computed in all, a vector of many
+// lanes costing a little less than its parts.
+int overlapping_lanes(int64_t extent, int wide, int native) {
+  int best = lanes_for(extent, wide);
+  auto price = [&](int w) {
+    int64_t trips = (extent + w - 1) / w;
+    return trips * w + trips * native / 2;
+  };
+  for (int w = best / 2; w >= native && w > 1; w /= 2) {
+    if (price(w) < price(best)) best = w;
+  }
+  return best;
+}
+
+}  // namespace
+
+LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, bool overlap) const {
+  if (!piece.has_lanes) return {{1}, false};
   const LoopDigit& lane = piece.loops.back();
   int w = lanes_for(lane.extent, wide), n = std::min(native, w);
-  std::vector<int> all = {w};
+  if (overlap && !lane.clip && w > 1) {
+    w = overlapping_lanes(lane.extent, wide, native);
+    return {{w}, lane.extent % w != 0};
+  }
+  LaneWidths all{{w}, false};
   bool exact = !lane.clip && lane.extent % w == 0;
   if (n < w && !exact) {
-    all.push_back(n);
+    all.widths.push_back(n);
     exact = !lane.clip && lane.extent % w % n == 0;
   }
-  if (!exact && all.back() > 1) all.push_back(1);
+  if (!exact && all.widths.back() > 1) all.widths.push_back(1);
   return all;
 }
 
+llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* counter, Scope& scope) {
+  if (!loop.steps) return counter;
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Value* at = b.CreateMul(b.CreateAdd(index(loop.steps->first, scope), counter), i64(b, loop.steps->step));
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, at, i64(b, loop.steps->last));
+}
+
+ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, llvm::Value* count, int lanes,
+                                                     const IndexExpr& start, int64_t most, int64_t last, Carried c,
+                                                     llvm::Value* fresh, const Body& body) {
+  const LoopDigit& loop = piece.loops.back();
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+  if (known && known->isZero()) return c;
+  std::unique_ptr<Scope> inner;
+  Scope* at = &s;
+  IndexExpr position = start;
+  if (!(known && known->isOne())) {
+    inner = open_loop(s, count, 1, lanes > 1 ? "v" : "t", c);
+    at = inner.get();
+    if (last >= 0) {
+      llvm::IRBuilder<>& b = at->builder;
+      llvm::Value* from = b.CreateMul(inner->counter, i64(b, lanes));
+      from = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, from, i64(b, last));
+      position = position + symbol(*at, from, Range{0, last});
+    } else if (most <= 1) {
+      // One turn or none: the position must not look as if it were known outside of the loop.
+      position = symbol(*at, index(start, s), Range{0, loop.extent - 1});
+    } else {
+      int counter = vars_.fresh();
+      bind(counter, *at, inner->counter);
+      position = position + IndexExpr::var(counter, most) * lanes;
+    }
+    c.assign(inner->carried.begin(), inner->carried.end());
+  }
+  Lanes part{lanes, fresh, IndexExpr(0)};
+  if (lanes > 1) {
+    int lane = vars_.fresh();
+    bound_[lane] = {at, nullptr, lanes};
+    part.number = IndexExpr::var(lane, lanes);
+    position = position + part.number;
+  }
+  std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(loop.var) + 1);
+  values.back() = position;
+  Coords coords;
+  for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
+  Carried next = body(*at, coords, part, c);
+  return inner ? close_loop(s, std::move(inner), next) : next;
+}
+
+ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& piece, const LaneWidths& shape, Carried c,
+                                                   const Body& body) {
+  const LoopDigit& loop = piece.loops.back();
+  llvm::IRBuilder<>& b = s.builder;
+  if (shape.overlap) {
+    int lanes = shape.widths[0];
+    int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
+    if (c.empty()) return lane_vectors(s, piece, i64(b, full + 1), lanes, IndexExpr(0), full + 1, last, c, nullptr, body);
+    c = lane_vectors(s, piece, i64(b, full), lanes, IndexExpr(0), full, -1, std::move(c), nullptr, body);
+    return lane_vectors(s, piece, i64(b, 1), lanes, IndexExpr(last), 1, -1, std::move(c), last_lanes(b, lanes, rest), body);
+  }
+  // As many vectors as fit, then what is left at narrower widths.
+  IndexExpr start(0);
+  llvm::Value* left = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
+  const std::vector<int>& widths = shape.widths;
+  for (size_t w = 0; w < widths.size(); ++w) {
+    int lanes = widths[w];
+    // After wider vectors less than one of them is left: a tight range keeps addresses free of wraps.
+    int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
+    llvm::Value* count = lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
+    c = lane_vectors(s, piece, count, lanes, start, most, -1, std::move(c), nullptr, body);
+    if (w + 1 == widths.size()) break;
+    if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {
+      auto total = static_cast<int64_t>(n->getZExtValue());
+      start = start + IndexExpr(total / lanes * lanes);
+      left = i64(b, total % lanes);
+    } else {
+      start = start + symbol(s, count, Range{0, most}) * lanes;
+      left = b.CreateAnd(left, i64(b, lanes - 1));
+    }
+  }
+  return c;
+}
+
 ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& piece, size_t first,
-                                              const std::vector<int>& widths, Carried carried, const Body& body) {
-  std::function<Carried(Scope&, size_t, Carried)> nest = [&](Scope& s, size_t k, Carried c) -> Carried {
-    if (k == piece.loops.size()) return body(s, piece.coords, 0, 1, c);
+                                              const LaneWidths& widths, Carried carried, const Body& body,
+                                              const Cascade* cascade) {
+  std::function<Carried(Scope&, size_t, Carried)> nest, from;
+  nest = [&](Scope& s, size_t k, Carried c) -> Carried {
+    bool cut = cascade && std::find(cascade->cuts.begin(), cascade->cuts.end(), k) != cascade->cuts.end();
+    if (!cut) return from(s, k, std::move(c));
+    return cascade->add(s, c, from(s, k, cascade->fresh(s)));
+  };
+  from = [&](Scope& s, size_t k, Carried c) -> Carried {
+    if (k == piece.loops.size()) return body(s, piece.coords, Lanes{}, c);
+    if (piece.has_lanes && k + 1 == piece.loops.size()) return lane_loops(s, piece, widths, std::move(c), body);
     const LoopDigit& loop = piece.loops[k];
     llvm::Value* trip = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
     auto* fixed = llvm::dyn_cast<llvm::ConstantInt>(trip);
-    if (!(piece.has_lanes && k + 1 == piece.loops.size())) {
-      if (fixed && fixed->isOne()) {
-        bind(loop.var, s, s.builder.getInt64(0));
-        return nest(s, k + 1, std::move(c));
-      }
-      auto inner = open_loop(s, trip, 1, "i", c);
-      bind(loop.var, *inner, inner->counter);
-      Carried next = nest(*inner, k + 1, Carried(inner->carried.begin(), inner->carried.end()));
-      return close_loop(s, std::move(inner), next);
+    if (fixed && fixed->isOne()) {
+      bind(loop.var, s, digit_value(loop, i64(s.builder, 0), s));
+      return nest(s, k + 1, std::move(c));
     }
-    // The lane digit: as many vectors as fit, then what is left at narrower widths.
-    IndexExpr start(0);
-    llvm::Value* left = trip;
-    for (size_t w = 0; w < widths.size(); ++w) {
-      int lanes = widths[w];
-      // After wider vectors less than one of them is left: a tight range keeps addresses free of wraps.
-      int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
-      llvm::IRBuilder<>& b = s.builder;
-      llvm::Value* count = lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
-      auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-      if (known && known->isZero()) continue;
-      std::unique_ptr<Scope> inner;
-      Scope* at = &s;
-      IndexExpr position = start;
-      if (!(known && known->isOne())) {
-        inner = open_loop(s, count, 1, lanes > 1 ? "v" : "t", c);
-        at = inner.get();
-        int counter = vars_.fresh();
-        bind(counter, *at, inner->counter);
-        position = position + IndexExpr::var(counter, std::max<int64_t>(1, most)) * lanes;
-        c.assign(inner->carried.begin(), inner->carried.end());
-      }
-      if (lanes > 1) {
-        int lane = vars_.fresh();
-        bound_[lane] = {at, nullptr, lanes};
-        position = position + IndexExpr::var(lane, lanes);
-      }
-      std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(loop.var) + 1);
-      values.back() = position;
-      Coords coords;
-      for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
-      Carried next = body(*at, coords, static_cast<int>(w), lanes, c);
-      c = inner ? close_loop(s, std::move(inner), next) : next;
-      if (w + 1 < widths.size()) {
-        if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {
-          auto total = static_cast<int64_t>(n->getZExtValue());
-          start = start + IndexExpr(total / lanes * lanes);
-          left = s.builder.getInt64(static_cast<uint64_t>(total % lanes));
-        } else {
-          start = start + symbol(s, count, Range{0, most}) * lanes;
-          left = s.builder.CreateAnd(left, s.builder.getInt64(static_cast<uint64_t>(lanes - 1)));
-        }
-      }
-    }
-    return c;
+    auto inner = open_loop(s, trip, 1, "i", c);
+    bind(loop.var, *inner, digit_value(loop, inner->counter, *inner));
+    Carried next = nest(*inner, k + 1, Carried(inner->carried.begin(), inner->carried.end()));
+    return close_loop(s, std::move(inner), next);
   };
   return nest(scope, first, std::move(carried));
 }

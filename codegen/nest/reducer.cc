@@ -97,6 +97,10 @@ Reducer Reducer::of(const Instruction& reduction) {
   return r;
 }
 
+bool Reducer::rounds() const {
+  return op_ && (*op_ == Opcode::kAdd || *op_ == Opcode::kMultiply) && (is_float(accumulator_) || is_complex(accumulator_));
+}
+
 Value Reducer::identity(llvm::IRBuilderBase& b) const {
   if (is_complex(accumulator_)) return constant(b, accumulator_, *op_ == Opcode::kMultiply ? 1 : 0, 1);
   llvm::Type* t = register_type(b, accumulator_, 1);

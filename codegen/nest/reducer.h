@@ -28,6 +28,8 @@ class Reducer {
 
   bool has_identity() const { return op_.has_value(); }
   bool reorderable() const { return reorderable_; }
+  /// Combining rounds: the order of terms is seen in the result, and their number in its error.
+  bool rounds() const;
   Value identity(llvm::IRBuilderBase& b) const;  ///< scalar
 
   /// Values of the relation's reads (contractions: both factors, converted).

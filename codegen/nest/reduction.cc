@@ -1,173 +1,225 @@
-// Reductions as loops. Where the result is a scalar the lanes go along the reduced elements, with several
-// accumulators to hide latency, and are combined by halves; where the result is a vector (its
-// coordinates carry lanes) the reduced elements are taken one by one. Reductions of one kernel that read
-// the same domain and do not depend on each other share their loops.
+// Passes as loops. Where the results are scalars the lanes go along the reduced elements, with several
+// accumulators to hide latency, and are combined by halves; where they are vectors (their coordinates carry
+// lanes) the reduced elements are taken one by one. Sums are combined in levels of at most kChain terms, so
+// that the error of no sum grows with the number of its terms.
 #include <algorithm>
 
-#include "codegen/nest/element_emitter.h"
+#include "codegen/nest/pass.h"
 #include "codegen/nest/reducer.h"
 
 namespace hlojit::codegen {
 namespace {
 
-// Longest chain of reductions below an instruction: equal levels cannot depend on each other.
-int reduction_level(const Instruction* i, std::unordered_map<const Instruction*, int>& levels) {
-  if (auto it = levels.find(i); it != levels.end()) return it->second;
-  int level = 0;
-  for (const Instruction* o : i->operands()) {
-    level = std::max(level, reduction_level(o, levels) + (o->is(Opcode::kReduce) ? 1 : 0));
-  }
-  return levels[i] = level;
-}
+// Terms that one accumulator takes: 333,333.3 as a million times 0.333... came out as 333,830 from one.
+constexpr int64_t kChain = 128;
 
-// Reductions that can share one pass: same input sizes, same dims, independent of each other.
-std::vector<const Instruction*> reduction_group(const Instruction* i) {
-  if (!i->is(Opcode::kReduce)) return {i};
-  std::unordered_map<const Instruction*, int> levels;
-  std::vector<const Instruction*> group = {i};
-  int level = reduction_level(i, levels);
-  for (const auto& other : i->parent()->instructions()) {
-    if (other.get() == i || !other->is(Opcode::kReduce)) continue;
-    if (other->operand(0)->shape.dims != i->operand(0)->shape.dims) continue;
-    if (other->attrs.dimensions != i->attrs.dimensions) continue;
-    if (reduction_level(other.get(), levels) == level) group.push_back(other.get());
+// Vectors of accumulators that a pass carries side by side.
+constexpr int kInFlight = 4;
+
+using Carry = ElementEmitter::Carried;
+
+/// The accumulators of a pass: for each lane count in use, each member, each result, its parts.
+class Accumulators {
+ public:
+  Accumulators(ElementEmitter& e, Scope& root, Scope& at, const std::vector<Pass::Member>& members, int outer_lanes)
+      : e_(e), members_(members), outer_lanes_(outer_lanes) {
+    for (const Pass::Member& m : members) {
+      reducers_.push_back(Reducer::of(*m.instruction));
+      std::vector<Value> values;
+      for (const Instruction* init : initial_values(*m.instruction)) values.push_back(e.emit(init, {}, root));
+      if (values.empty()) values.push_back(reducers_.back().identity(at.builder));
+      for (const Value& v : values) parts_ += v.imag ? 2 : 1;
+      initial_.push_back(std::move(values));
+    }
   }
-  return group;
-}
+
+  bool reorderable() const {
+    return std::all_of(reducers_.begin(), reducers_.end(), [](const Reducer& r) { return r.reorderable(); });
+  }
+  /// Some member rounds at each step.
+  bool sums() const {
+    return std::any_of(reducers_.begin(), reducers_.end(), [](const Reducer& r) { return r.rounds(); });
+  }
+  const Reducer& reducer(size_t m) const { return reducers_[m]; }
+
+  void use_widths(std::vector<int> counts) { counts_ = std::move(counts); }
+  bool own_lanes = false;
+
+  Carry start(Scope& s) const {
+    Carry carried;
+    for (int w : counts_) {
+      for (size_t m = 0; m < members_.size(); ++m) {
+        for (const Value& first : initial_[m]) {
+          Value v = reducers_[m].has_identity() ? reducers_[m].identity(s.builder) : first;
+          append_parts(carried, splat(s.builder, v, w > 1 ? w : outer_lanes_));
+        }
+      }
+    }
+    return carried;
+  }
+
+  /// The carried values after one more element (a vector of them). `counts`: a member each, where its element
+  /// is one at all (null: everywhere).
+  Carry step(Scope& s, const Carry& in, const Lanes& lanes, const std::vector<std::vector<Value>>& values,
+             const std::vector<llvm::Value*>& counts) const {
+    Carry out = in;
+    auto width = static_cast<size_t>(std::find(counts_.begin(), counts_.end(), lanes.count) - counts_.begin());
+    size_t part = width * parts_;
+    for (size_t m = 0; m < members_.size(); ++m) {
+      size_t from = part;
+      std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values[m]);
+      Carry made;
+      for (size_t k = 0; k < next.size(); ++k) {
+        Value v = lanes.fresh ? choose(s.builder, lanes.fresh, next[k], old[k]) : next[k];
+        append_parts(made, counts[m] ? choose(s.builder, counts[m], v, old[k]) : v);
+      }
+      std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));
+    }
+    return out;
+  }
+
+  Carry add(Scope& s, const Carry& total, const Carry& more) const {
+    Carry out;
+    size_t a = 0, b = 0;
+    for (size_t w = 0; w < counts_.size(); ++w) {
+      for (size_t m = 0; m < members_.size(); ++m) {
+        std::vector<Value> left = take(m, total, a), right = take(m, more, b);
+        for (const Value& v : reducers_[m].combine(s.builder, e_.number(), left, right)) append_parts(out, v);
+      }
+    }
+    return out;
+  }
+
+  /// Results of member m.
+  std::vector<Value> finish(Scope& s, const Carry& carried, size_t m) const {
+    llvm::IRBuilder<>& b = s.builder;
+    const Reducer& r = reducers_[m];
+    std::vector<Value> total;
+    for (size_t w = 0; w < counts_.size(); ++w) {
+      size_t at = w * parts_ + parts_before(m);
+      std::vector<Value> part = take(m, carried, at);
+      if (own_lanes) part = r.across_lanes(b, e_.number(), part);
+      total = total.empty() ? part : r.combine(b, e_.number(), total, part);
+    }
+    std::vector<Value> from = initial_[m];
+    for (Value& v : from) v = splat(b, v, outer_lanes_);
+    if (total.empty()) total = from;
+    else if (r.has_identity() && !initial_values(*members_[m].instruction).empty()) total = r.combine(b, e_.number(), from, total);
+    return r.finish(b, e_.number(), total);
+  }
+
+ private:
+  std::vector<Value> take(size_t m, const Carry& carried, size_t& at) const {
+    std::vector<Value> values;
+    for (const Value& v : initial_[m]) values.push_back(take_parts(v.type, carried, at));
+    return values;
+  }
+  size_t parts_before(size_t m) const {
+    size_t n = 0;
+    for (size_t k = 0; k < m; ++k) {
+      for (const Value& v : initial_[k]) n += v.imag ? 2 : 1;
+    }
+    return n;
+  }
+
+  ElementEmitter& e_;
+  const std::vector<Pass::Member>& members_;
+  int outer_lanes_;
+  std::vector<Reducer> reducers_;
+  std::vector<std::vector<Value>> initial_;  // scalars, a member each
+  std::vector<int> counts_;
+  size_t parts_ = 0;
+};
 
 }  // namespace
 
-const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const Coords& coords, Scope& scope) {
-  Scope& at = home(coords, scope);
-  auto find = [&]() -> const std::vector<Value>* {
-    for (const auto& [known, values] : at.reductions[i]) {
-      if (known == coords) return &values;
-    }
-    return nullptr;
-  };
-  if (auto* known = find()) return *known;
-  std::vector<const Instruction*> group = reduction_group(i);
-  std::vector<std::vector<Value>> results = reduce_loops(group, coords, at);
-  complete_rows();
-  for (size_t k = 0; k < group.size(); ++k) at.reductions[group[k]].emplace_back(coords, results[k]);
-  return *find();
+int vectors_in_flight(int operations) { return operations <= 48 ? 4 : operations <= 120 ? 2 : 1; }
+
+Pass pulled(const Instruction* reduction, const Coords& coords) {
+  Pass pass;
+  pass.members = {{reduction, coords}};
+  pass.sizes = reduction_sizes(*reduction);
+  return pass;
 }
 
-std::vector<std::vector<Value>> ElementEmitter::reduce_loops(std::span<const Instruction* const> group,
-                                                             const Coords& coords, Scope& at) {
-  const Instruction* first = group[0];
-  std::vector<Reducer> reducers;
-  bool reorder = true;
-  for (const Instruction* i : group) {
-    reducers.push_back(Reducer::of(*i));
-    reorder &= reducers.back().reorderable();
+const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const Coords& coords, Scope& scope) {
+  for (Scope* s = &scope; s; s = s->parent) {
+    for (const auto& [known, values] : s->reductions[i]) {
+      if (known == coords) return values;
+    }
   }
+  if (i->is(Opcode::kReduce)) {
+    throw Error(ErrorKind::kFailed, i->location, "the plan reads " + i->name + " before the stage that makes it");
+  }
+  Scope& at = home(coords, scope);
+  run_pass(pulled(i, coords), at);
+  return at.reductions[i].back().second;
+}
+
+void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
   int outer_lanes = 1;
-  for (const IndexExpr& e : coords) outer_lanes = std::max(outer_lanes, lane_count(e));
-  bool own_lanes = outer_lanes == 1 && reorder;
+  for (const Pass::Member& m : pass.members) {
+    for (const IndexExpr& e : m.coords) outer_lanes = std::max(outer_lanes, lane_count(e));
+  }
+  Accumulators sums(*this, root_, at, pass.members, outer_lanes);
+  bool reorder = sums.reorderable();
+  sums.own_lanes = outer_lanes == 1 && reorder && !pass.serial;
 
-  // What one element of a member needs, at coordinates of the reduction variables.
-  auto inputs_at = [&](const Instruction* i, const Coords& reduced) { return access_relation(*i, coords, reduced, vars_); };
-  int widest = 1;
-  auto walk = [&](AccessWalk& w, const Coords& reduced) {
-    for (const Instruction* i : group) w.follow(i, inputs_at(i, reduced));
+  int widest = 1, operations = 0;
+  auto walk = [&](AccessWalk& w, const Coords& inner) {
+    if (pass.with_accesses) pass.with_accesses(w, inner);
+    for (const Pass::Member& m : pass.members) {
+      w.follow(m.instruction, access_relation(*m.instruction, m.coords, inner, vars_));
+    }
     widest = std::max(widest, w.widest());
+    operations = w.operations();
   };
-  Ints dims = reduction_sizes(*first);
-  // Several accumulators hide the latency of the combining op.
-  int native = std::max(1, vector_bytes() / 4), wide = 4 * native;
-  std::vector<LoopPiece> pieces = plan_loops(dims, vars_, walk, {own_lanes, wide, 0, !reorder});
+  int native = std::max(1, vector_bytes() / 4);
+  std::vector<LoopPiece> pieces = plan_loops(pass.sizes, vars_, walk, {sums.own_lanes, kInFlight * native, 0, !reorder});
   native = std::max(1, vector_bytes() / std::max(widest, 1));
-  wide = 4 * native;
+  int wide = native * (pass.members.empty() ? vectors_in_flight(operations) : kInFlight);
 
-  // Accumulators: for each lane count in use, each member, each result.
   std::vector<int> counts;
-  std::vector<std::vector<int>> piece_widths;
-  for (const LoopPiece& p : pieces) {
-    piece_widths.push_back(widths(p, wide, native));
-    for (int w : piece_widths.back()) {
+  std::vector<LaneWidths> shapes;
+  std::vector<Cascade> levels;
+  for (LoopPiece& p : pieces) {
+    LaneWidths shape = widths(p, wide, native, pass.overlap);
+    Cascade cascade;
+    if (reorder && sums.sums()) cascade.cuts = cut_chains(p, shape.widths[0], kChain, vars_);
+    if (!cascade.cuts.empty()) shape = widths(p, shape.widths[0], native, pass.overlap);
+    cascade.fresh = [&](Scope& s) { return sums.start(s); };
+    cascade.add = [&](Scope& s, const Carried& total, const Carried& part) { return sums.add(s, total, part); };
+    for (int w : shape.widths) {
       if (std::find(counts.begin(), counts.end(), w) == counts.end()) counts.push_back(w);
     }
+    shapes.push_back(std::move(shape));
+    levels.push_back(std::move(cascade));
   }
   std::sort(counts.rbegin(), counts.rend());
-  std::vector<std::vector<Value>> initial;  // scalars, a member each
-  for (size_t m = 0; m < group.size(); ++m) {
-    std::vector<Value> values;
-    for (const Instruction* init : initial_values(*group[m])) values.push_back(emit(init, {}, root_));
-    if (values.empty()) values.push_back(reducers[m].identity(at.builder));
-    initial.push_back(values);
-  }
-  auto start = [&](size_t m, size_t k, int lanes) {
-    Value v = reducers[m].has_identity() ? reducers[m].identity(at.builder) : initial[m][k];
-    return splat(at.builder, v, lanes);
-  };
-  Carried carried;
-  std::vector<DType> types;
-  for (int w : counts) {
-    for (size_t m = 0; m < group.size(); ++m) {
-      for (size_t k = 0; k < initial[m].size(); ++k) {
-        Value v = start(m, k, w > 1 ? w : outer_lanes);
-        append_parts(carried, v);
-        if (w == counts[0]) types.push_back(v.type);
-      }
-    }
-  }
-  size_t per = counts.empty() ? 0 : carried.size() / counts.size();  // parts a lane count
+  sums.use_widths(counts);
+  Carried carried = sums.start(at);
   for (size_t p = 0; p < pieces.size(); ++p) {
-    carried = loops(at, pieces[p], 0, piece_widths[p], carried,
-                    [&](Scope& s, const Coords& reduced, int, int lanes, const Carried& in) {
-      Carried out = in;
-      auto group_at = static_cast<size_t>(std::find(counts.begin(), counts.end(), lanes) - counts.begin()) * per;
-      size_t slot = 0, part = group_at;
-      for (size_t m = 0; m < group.size(); ++m) {
-        std::vector<Value> accumulators, values;
-        size_t n = initial[m].size(), from = part;
-        for (size_t k = 0; k < n; ++k) accumulators.push_back(take_parts(types[slot + k], in, part));
-        AccessRelation relation = inputs_at(group[m], reduced);
+    carried = loops(at, pieces[p], 0, shapes[p], carried,
+                    [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
+      std::vector<std::vector<Value>> values(pass.members.size());
+      std::vector<llvm::Value*> element_counts;
+      for (size_t m = 0; m < pass.members.size(); ++m) {
+        const Pass::Member& member = pass.members[m];
+        AccessRelation relation = access_relation(*member.instruction, member.coords, inner, vars_);
         std::vector<Guard> guards;
         for (const Read& r : relation.reads) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
-        llvm::Value* element_counts = holds(guards, s);
-        under(element_counts, [&] { values = reducers[m].operands(*this, s, *group[m], relation); });
-        int width = lanes > 1 ? lanes : outer_lanes;
-        for (Value& v : values) v = splat(s.builder, v, width);
-        std::vector<Value> next = reducers[m].step(s.builder, number(), accumulators, values);
-        Carried made;
-        for (size_t k = 0; k < n; ++k) {
-          append_parts(made, element_counts ? choose(s.builder, element_counts, next[k], accumulators[k]) : next[k]);
-        }
-        std::copy(made.begin(), made.end(), out.begin() + static_cast<ptrdiff_t>(from));
-        slot += n;
+        element_counts.push_back(holds(guards, s));
+        under(element_counts.back(), [&] { values[m] = sums.reducer(m).operands(*this, s, *member.instruction, relation); });
+        for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes);
       }
-      return out;
-    });
+      if (pass.with) pass.with(s, inner);
+      return sums.step(s, in, lanes, values, element_counts);
+    }, &levels[p]);
   }
-
-  std::vector<std::vector<Value>> results;
-  size_t slot = 0, first_part = 0;
-  llvm::IRBuilder<>& b = at.builder;
-  for (size_t m = 0; m < group.size(); ++m) {
-    size_t n = initial[m].size();
-    std::vector<Value> total;
-    for (size_t c = 0; c < counts.size(); ++c) {
-      std::vector<Value> part;
-      size_t next = c * per + first_part;
-      for (size_t k = 0; k < n; ++k) part.push_back(take_parts(types[slot + k], carried, next));
-      if (own_lanes) part = reducers[m].across_lanes(b, number(), part);
-      total = total.empty() ? part : reducers[m].combine(b, number(), total, part);
-    }
-    slot += n;
-    for (const Value& v : initial[m]) first_part += v.imag ? 2 : 1;
-    if (total.empty()) {
-      total = initial[m];
-      for (Value& v : total) v = splat(b, v, outer_lanes);
-    } else if (reducers[m].has_identity() && !initial_values(*group[m]).empty()) {
-      std::vector<Value> from = initial[m];
-      for (Value& v : from) v = splat(b, v, outer_lanes);
-      total = reducers[m].combine(b, number(), from, total);
-    }
-    results.push_back(reducers[m].finish(b, number(), total));
+  for (size_t m = 0; m < pass.members.size(); ++m) {
+    const Pass::Member& member = pass.members[m];
+    at.reductions[member.instruction].emplace_back(member.coords, sums.finish(at, carried, m));
   }
-  return results;
 }
 
 }  // namespace hlojit::codegen

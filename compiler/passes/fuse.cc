@@ -97,7 +97,7 @@ class Fuser {
     }
     std::vector<const Instruction*> m(members.begin(), members.end());
     std::vector<const Instruction*> r(roots.begin(), roots.end());
-    auto plan = plan_kernel(m, r, why);
+    auto plan = plan_kernel(m, r, options_.target, why);
     if (!plan) return std::nullopt;
     if (plan->kind == KernelKind::kContraction && !packs_lightly(*plan, members)) {
       *why = "too much work for the packing of a dot";
@@ -308,7 +308,7 @@ class Fuser {
       bool renames =
           std::ranges::all_of(cluster.members, [&](auto* m) { return free_.contains(m); });
       if (renames) continue;
-      groups.push_back({cluster.members, cluster.roots, cluster.plan->kind});
+      groups.push_back({cluster.members, cluster.roots, *cluster.plan});
     }
     if (groups.empty()) return false;
     build_fusions(c_, groups);

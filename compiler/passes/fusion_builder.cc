@@ -19,11 +19,27 @@ FusionKind fusion_kind(KernelKind kind) {
   return FusionKind::kLoop;
 }
 
-/// The group as a computation; `inputs` receives what its parameters stand for, in order.
-Computation* clone_group(Module& module, const KernelGroup& group,
-                         std::vector<Instruction*>& inputs) {
+using Copies = std::unordered_map<const Instruction*, Instruction*>;
+
+/// The plan in terms of the copies.
+KernelPlan renamed(KernelPlan plan, const Copies& copies) {
+  auto rename = [&](const Instruction*& i) {
+    if (i) i = copies.at(i);
+  };
+  rename(plan.hero);
+  for (const Instruction*& r : plan.roots) rename(r);
+  for (Stage& s : plan.stages) {
+    for (const Instruction*& r : s.reduces) rename(r);
+    for (const Instruction*& v : s.keeps) rename(v);
+  }
+  return plan;
+}
+
+/// The group as a computation; `inputs` receives what its parameters stand for, in order, `config` the plan.
+Computation* clone_group(Module& module, const KernelGroup& group, std::vector<Instruction*>& inputs,
+                         std::string& config) {
   Computation* fused = module.add_computation("fused");
-  std::unordered_map<const Instruction*, Instruction*> copies;
+  Copies copies;
   std::unordered_set<const Instruction*> members(group.members.begin(), group.members.end());
   for (Instruction* m : group.members) {
     for (Instruction* o : m->operands()) {
@@ -52,15 +68,16 @@ Computation* clone_group(Module& module, const KernelGroup& group,
     }
     fused->set_root(fused->add(Opcode::kTuple, Shape::tuple(shapes), std::move(results)));
   }
+  config = kernel_config(renamed(group.plan, copies));
   return fused;
 }
 
 Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruction*> inputs,
-                        KernelKind kind) {
+                        KernelKind kind, std::string config) {
   Instruction* fusion = c.add(Opcode::kFusion, fused->root()->shape, std::move(inputs), "fusion");
   fusion->called = {fused};
   fusion->attrs.fusion_kind = fusion_kind(kind);
-  fusion->attrs.backend_config = kernel_config(kind);
+  fusion->attrs.backend_config = std::move(config);
   return fusion;
 }
 
@@ -91,8 +108,9 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   Module& module = *c.parent();
   std::vector<std::vector<Instruction*>> inputs(groups.size());
   std::vector<Computation*> fused(groups.size());
+  std::vector<std::string> configs(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
-    fused[g] = clone_group(module, groups[g], inputs[g]);
+    fused[g] = clone_group(module, groups[g], inputs[g], configs[g]);
   }
 
   // A fusion stands where its last member stood.
@@ -106,7 +124,7 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   std::unordered_set<const Instruction*> is_dead;
   for (size_t g = 0; g < groups.size(); ++g) {
     const KernelGroup& group = groups[g];
-    Instruction* fusion = add_fusion(c, fused[g], inputs[g], group.kind);
+    Instruction* fusion = add_fusion(c, fused[g], inputs[g], group.plan.kind, configs[g]);
     position[fusion] = position.at(group.members.back());
     fusion->location = group.roots[0]->location;
     fusion->attrs.metadata = group.roots[0]->attrs.metadata;
@@ -183,7 +201,7 @@ Instruction* add_copy_fusion(Instruction* value) {
   Computation* fused = c.parent()->add_computation("fused_copy");
   Instruction* parameter = fused->add_parameter(0, value->shape);
   fused->set_root(fused->add(Opcode::kCopy, value->shape, {parameter}));
-  Instruction* fusion = add_fusion(c, fused, {value}, KernelKind::kNest);
+  Instruction* fusion = add_fusion(c, fused, {value}, KernelKind::kNest, kernel_config(KernelPlan{}));
   fusion->location = value->location;
   return fusion;
 }

@@ -15,7 +15,7 @@ namespace hlojit {
 struct KernelGroup {
   std::vector<Instruction*> members;  ///< execution order
   std::vector<Instruction*> roots;    ///< values that leave, in the order of the fusion's results
-  KernelKind kind = KernelKind::kNest;
+  KernelPlan plan;                    ///< in terms of the members
 };
 
 /// Replaces all kernel ops of `computation` by one fusion a group; groups in any order. Every kernel op

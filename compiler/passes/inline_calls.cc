@@ -15,7 +15,7 @@ constexpr int64_t kMaxInstructions = 1'000'000;
 
 class Inliner {
  public:
-  explicit Inliner(Module& module) : module_(module) {
+  Inliner(Module& module, const TargetInfo& target) : module_(module), target_(target) {
     for (const auto& c : module.computations()) total_ += c->instructions().size();
   }
 
@@ -27,9 +27,10 @@ class Inliner {
   }
 
  private:
-  static bool dissolves(const Instruction& i) {
+  bool dissolves(const Instruction& i) const {
     if (i.is(Opcode::kCall)) return true;
-    return i.is(Opcode::kFusion) && !(has_kernel_config(i) && plan_kernel(*i.to_apply()));
+    if (!i.is(Opcode::kFusion)) return false;
+    return !has_kernel_config(i) || !plan_kernel(*i.to_apply(), target_, i.attrs.backend_config);
   }
 
   void grow(size_t instructions) {
@@ -115,6 +116,7 @@ class Inliner {
   }
 
   Module& module_;
+  const TargetInfo& target_;
   int64_t total_ = 0;
   bool changed_ = false;
 };
@@ -132,6 +134,6 @@ bool bypass_tuples(Computation& c) {
   return !dead.empty();
 }
 
-bool inline_calls(Module& module, const PipelineOptions&) { return Inliner(module).run(); }
+bool inline_calls(Module& module, const PipelineOptions& options) { return Inliner(module, options.target).run(); }
 
 }  // namespace hlojit

@@ -36,11 +36,11 @@ bool simplify_forwarding(Computation& c) {
 }
 
 /// A group for each kernel op; the elements of a variadic reduce go with it.
-std::vector<KernelGroup> single_groups(const Computation& c) {
+std::vector<KernelGroup> single_groups(const Computation& c, const TargetInfo& target) {
   std::vector<KernelGroup> groups;
   for (const auto& i : c.instructions()) {
     if (!is_kernel_op(*i) || i->is(Opcode::kConstant) || i->is(Opcode::kGetTupleElement)) continue;
-    KernelGroup group{.members = {i.get()}, .roots = {}, .kind = KernelKind::kNest};
+    KernelGroup group{.members = {i.get()}, .roots = {}, .plan = {}};
     if (i->shape.is_tuple()) {
       for (Instruction* element : i->users()) {
         group.members.push_back(element);
@@ -53,12 +53,12 @@ std::vector<KernelGroup> single_groups(const Computation& c) {
     std::vector<const Instruction*> members(group.members.begin(), group.members.end());
     std::vector<const Instruction*> roots(group.roots.begin(), group.roots.end());
     std::string why;
-    auto plan = plan_kernel(members, roots, &why);
+    auto plan = plan_kernel(members, roots, target, &why);
     if (!plan) {
       throw Error(ErrorKind::kUnsupported, i->location,
                   std::string(op_name(i->opcode)) + " is not compiled yet: " + why);
     }
-    group.kind = plan->kind;
+    group.plan = std::move(*plan);
     groups.push_back(std::move(group));
   }
   return groups;
@@ -92,12 +92,12 @@ bool keeps_memory(const Instruction& i) {
   return linear_index(from, read) == linear_index(to, index);
 }
 
-bool wrap(Module& module, const PipelineOptions&) {
+bool wrap(Module& module, const PipelineOptions& options) {
   bool changed = false;
   for (Computation* c : sequential_computations(module)) {
     changed |= simplify_forwarding(*c);
     changed |= split_variadic_results(*c);
-    std::vector<KernelGroup> groups = single_groups(*c);
+    std::vector<KernelGroup> groups = single_groups(*c, options.target);
     if (groups.empty()) continue;
     build_fusions(*c, groups);
     changed = true;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/analysis/access.h"
 #include "layout/index.h"
@@ -13,6 +14,8 @@ namespace hlojit {
 namespace {
 
 constexpr double kCallNs = 50;
+// A plan must not depend on the machine's cores; that there are a few is what it may count on.
+constexpr double kCores = 4, kWorthHandingOver = 20'000;
 constexpr double kCyclesPerNs = 3;
 // Bytes a nanosecond from each level; a gather or a transposed read moves whole cache lines.
 constexpr double kL1 = 200, kL2 = 100, kLlc = 50, kMemory = 20;
@@ -102,11 +105,61 @@ class Sweep {
     for (const Instruction* i : met_) {
       if (auto at = demands_.find(i); at != demands_.end()) read(i, at->second);
     }
+    if (plan_.stages.size() > 1) repeat_in_stages();
     cost_.call_ns = kCallNs;
+    cost_.ways = ways();
     return cost_;
   }
 
  private:
+  /// The sweep counts what an element needs once. A stage computes anew what no earlier one has placed, and
+  /// reads its inputs anew: from the level that holds a row.
+  void repeat_in_stages() {
+    std::unordered_set<const Instruction*> inside(members_.begin(), members_.end()), placed;
+    std::unordered_map<const Instruction*, int> visits;
+    std::vector<const Instruction*> order;  // of first visits
+    for (const Stage& s : plan_.stages) {
+      if (!s.inner) continue;
+      std::unordered_set<const Instruction*> seen;
+      std::vector<const Instruction*> open;
+      for (const Instruction* r : s.reduces) {
+        for (size_t k = 0; k < r->operand_count() / 2; ++k) open.push_back(r->operand(k));
+      }
+      for (size_t k : s.stores) open.push_back(plan_.roots[k]);
+      while (!open.empty()) {
+        const Instruction* i = open.back();
+        open.pop_back();
+        if (!i->shape.is_array() || i->shape.dims != plan_.domain || !seen.insert(i).second) continue;
+        if (visits[i]++ == 0) order.push_back(i);
+        if (placed.contains(i) || !inside.contains(i)) continue;
+        open.insert(open.end(), i->operands().begin(), i->operands().end());
+      }
+      placed.insert(s.keeps.begin(), s.keeps.end());
+      for (size_t k : s.rereads) placed.insert(plan_.roots[k]);
+    }
+    double row = product(plan_.inner_sizes()), row_bytes = 0;
+    for (const Instruction* i : order) {
+      if (!inside.contains(i) || placed.contains(i)) row_bytes += row * dtype_bytes(i->shape.type);
+    }
+    if (plan_.kind == KernelKind::kColumns) row_bytes *= target_.vector_bytes / 4;
+    for (const Instruction* i : order) {
+      double again = visits.at(i) - 1;
+      if (inside.contains(i) && !placed.contains(i)) {
+        compute(i, again * count(i->shape));
+      } else if (again > 0) {
+        double bytes = again * count(i->shape) * dtype_bytes(i->shape.type);
+        cost_.memory_ns += bytes / std::max(bandwidth(row_bytes), bandwidth(count(i->shape) * dtype_bytes(i->shape.type)));
+      }
+    }
+  }
+
+  /// Cores that the outer dims can keep busy, of the few that any machine has.
+  double ways() const {
+    double outer = product(plan_.outer_sizes());
+    if (plan_.kind == KernelKind::kColumns) outer /= target_.vector_bytes / 4;
+    return std::clamp(std::min(outer, cost_.work_ns() / kWorthHandingOver), 1.0, kCores);
+  }
+
   Demand& demand(const Instruction* i) {
     auto [at, fresh] = demands_.try_emplace(i);
     if (fresh) met_.push_back(i);
@@ -263,11 +316,20 @@ class Sweep {
 
 }  // namespace
 
-double KernelCost::total_ns() const { return std::max(memory_ns, compute_ns) + call_ns; }
+double KernelCost::work_ns() const { return std::max(memory_ns, compute_ns); }
+double KernelCost::total_ns() const { return work_ns() / ways + call_ns; }
 
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan,
                        const TargetInfo& target) {
   return Sweep(members, plan, target).run();
+}
+
+KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target) {
+  std::vector<const Instruction*> members;
+  for (const auto& i : fused.instructions()) {
+    if (!i->is(Opcode::kParameter) && !i->is(Opcode::kTuple)) members.push_back(i.get());
+  }
+  return kernel_cost(members, plan, target);
 }
 
 }  // namespace hlojit

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <span>
 
-#include "compiler/pipeline.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit {
@@ -19,9 +18,12 @@ struct KernelCost {
   double memory_ns = 0;
   double compute_ns = 0;
   double call_ns = 0;
+  double ways = 1;           ///< cores that share the work
   int64_t instructions = 0;  ///< rough size of the emitted loop bodies, in instructions
   int64_t buffers = 0;       ///< operands and results
   int64_t streams = 0;       ///< of these, as large as the domain: each holds vectors in flight
+  /// What one core works on it; with what calling it costs.
+  double work_ns() const;
   double total_ns() const;
 };
 
@@ -29,5 +31,8 @@ struct KernelCost {
 /// plan.roots. Time and memory O(members + operands).
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan,
                        const TargetInfo& target);
+
+/// The same of a fused computation.
+KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target);
 
 }  // namespace hlojit

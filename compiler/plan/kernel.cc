@@ -10,10 +10,13 @@
 #include "compiler/plan/kernel.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
+#include "compiler/plan/graph.h"
+#include "compiler/plan/stages.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -21,25 +24,7 @@ namespace {
 
 using Instructions = std::span<const Instruction* const>;
 using DimMap = std::vector<int>;  // for each dim of a value: the domain dim it is, or -1
-
-/// The members some root needs, and what is asked about them.
-struct Graph {
-  std::vector<const Instruction*> members;
-  std::unordered_set<const Instruction*> set;
-  std::vector<const Instruction*> roots;
-  std::vector<const Instruction*> reduces, dots, updates;
-
-  bool has(const Instruction* i) const { return set.contains(i); }
-};
-
-/// Thrown inside this file only, turned into nullopt at its edge.
-struct Refused {
-  std::string why;
-};
-
-[[noreturn]] void refuse(std::string why) { throw Refused{std::move(why)}; }
-
-std::string quoted(const Instruction* i) { return std::string(op_name(i->opcode)) + " " + i->name; }
+using Graph = KernelGraph;
 
 bool is_movement(Opcode o) {
   switch (o) {
@@ -73,56 +58,6 @@ bool folds_into_packing(const Instruction* i) {
     default:
       return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
   }
-}
-
-bool is_reduce_element(const Instruction* i) {
-  return i->is(Opcode::kGetTupleElement) && is_reduction(*i->operand(0));
-}
-
-Graph build_graph(Instructions members, Instructions roots) {
-  Graph g;
-  std::unordered_set<const Instruction*> given(members.begin(), members.end());
-  std::unordered_set<const Instruction*> needed;
-  for (const Instruction* r : roots) {
-    if (!given.contains(r)) refuse("result " + r->name + " is not computed by the kernel");
-    if (!needed.insert(r).second) refuse("result " + r->name + " is given twice");
-    g.roots.push_back(r);
-  }
-  for (auto at = members.rbegin(); at != members.rend(); ++at) {
-    const Instruction* i = *at;
-    if (!needed.contains(i)) continue;
-    g.members.push_back(i);
-    for (const Instruction* o : i->operands()) {
-      if (given.contains(o)) needed.insert(o);
-    }
-  }
-  std::ranges::reverse(g.members);
-  g.set = std::move(needed);
-  for (const Instruction* i : g.members) {
-    if (!is_kernel_op(*i)) refuse(quoted(i) + " is in no kernel");
-    if (is_reduce_element(i) && !g.has(i->operand(0))) refuse(i->name + " is apart from its reduce");
-    if (i->is(Opcode::kReduce)) g.reduces.push_back(i);
-    if (i->is(Opcode::kDot)) g.dots.push_back(i);
-    if (i->is(Opcode::kDynamicUpdateSlice)) g.updates.push_back(i);
-    for (const Instruction* o : i->operands()) {
-      if (!g.has(o) && !o->shape.is_array()) refuse(i->name + " reads a tuple");
-    }
-  }
-  return g;
-}
-
-/// Members that depend on one of `sources` (themselves included).
-std::unordered_set<const Instruction*> dependents(const Graph& g, Instructions sources) {
-  std::unordered_set<const Instruction*> set(sources.begin(), sources.end());
-  for (const Instruction* i : g.members) {
-    if (std::ranges::any_of(i->operands(), [&](auto* o) { return set.contains(o); })) set.insert(i);
-  }
-  return set;
-}
-
-const std::vector<int64_t>& dims_of(const Instruction* root) {
-  if (root->shape.is_tuple()) return root->shape.elements.at(0).dims;
-  return root->shape.dims;
 }
 
 // ---- nest ------------------------------------------------------------------------------------------
@@ -235,7 +170,7 @@ bool reduces_minor(const Graph& g, const KernelPlan& plan) {
   }
   if (!widest) widest = &plan.hero->operand(0)->shape;
   for (int64_t d : widest->layout.minor_to_major) {
-    if (widest->dims[d] != 1) return std::ranges::binary_search(plan.reduced, d);
+    if (widest->dims[d] != 1) return std::ranges::binary_search(plan.inner, d);
   }
   return true;
 }
@@ -246,13 +181,13 @@ KernelPlan plan_reduction(const Graph& g) {
   plan.roots = g.roots;
   plan.hero = g.reduces[0];
   plan.domain = plan.hero->operand(0)->shape.dims;
-  plan.reduced = plan.hero->attrs.dimensions;
-  std::ranges::sort(plan.reduced);
+  plan.inner = plan.hero->attrs.dimensions;
+  std::ranges::sort(plan.inner);
   if (!g.updates.empty()) refuse("an update beside a reduction");
   for (const Instruction* r : g.reduces) {
     Ints reduced = r->attrs.dimensions;
     std::ranges::sort(reduced);
-    if (r->operand(0)->shape.dims != plan.domain || reduced != plan.reduced) {
+    if (r->operand(0)->shape.dims != plan.domain || reduced != plan.inner) {
       refuse(r->name + " and " + plan.hero->name + " reduce different dims");
     }
   }
@@ -262,25 +197,22 @@ KernelPlan plan_reduction(const Graph& g) {
   for (int d = 0; d < static_cast<int>(plan.domain.size()); ++d) {
     int id = plan.domain[d] == 1 ? -1 : d;
     all.push_back(id);
-    if (std::ranges::binary_search(plan.reduced, d)) continue;
+    if (std::ranges::binary_search(plan.inner, d)) continue;
     kept.push_back(id);
     kept_dims.push_back(plan.domain[d]);
   }
 
-  auto dependent = dependents(g, g.reduces);
+  auto dependent = g.dependents(g.reduces);
   Backward back(g, dependent);
-  bool wide_result = false;
   for (const Instruction* r : g.roots) {
     if (dims_of(r) == kept_dims) {
       back.reach(r, kept);
     } else if (dims_of(r) == plan.domain) {
-      wide_result = true;
       back.reach(r, all);
     } else {
       refuse("result " + r->name + " has neither the sizes of the rows nor of their elements");
     }
   }
-  bool chained = false;
   for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
     const Instruction* i = *at;
     if (!i->is(Opcode::kReduce)) {
@@ -290,17 +222,11 @@ KernelPlan plan_reduction(const Graph& g) {
     if (back.map(i) != kept) refuse(i->name + " is read across rows");
     for (size_t k = 0; k < i->operand_count(); ++k) {
       bool init = k >= i->operand_count() / 2;
-      if (dependent.contains(i->operand(k))) chained = true;
       back.reach(i->operand(k), init ? DimMap{} : all);
     }
   }
 
-  if (!reduces_minor(g, plan)) {
-    plan.kind = KernelKind::kColumns;
-    plan.domain = kept_dims;
-    if (wide_result) refuse("a columns kernel has no result of the full size");
-    if (chained) refuse("a columns kernel has one stage of reductions");
-  }
+  plan.kind = reduces_minor(g, plan) ? KernelKind::kRows : KernelKind::kColumns;
   return plan;
 }
 
@@ -317,7 +243,7 @@ KernelPlan plan_contraction(const Graph& g) {
   plan.hero = dot;
   plan.domain = dot->shape.dims;
   if (g.roots.size() != 1) refuse("a dot with several results");
-  auto dependent = dependents(g, g.dots);
+  auto dependent = g.dependents(g.dots);
   for (const Instruction* i : g.members) {
     if (i == dot || !dependent.contains(i)) continue;
     if (!is_elementwise(i->opcode) || i->shape.dims != dot->shape.dims) {
@@ -352,14 +278,6 @@ std::string_view kernel_kind_name(KernelKind kind) {
   return "nest";
 }
 
-std::string kernel_config(KernelKind kind) {
-  return R"({"hlojit":{"kernel":")" + std::string(kernel_kind_name(kind)) + R"("}})";
-}
-
-bool has_kernel_config(const Instruction& fusion) {
-  return fusion.attrs.backend_config.find(R"("hlojit":{"kernel":)") != std::string::npos;
-}
-
 bool is_donated_copy(const Instruction& i) {
   return i.is(Opcode::kCopy) && i.attrs.backend_config.find(R"("donated":)") != std::string::npos;
 }
@@ -389,21 +307,36 @@ bool is_kernel_op(const Instruction& i) {
   }
 }
 
-std::optional<KernelPlan> plan_kernel(Instructions members, Instructions roots,
-                                      std::string* why_not) {
+namespace {
+
+KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
+  if (!g.dots.empty()) return plan_contraction(g);
+  KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
+  if (auto given = stages_in(config)) read_stages(g, *given, plan);
+  else make_stages(g, target, plan);
+  return plan;
+}
+
+std::optional<KernelPlan> plan_or_reason(Instructions members, Instructions roots, const TargetInfo& target,
+                                         std::string_view config, std::string* why_not) {
   try {
     if (roots.empty()) refuse("no result");
-    Graph g = build_graph(members, roots);
-    if (!g.dots.empty()) return plan_contraction(g);
-    if (!g.reduces.empty()) return plan_reduction(g);
-    return plan_nest(g);
+    return plan_graph(Graph(members, roots), target, config);
   } catch (const Refused& refused) {
     if (why_not) *why_not = refused.why;
     return std::nullopt;
   }
 }
 
-std::optional<KernelPlan> plan_kernel(const Computation& fused, std::string* why_not) {
+}  // namespace
+
+std::optional<KernelPlan> plan_kernel(Instructions members, Instructions roots, const TargetInfo& target,
+                                      std::string* why_not) {
+  return plan_or_reason(members, roots, target, {}, why_not);
+}
+
+std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo& target, std::string_view config,
+                                      std::string* why_not) {
   const Instruction* root = fused.root();
   std::vector<const Instruction*> members, roots = {root};
   if (root->is(Opcode::kTuple)) roots.assign(root->operands().begin(), root->operands().end());
@@ -412,11 +345,32 @@ std::optional<KernelPlan> plan_kernel(const Computation& fused, std::string* why
       members.push_back(i.get());
     }
   }
-  return plan_kernel(members, roots, why_not);
+  return plan_or_reason(members, roots, target, config, why_not);
+}
+
+std::vector<int64_t> KernelPlan::outer_sizes() const {
+  std::vector<int64_t> sizes;
+  for (size_t d = 0; d < domain.size(); ++d) {
+    if (!std::ranges::binary_search(inner, static_cast<int64_t>(d))) sizes.push_back(domain[d]);
+  }
+  return sizes;
+}
+
+std::vector<int64_t> KernelPlan::inner_sizes() const {
+  std::vector<int64_t> sizes;
+  for (int64_t d : inner) sizes.push_back(domain[static_cast<size_t>(d)]);
+  return sizes;
+}
+
+size_t KernelPlan::stage_of_root(size_t k) const {
+  for (size_t s = 0; s < stages.size(); ++s) {
+    if (std::ranges::find(stages[s].stores, k) != stages[s].stores.end()) return s;
+  }
+  return stages.size();
 }
 
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
-  auto plan = plan_kernel(fused);
+  auto plan = plan_kernel(fused, {});
   if (!plan || plan->kind != KernelKind::kNest || updated_parameter(fused) >= 0) return false;
   const Instruction* read = fused.parameters().at(parameter);
   const Shape& from = read->shape;

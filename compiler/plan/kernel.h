@@ -1,13 +1,23 @@
-// What kind of kernel a fused computation is, read off its graph alone: fuse asks before it merges,
-// codegen asks before it emits, so neither can believe something the other does not.
+// A kernel as a plan of stages: what a fused computation's loops are and which of them makes which value.
+// The plan is made once (by fuse and wrap), printed into the fusion's backend_config, and emitted as it
+// says: codegen decides nothing about the order of a kernel.
 //
-//   nest         one loop nest over the roots' common dims: elementwise, data movement, gather, iota; a
-//                single dynamic-update-slice root (the nest then runs over the update's dims)
-//   rows         reductions of the same minor dims of one domain D = kept x reduced, elementwise before,
-//                between and after: an outer nest over kept dims, inner stages over the reduced dims
-//   columns      reductions of major dims: a nest over the kept dims (lanes on them) with the reduced dims
-//                as inner loops and vector accumulators
-//   contraction  one dot; producers fold into packing, elementwise consumers into the epilogue
+// A kernel runs over a *domain*. Its outer dims are a parallel nest; the *inner* dims are those that
+// reductions go along, and every stage with `inner` set is one pass over them:
+//
+//   softmax over dim 1 of f32[64,1000]        domain [64,1000], inner {1}
+//     inner reduce %m                         m = max(x)
+//     inner reduce %s keep %e                 e = exp(x - m) into a row of scratch, s = sum(e)
+//     inner store %d                          d = e / s, e read back
+//
+// The lanes of vectors go along the inner dims where these are minor in memory ("rows"), else along an
+// outer one ("columns"); a kernel without reductions ("nest") is one stage without inner dims. A
+// contraction has a dot in its middle: producers fold into packing, consumers into the epilogue, and its
+// blocks are in plan/blocks.h.
+//
+// A value is in a register unless a stage keeps it (in scratch) or stores it (in a result's buffer) and a
+// later one wants it again: then it is made by exactly that stage, and the number of times that a dear op
+// is evaluated can be read off the plan.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +28,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit {
 
@@ -26,6 +37,15 @@ enum class KernelKind : uint8_t { kNest, kRows, kColumns, kContraction };
 /// "nest", "rows", "columns", "contraction": the words in backend_config={"hlojit":{"kernel":...}}.
 std::string_view kernel_kind_name(KernelKind kind);
 
+/// One pass: over the inner dims, or (not `inner`) once an outer element.
+struct Stage {
+  bool inner = false;
+  std::vector<const Instruction*> reduces;  ///< combined side by side
+  std::vector<const Instruction*> keeps;    ///< values of the domain left in scratch for later stages
+  std::vector<size_t> stores;               ///< numbers of the roots it stores
+  std::vector<size_t> rereads;              ///< of these, the ones that later stages load again
+};
+
 struct KernelPlan {
   KernelKind kind = KernelKind::kNest;
   /// Result values: the root, or the operands of a root tuple (multi-output), in order.
@@ -33,26 +53,38 @@ struct KernelPlan {
   /// rows, columns: the first reduce (all others reduce dims of equal sizes); contraction: the dot.
   const Instruction* hero = nullptr;
   /// Logical sizes the kernel iterates: nest: the roots' dims (update's dims for a
-  /// dynamic-update-slice root); rows: dims of the hero's operand; columns: dims of the hero's result;
-  /// contraction: dims of the dot's result.
+  /// dynamic-update-slice root); rows, columns: dims of the hero's operand; contraction: dims of the
+  /// dot's result.
   std::vector<int64_t> domain;
-  /// rows, columns: dims of the hero's operand that are reduced, ascending.
-  std::vector<int64_t> reduced;
+  /// Dims of the domain that are inner, ascending.
+  std::vector<int64_t> inner;
+  /// In order of execution; empty for a contraction.
+  std::vector<Stage> stages;
+
+  /// Sizes of the domain's dims that are not inner, and of those that are.
+  std::vector<int64_t> outer_sizes() const;
+  std::vector<int64_t> inner_sizes() const;
+  /// Stage that stores root k.
+  size_t stage_of_root(size_t k) const;
 };
 
-/// backend_config of a fusion of this kind: {"hlojit":{"kernel":"rows"}}.
-std::string kernel_config(KernelKind kind);
-/// The fusion carries our own backend_config (it was printed by us; plan_kernel still decides).
+/// backend_config of a fusion with this plan:
+/// {"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %d"]}}.
+std::string kernel_config(const KernelPlan& plan);
+/// The fusion carries our own backend_config.
 bool has_kernel_config(const Instruction& fusion);
 
-/// The plan of a computation, or nullopt (with the reason) if no kernel kind admits it.
-std::optional<KernelPlan> plan_kernel(const Computation& fused, std::string* why_not = nullptr);
+/// The plan of a computation, or nullopt (with the reason) if no kernel admits it. `config`: a
+/// backend_config whose stages are taken as they stand if they are legal for the computation, refused if
+/// not; without stages they are made here.
+std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo& target,
+                                      std::string_view config = {}, std::string* why_not = nullptr);
 
 /// The same question about instructions that are not a computation of their own (yet): `members` in
 /// execution order, without tuples; what they read from outside stands for parameters. `roots` are the
 /// members whose values leave. Members that no root needs are ignored.
 std::optional<KernelPlan> plan_kernel(std::span<const Instruction* const> members,
-                                      std::span<const Instruction* const> roots,
+                                      std::span<const Instruction* const> roots, const TargetInfo& target,
                                       std::string* why_not = nullptr);
 
 /// Some kernel kind can hold this op (perhaps only alone). False for control, tuples, parameters, and

@@ -20,11 +20,11 @@ max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b)
 std::string plan(std::string_view body) {
   auto module = parse_module(std::string(kReducers) + "ENTRY e {\n" + std::string(body) + "\n}\n");
   std::string why;
-  auto plan = plan_kernel(*module->entry(), &why);
+  auto plan = plan_kernel(*module->entry(), TargetInfo{}, {}, &why);
   if (!plan) return why;
   std::string text(kernel_kind_name(plan->kind));
   for (int64_t d : plan->domain) text += " " + std::to_string(d);
-  for (int64_t d : plan->reduced) text += " r" + std::to_string(d);
+  for (int64_t d : plan->inner) text += " r" + std::to_string(d);
   return text;
 }
 
@@ -98,12 +98,62 @@ TEST_CASE("columns") {
                 n = f32[4,6] exponential(x)
                 s = f32[6] reduce(n, z), dimensions={0}, to_apply=add
                 m = f32[6] reduce(x, z), dimensions={0}, to_apply=max
-                ROOT d = f32[6] divide(s, m))") == "columns 6 r0");
+                ROOT d = f32[6] divide(s, m))") == "columns 4 6 r0");
   CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
                 s = f32[6] reduce(x, z), dimensions={0}, to_apply=add
                 b = f32[4,6] broadcast(s), dimensions={1}
                 ROOT d = f32[4,6] subtract(x, b))") ==
-        "a columns kernel has no result of the full size");
+        "columns 4 6 r0");
+}
+
+/// The stages of a computation's kernel as they are printed, or the reason there are none. `given`: a
+/// backend_config to be read.
+std::string stages(std::string_view body, std::string_view given = {}) {
+  auto module = parse_module(std::string(kReducers) + "ENTRY e {\n" + std::string(body) + "\n}\n");
+  std::string why;
+  auto plan = plan_kernel(*module->entry(), TargetInfo{}, given, &why);
+  return plan ? kernel_config(*plan) : why;
+}
+
+constexpr std::string_view kSoftmax = R"(x = f32[4,600] parameter(0) z = f32[] constant(0)
+    m = f32[4] reduce(x, z), dimensions={1}, to_apply=max
+    b = f32[4,600] broadcast(m), dimensions={0}
+    d = f32[4,600] subtract(x, b)
+    e = f32[4,600] exponential(d)
+    s = f32[4] reduce(e, z), dimensions={1}, to_apply=add
+    c = f32[4,600] broadcast(s), dimensions={0}
+    y = f32[4,600] divide(e, c)
+    ROOT t = (f32[4,600], f32[4]) tuple(y, s))";
+
+TEST_CASE("stages") {
+  CHECK(stages(kSoftmax) ==
+        R"({"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %y","outer store %s"]}})");
+  // A result that a reduction computes anyway is stored by its pass, and a dear one is read back from there.
+  CHECK(stages(R"(x = f32[4,600] parameter(0) z = f32[] constant(0)
+      e = f32[4,600] exponential(x)
+      s = f32[4] reduce(e, z), dimensions={1}, to_apply=add
+      c = f32[4,600] broadcast(s), dimensions={0}
+      y = f32[4,600] divide(e, c)
+      ROOT t = (f32[4,600], f32[4,600]) tuple(e, y))") ==
+        R"({"hlojit":{"kernel":"rows","stages":["inner reduce %s store %e reread %e","inner store %y"]}})");
+  // What costs less than a load is computed again.
+  CHECK(stages(R"(x = f32[4,600] parameter(0) z = f32[] constant(0)
+      n = f32[4,600] negate(x)
+      s = f32[4] reduce(n, z), dimensions={1}, to_apply=add
+      c = f32[4,600] broadcast(s), dimensions={0}
+      ROOT y = f32[4,600] subtract(n, c))") == R"({"hlojit":{"kernel":"rows","stages":["inner reduce %s","inner store %y"]}})");
+}
+
+TEST_CASE("stages that were printed") {
+  auto given = [](std::string list) { return stages(kSoftmax, R"({"hlojit":{"kernel":"rows","stages":[)" + list + "]}}"); };
+  CHECK(given(R"("inner reduce %m","inner reduce %s","inner store %y","outer store %s")") ==
+        R"({"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s","inner store %y","outer store %s"]}})");
+  CHECK(given(R"("inner reduce %s","inner reduce %m","inner store %y","outer store %s")") == "s reads m before its stage");
+  CHECK(given(R"("inner reduce %m","inner reduce %s","inner store %y")") == "s is not stored once");
+  CHECK(given(R"("inner reduce %m","inner store %y","outer store %s")") == "y reads s before its stage");
+  CHECK(given(R"("inner reduce %m %s","inner store %y","outer store %s")") == "s reads m before its stage");
+  CHECK(given(R"("inner reduce %m","inner reduce %s keep %q")") == "the plan names q, which the kernel does not have");
+  CHECK(given(R"("inner reduce %e")") == "the plan reduces e, which is no reduction");
 }
 
 TEST_CASE("contractions") {
@@ -185,7 +235,7 @@ TEST_CASE("costs") {
     for (const auto& i : module->entry()->instructions()) {
       if (!i->is(Opcode::kParameter)) members.push_back(i.get());
     }
-    return kernel_cost(members, *plan_kernel(*module->entry()), TargetInfo{});
+    return kernel_cost(members, *plan_kernel(*module->entry(), TargetInfo{}), TargetInfo{});
   };
   // Reading a value twice at the same element is one read; through two slices it is computed twice.
   auto once = cost("x = f32[1000,1000] parameter(0) ROOT m = f32[1000,1000] multiply(x, x)");
@@ -222,7 +272,7 @@ TEST_CASE("a cost does not depend on addresses") {
   std::set<double> costs;
   for (int k = 0; k < 20; ++k) {
     kept.push_back(parse_module("ENTRY e {\n" + body + "\n}\n"));
-    auto plan = plan_kernel(*kept.back()->entry());
+    auto plan = plan_kernel(*kept.back()->entry(), TargetInfo{});
     std::vector<const Instruction*> members;
     for (const auto& i : kept.back()->entry()->instructions()) {
       if (!i->is(Opcode::kParameter)) members.push_back(i.get());

@@ -161,7 +161,7 @@ class Machine {
 
   Tokens fusion(const Instruction* i, const std::unordered_map<const Instruction*, Tokens>& env) {
     std::string why;
-    if (!plan_kernel(*i->to_apply(), &why)) complain(i->name + " is no kernel: " + why);
+    if (!plan_kernel(*i->to_apply(), {}, i->attrs.backend_config, &why)) complain(i->name + " is no kernel: " + why);
     for (const Instruction* o : i->operands()) read(o, env.at(o), i->name);
     const std::vector<BufferSlice>& results = slices(i);
     for (size_t r = 0; r < results.size(); ++r) {

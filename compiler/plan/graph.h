@@ -1,0 +1,44 @@
+// The part of a computation that one kernel would hold, as the planners ask about it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+/// Why there is no plan. Thrown and caught inside plan/ only.
+struct Refused {
+  std::string why;
+};
+[[noreturn]] void refuse(std::string why);
+
+/// "add sum.3", for reasons.
+std::string quoted(const Instruction* instruction);
+
+/// An element of a variadic reduce's result.
+bool is_reduce_element(const Instruction* instruction);
+
+/// The members that some root needs, in execution order.
+struct KernelGraph {
+  using Instructions = std::span<const Instruction* const>;
+  /// Refuses what no kernel holds.
+  KernelGraph(Instructions members, Instructions roots);
+
+  std::vector<const Instruction*> members;
+  std::unordered_set<const Instruction*> set;
+  std::vector<const Instruction*> roots;
+  std::vector<const Instruction*> reduces, dots, updates;
+
+  bool has(const Instruction* i) const { return set.contains(i); }
+  /// Members that depend on one of `sources` (themselves included).
+  std::unordered_set<const Instruction*> dependents(Instructions sources) const;
+};
+
+/// Sizes of a value; of a variadic reduce those of each of its results.
+const std::vector<int64_t>& dims_of(const Instruction* value);
+
+}  // namespace hlojit

@@ -1,0 +1,157 @@
+// A plan's stages as text and back. What is read is checked once, here: every reduction and every result
+// in one stage, nothing read before the stage that makes it; the emitter then only obeys.
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/plan/stages.h"
+
+namespace hlojit {
+namespace {
+
+constexpr std::string_view kMark = R"("stages":[)";
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::string text_of(const Stage& s, const KernelPlan& plan) {
+  std::string text = s.inner ? "inner" : "outer";
+  auto list = [&](std::string_view word, const auto& items, auto name) {
+    if (items.empty()) return;
+    text += " " + std::string(word);
+    for (const auto& i : items) text += " %" + name(i);
+  };
+  auto own = [](const Instruction* i) { return i->name; };
+  auto root = [&](size_t k) { return plan.roots[k]->name; };
+  list("reduce", s.reduces, own);
+  list("keep", s.keeps, own);
+  list("store", s.stores, root);
+  list("reread", s.rereads, root);
+  return text;
+}
+
+/// Everything a stage reads at the domain's elements stands in registers, or was made before.
+class Checker {
+ public:
+  Checker(const KernelGraph& g, const KernelPlan& plan) : g_(g), plan_(plan) {}
+
+  void run() {
+    std::vector<int> stored(plan_.roots.size(), 0);
+    std::unordered_map<const Instruction*, int> reduced;
+    for (const Stage& s : plan_.stages) {
+      for (const Instruction* r : s.reduces) {
+        if (!s.inner) refuse("a reduction outside the inner dims");
+        if (++reduced[r] > 1) refuse(r->name + " is reduced twice");
+        for (const Instruction* o : r->operands()) need(o, r->name);
+      }
+      for (const Instruction* v : s.keeps) {
+        if (!s.inner || dims_of(v) != plan_.domain) refuse(v->name + " has no row to be kept in");
+        need(v, v->name);
+      }
+      for (size_t k : s.stores) {
+        ++stored[k];
+        bool full = !plan_.inner.empty() && dims_of(plan_.roots[k]) == plan_.domain;
+        if (full != s.inner) refuse(plan_.roots[k]->name + " is stored by a stage of other sizes");
+        need(plan_.roots[k], plan_.roots[k]->name);
+      }
+      for (const Instruction* r : s.reduces) complete_.insert(r);
+    }
+    for (size_t k = 0; k < stored.size(); ++k) {
+      if (stored[k] != 1) refuse(plan_.roots[k]->name + " is not stored once");
+    }
+    for (const Instruction* r : g_.reduces) {
+      if (!complete_.contains(r)) refuse(r->name + " is in no stage");
+    }
+  }
+
+ private:
+  /// All reductions below `value` are complete.
+  void need(const Instruction* value, const std::string& reader) {
+    std::vector<const Instruction*> open = {value};
+    std::unordered_set<const Instruction*> seen;
+    while (!open.empty()) {
+      const Instruction* i = open.back();
+      open.pop_back();
+      if (!g_.has(i) || complete_.contains(i) || !seen.insert(i).second) continue;
+      if (i->is(Opcode::kReduce)) refuse(reader + " reads " + i->name + " before its stage");
+      open.insert(open.end(), i->operands().begin(), i->operands().end());
+    }
+  }
+
+  const KernelGraph& g_;
+  const KernelPlan& plan_;
+  std::unordered_set<const Instruction*> complete_;
+};
+
+}  // namespace
+
+std::string kernel_config(const KernelPlan& plan) {
+  std::string text = R"({"hlojit":{"kernel":")" + std::string(kernel_kind_name(plan.kind)) + '"';
+  if (plan.kind == KernelKind::kRows || plan.kind == KernelKind::kColumns) {
+    text += "," + std::string(kMark);
+    for (size_t s = 0; s < plan.stages.size(); ++s) text += (s ? ",\"" : "\"") + text_of(plan.stages[s], plan) + '"';
+    text += "]";
+  }
+  return text + "}}";
+}
+
+bool has_kernel_config(const Instruction& fusion) {
+  return fusion.attrs.backend_config.find(R"("hlojit":{"kernel":)") != std::string::npos;
+}
+
+std::optional<std::vector<std::string>> stages_in(std::string_view config) {
+  size_t at = config.find(kMark);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::vector<std::string> texts;
+  at += kMark.size();
+  while (at < config.size() && config[at] != ']') {
+    size_t open = config.find('"', at), close = open == std::string_view::npos ? open : config.find('"', open + 1);
+    if (close == std::string_view::npos) break;
+    texts.emplace_back(config.substr(open + 1, close - open - 1));
+    at = close + 1;
+  }
+  return texts;
+}
+
+void read_stages(const KernelGraph& g, const std::vector<std::string>& texts, KernelPlan& plan) {
+  std::unordered_map<std::string, const Instruction*> named;
+  for (const Instruction* i : g.members) named[i->name] = i;
+  auto value = [&](const std::string& name) {
+    auto at = named.find(name);
+    if (at == named.end()) refuse("the plan names " + name + ", which the kernel does not have");
+    return at->second;
+  };
+  auto root = [&](const std::string& name) {
+    auto at = std::ranges::find(plan.roots, value(name));
+    if (at == plan.roots.end()) refuse("the plan stores " + name + ", which is no result");
+    return static_cast<size_t>(at - plan.roots.begin());
+  };
+  for (const std::string& text : texts) {
+    Stage s;
+    std::string verb;
+    for (const std::string& word : words_of(text)) {
+      std::string name = word.starts_with('%') ? word.substr(1) : "";
+      if (name.empty() && (word == "inner" || word == "outer")) s.inner = word == "inner";
+      else if (name.empty()) verb = word;
+      else if (verb == "reduce") s.reduces.push_back(value(name));
+      else if (verb == "keep") s.keeps.push_back(value(name));
+      else if (verb == "store") s.stores.push_back(root(name));
+      else if (verb == "reread") s.rereads.push_back(root(name));
+      else refuse("the plan has a stage that says " + verb);
+    }
+    for (const Instruction* r : s.reduces) {
+      if (!r->is(Opcode::kReduce)) refuse("the plan reduces " + r->name + ", which is no reduction");
+    }
+    plan.stages.push_back(std::move(s));
+  }
+  Checker(g, plan).run();
+}
+
+}  // namespace hlojit

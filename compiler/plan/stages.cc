@@ -1,0 +1,239 @@
+// See stages.h. The order follows from dependence alone: a reduction's stage is the length of the longest
+// chain of reductions below it. What is left to decide is where full-size results are stored (in the
+// first pass that computes them anyway) and which values are worth a row of scratch: those that two
+// passes need and that cost more to compute again than to store and load.
+#include "compiler/plan/stages.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "compiler/analysis/access.h"
+
+namespace hlojit {
+namespace {
+
+using Set = std::unordered_set<const Instruction*>;
+
+// Cycles a vector for computing a value of the domain, in the unit of cost.cc; beyond this a store and
+// the loads that follow are cheaper.
+constexpr double kDear = 4;
+
+double cycles(const Instruction* i) {
+  if (is_reduction(*i)) {  // pulled: a window, a dot
+    double terms = 0.5;
+    for (int64_t n : reduction_sizes(*i)) terms *= static_cast<double>(n);
+    return terms;
+  }
+  switch (i->info().price) {
+    case OpPrice::kFree: return 0;
+    case OpPrice::kCheap: return 0.5;
+    case OpPrice::kDivide: return 5;
+    case OpPrice::kTranscendental: return 20;
+  }
+  return 0;
+}
+
+Stage inner_pass(std::vector<size_t> stores = {}) {
+  Stage s;
+  s.inner = true;
+  s.stores = std::move(stores);
+  return s;
+}
+
+class Stager {
+ public:
+  Stager(const KernelGraph& g, const TargetInfo& target, KernelPlan& plan)
+      : g_(g), target_(target), plan_(plan) {}
+
+  void run() {
+    if (plan_.kind == KernelKind::kNest) {
+      Stage only;
+      for (size_t k = 0; k < plan_.roots.size(); ++k) only.stores.push_back(k);
+      plan_.stages = {std::move(only)};
+      return;
+    }
+    for (const Instruction* r : g_.reduces) {
+      size_t s = level(r);
+      if (plan_.stages.size() <= s) plan_.stages.resize(s + 1, inner_pass());
+      plan_.stages[s].reduces.push_back(r);
+    }
+    place_results();
+    find_needs();
+    keep_dear_values();
+  }
+
+ private:
+  /// Stages that must be complete before the value can be computed; of a reduce, its own stage.
+  size_t level(const Instruction* i) {
+    if (auto known = levels_.find(i); known != levels_.end()) return known->second;
+    // Operands come first in execution order, so one sweep over the members fills the table.
+    for (const Instruction* m : g_.members) {
+      size_t most = 0;
+      for (const Instruction* o : m->operands()) {
+        if (auto at = levels_.find(o); at != levels_.end()) {
+          most = std::max(most, at->second + (o->is(Opcode::kReduce) ? 1 : 0));
+        }
+      }
+      levels_[m] = most;
+    }
+    return levels_.at(i);
+  }
+
+  bool is_full(const Instruction* value) const { return !plan_.inner.empty() && dims_of(value) == plan_.domain; }
+
+  /// Adds the values of the domain that computing `from` at an element computes at that same element.
+  // Without recursion: chains may be long.
+  void add_aligned(const Instruction* from, Set& set) const {
+    std::vector<const Instruction*> open = {from};
+    while (!open.empty()) {
+      const Instruction* i = open.back();
+      open.pop_back();
+      if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !set.insert(i).second) continue;
+      for (size_t k = 0; k < i->operand_count(); ++k) {
+        if (reads_own_element(*i, k)) open.push_back(i->operand(k));
+      }
+    }
+  }
+
+  std::vector<const Instruction*> outputs(const Stage& stage) const {
+    std::vector<const Instruction*> all;
+    for (const Instruction* r : stage.reduces) {
+      for (size_t k = 0; k < r->operand_count() / 2; ++k) all.push_back(r->operand(k));
+    }
+    for (size_t k : stage.stores) all.push_back(plan_.roots[k]);
+    return all;
+  }
+
+  void place_results() {
+    size_t reduce_stages = plan_.stages.size();
+    std::vector<size_t> narrow, last, early;
+    for (size_t k = 0; k < plan_.roots.size(); ++k) {
+      const Instruction* root = plan_.roots[k];
+      if (!is_full(root)) narrow.push_back(k);
+      else (level(root) >= reduce_stages ? last : early).push_back(k);
+    }
+    for (size_t k : early) {
+      // The first pass that computes it anyway; else the last one there is.
+      size_t at = last.empty() ? reduce_stages - 1 : reduce_stages;
+      for (size_t s = level(plan_.roots[k]); s < reduce_stages && s < at; ++s) {
+        Set set;
+        for (const Instruction* o : outputs(plan_.stages[s])) add_aligned(o, set);
+        if (set.contains(plan_.roots[k])) at = s;
+      }
+      if (at < reduce_stages) plan_.stages[at].stores.push_back(k);
+      else last.push_back(k);
+    }
+    std::ranges::sort(last);
+    if (!last.empty()) plan_.stages.push_back(inner_pass(last));
+    if (!narrow.empty()) {
+      plan_.stages.emplace_back();
+      plan_.stages.back().stores = narrow;
+    };
+  }
+
+  void find_needs() {
+    for (const Stage& s : plan_.stages) {
+      Set set;
+      if (s.inner) {
+        for (const Instruction* o : outputs(s)) add_aligned(o, set);
+      }
+      needs_.push_back(std::move(set));
+    }
+    for (const Instruction* i : g_.members) {
+      for (size_t k = 0; k < i->operand_count(); ++k) {
+        if (!i->is(Opcode::kReduce) && !reads_own_element(*i, k)) elsewhere_.insert(i->operand(k));
+      }
+    }
+  }
+
+  /// Cycles to compute a value from what the kernel reads.
+  double cone(const Instruction* i) {
+    if (cones_.empty()) {
+      for (const Instruction* m : g_.members) {
+        double sum = cycles(m);
+        if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain) sum = 0;
+        else for (size_t k = 0; k < m->operand_count(); ++k) {
+          auto at = cones_.find(m->operand(k));
+          if (at != cones_.end() && reads_own_element(*m, k)) sum += at->second;
+        }
+        cones_[m] = std::min(sum, 1e6);
+      }
+    }
+    return cones_.at(i);
+  }
+
+  void reread(size_t stage, const Instruction* root) {
+    size_t k = 0;
+    while (plan_.roots[k] != root) ++k;
+    plan_.stages[stage].rereads.push_back(k);
+  }
+
+  void keep_dear_values() {
+    int64_t count = 1;
+    for (int64_t n : plan_.inner_sizes()) count *= n;
+    int64_t used = 0, most = target_.l2_bytes / 2;
+    Set made;  // kept, or stored as a result, by an earlier stage
+    auto first_stage = [&](const Instruction* v) {
+      size_t s = 0;
+      while (!needs_[s].contains(v)) ++s;
+      return s;
+    };
+    // Results can be read back for nothing but the load.
+    std::unordered_map<const Instruction*, size_t> stored;
+    for (size_t s = 0; s < plan_.stages.size(); ++s) {
+      for (size_t k : plan_.stages[s].stores) {
+        if (plan_.stages[s].inner) stored[plan_.roots[k]] = s;
+      }
+    }
+    for (size_t s = 1; s < plan_.stages.size(); ++s) {
+      if (!plan_.stages[s].inner) continue;
+      Set seen;
+      std::vector<const Instruction*> open = outputs(plan_.stages[s]);
+      std::ranges::reverse(open);
+      while (!open.empty()) {
+        const Instruction* i = open.back();
+        open.pop_back();
+        if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !seen.insert(i).second) continue;
+        if (made.contains(i)) continue;
+        size_t first = first_stage(i);
+        bool again = first < s && !elsewhere_.contains(i) && cone(i) > kDear;
+        if (again && stored.contains(i)) {
+          made.insert(i);
+          reread(stored.at(i), i);
+          continue;
+        }
+        int64_t width = i->shape.type == DType::kF32 || is_narrow_float(i->shape.type) ? 4 : dtype_bytes(i->shape.type);
+        int64_t rows = plan_.kind == KernelKind::kColumns ? column_tile(target_) : 1;
+        int64_t bytes = count * width * rows;
+        if (again && used + bytes <= most) {
+          used += bytes;
+          made.insert(i);
+          plan_.stages[first].keeps.push_back(i);
+          continue;
+        }
+        for (size_t k = i->operand_count(); k-- > 0;) {
+          if (reads_own_element(*i, k)) open.push_back(i->operand(k));
+        }
+      }
+    }
+  }
+
+  const KernelGraph& g_;
+  const TargetInfo& target_;
+  KernelPlan& plan_;
+  std::unordered_map<const Instruction*, size_t> levels_;
+  std::unordered_map<const Instruction*, double> cones_;
+  std::vector<Set> needs_;
+  Set elsewhere_;  // read at other elements than their reader's
+};
+
+}  // namespace
+
+int64_t column_tile(const TargetInfo& target) { return 2 * std::max(1, target.vector_bytes / 4); }
+
+void make_stages(const KernelGraph& graph, const TargetInfo& target, KernelPlan& plan) {
+  Stager(graph, target, plan).run();
+}
+
+}  // namespace hlojit

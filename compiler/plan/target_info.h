@@ -1,0 +1,17 @@
+// Facts of the machine that plans may depend on, filled in by codegen/target; the defaults are those of
+// a small core with AVX2.
+#pragma once
+
+#include <cstdint>
+
+namespace hlojit {
+
+struct TargetInfo {
+  int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
+  int vector_registers = 16;
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 512 << 10;
+  int64_t llc_bytes = 32 << 20;
+};
+
+}  // namespace hlojit
