@@ -16,6 +16,7 @@
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/schedule.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/split_concatenations.h"
 #include "compiler/passes/split_reductions.h"
 #include "compiler/passes/squeeze.h"
 #include "compiler/passes/unroll.h"
@@ -43,6 +44,7 @@ constexpr Pass kPasses[] = {
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
     {"split_reductions", split_reductions},
+    {"split_concatenations", split_concatenations},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts},
