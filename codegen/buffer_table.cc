@@ -46,8 +46,8 @@ void BufferTable::fill(llvm::IRBuilder<>& b, llvm::Value* table, llvm::Value* pa
     for (int64_t n : {s.base, s.index, s.offset}) numbers.push_back(static_cast<uint64_t>(n));
   }
   auto* data = llvm::ConstantDataArray::get(context, numbers);
-  auto* list = new llvm::GlobalVariable(*function->getParent(), data->getType(), true, llvm::GlobalValue::PrivateLinkage,
-                                        data, "buffer_slots");
+  auto* list = new llvm::GlobalVariable(*function->getParent(), data->getType(), true,
+                                        llvm::GlobalValue::PrivateLinkage, data, "buffer_slots");
   auto* from = b.GetInsertBlock();
   auto* loop = llvm::BasicBlock::Create(context, "fill", function);
   auto* filled = llvm::BasicBlock::Create(context, "filled", function);

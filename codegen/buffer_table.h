@@ -23,8 +23,8 @@ class BufferTable {
   int64_t list(std::span<const BufferSlice> slices);
   int64_t bytes() const { return static_cast<int64_t>(slots_.size()) * 8; }
   /// Appends the loop that fills the table at `table`. The bases: arrays of pointers, and two blocks of bytes.
-  void fill(llvm::IRBuilder<>& b, llvm::Value* table, llvm::Value* parameters, llvm::Value* results,
-            llvm::Value* arena, llvm::Value* constants) const;
+  void fill(llvm::IRBuilder<>& b, llvm::Value* table, llvm::Value* parameters, llvm::Value* results, llvm::Value* arena,
+            llvm::Value* constants) const;
 
  private:
   // The pointer is bases[base][index] + offset.

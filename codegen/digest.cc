@@ -7,8 +7,8 @@
 namespace hlojit::codegen {
 
 std::string digest(std::string_view bytes) {
-  llvm::BLAKE3Result<> hash = llvm::BLAKE3::hash(
-      llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+  llvm::BLAKE3Result<> hash =
+      llvm::BLAKE3::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
   return llvm::toHex(hash, /*LowerCase=*/true);
 }
 

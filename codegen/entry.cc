@@ -17,6 +17,7 @@
 #include "codegen/kernel_abi.h"
 #include "codegen/kernels/merge.h"
 #include "compiler/analysis/steps.h"
+#include "layout/index.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -24,6 +25,9 @@ namespace {
 constexpr int64_t kAlign = 64;
 /// HLO instructions a function: each is some five of IR, a parallel one ten.
 constexpr int64_t kPart = 1'000;
+
+/// Up to here memcpy on the caller beats a parallel region.
+constexpr int64_t kCopyBytes = int64_t{1} << 19;
 
 int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
@@ -41,7 +45,8 @@ class EntryEmitter {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer}, false);
     auto* entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kEntryName, ir_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "start", entry));
-    llvm::Value *call = entry->getArg(0), *params = entry->getArg(1), *results = entry->getArg(2), *arena = entry->getArg(3);
+    llvm::Value *call = entry->getArg(0), *params = entry->getArg(1), *results = entry->getArg(2),
+                *arena = entry->getArg(3);
     llvm::Value* constants = b_.CreateLoad(pointer, call, "constants");
     llvm::Value* lists = bytes_at(arena, tables);
     table_.fill(b_, lists, params, results, arena, constants);
@@ -128,7 +133,9 @@ class EntryEmitter {
     return slices;
   }
 
-  llvm::Value* list_of(const std::vector<BufferSlice>& slices) { return bytes_at(frame_.tables(), table_.list(slices)); }
+  llvm::Value* list_of(const std::vector<BufferSlice>& slices) {
+    return bytes_at(frame_.tables(), table_.list(slices));
+  }
 
   // Serial scratch: all calls share one stretch behind the lists.
   llvm::Value* scratch(int64_t bytes) {
@@ -166,8 +173,20 @@ class EntryEmitter {
 
   // ---- instructions --------------------------------------------------------------------------------------
 
+  // A value handed on as it is, too small for several threads to copy it faster.
+  static bool is_small_copy(const Instruction& fusion) {
+    const Instruction* root = fusion.to_apply()->root();
+    return root->is(Opcode::kCopy) && root->operand(0)->is(Opcode::kParameter) && fusion.operand_count() == 1 &&
+           fusion.shape == root->shape && root->shape == root->operand(0)->shape &&
+           root->shape == fusion.operand(0)->shape && physical_size(root->shape) <= kCopyBytes;
+  }
+
   void fusion(const Instruction& i) {
     std::vector<BufferSlice> slices = buffers_of(i);
+    if (is_small_copy(i)) {
+      copy_memory(slices[static_cast<size_t>(i.to_apply()->root()->operand(0)->attrs.parameter_number)], slices.back());
+      return;
+    }
     update_copies(i, slices);
     const std::vector<KernelCall>& calls = kernels_.kernel(i, overlaps(slices, i.operand_count()));
     ++facts_.kernels;
@@ -186,8 +205,9 @@ class EntryEmitter {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer, i64, i64, i64}, false);
     llvm::Value* parallel_for = b_.CreateLoad(pointer, bytes_at(frame_.call(), offsetof(abi::Context, parallel_for)));
     auto number = [&](int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); };
-    check(b_.CreateCall(type, parallel_for, {frame_.call(), kernel, list, llvm::ConstantPointerNull::get(pointer), number(k.chunks),
-                                             number(k.scratch_bytes), number(k.cost_ns)}));
+    check(b_.CreateCall(type, parallel_for,
+                        {frame_.call(), kernel, list, llvm::ConstantPointerNull::get(pointer), number(k.chunks),
+                         number(k.scratch_bytes), number(k.cost_ns)}));
   }
 
   // A step: a call through the runtime's table in Context, by number.
@@ -223,15 +243,19 @@ class EntryEmitter {
     if (!(from == to)) copy_memory(from, to);
   }
 
-  // Skipped at run time when both are the same memory (a donated parameter).
   void copy_memory(const BufferSlice& from, const BufferSlice& to) {
     llvm::Value* source = pointer(from);
     llvm::Value* target = pointer(to);
+    auto copy_bytes = [&] {
+      b_.CreateMemCpy(target, llvm::MaybeAlign(1), source, llvm::MaybeAlign(1), static_cast<uint64_t>(to.size));
+    };
+    if (!overlap(from, to)) return copy_bytes();
+    // A donated parameter: nothing to do if the caller did give its memory.
     auto* copy = llvm::BasicBlock::Create(context_, "copy", frame_.function);
     auto* next = llvm::BasicBlock::Create(context_, "copied", frame_.function);
     b_.CreateCondBr(b_.CreateICmpEQ(source, target), next, copy);
     b_.SetInsertPoint(copy);
-    b_.CreateMemCpy(target, llvm::MaybeAlign(1), source, llvm::MaybeAlign(1), static_cast<uint64_t>(to.size));
+    copy_bytes();
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
   }
@@ -256,7 +280,8 @@ class EntryEmitter {
     const Instruction* selector = i.operand(0);
     auto* exit = llvm::BasicBlock::Create(context_, i.name + ".join", frame_.function);
     std::vector<llvm::BasicBlock*> blocks;
-    for (const Computation* c : i.called) blocks.push_back(llvm::BasicBlock::Create(context_, c->name, frame_.function));
+    for (const Computation* c : i.called)
+      blocks.push_back(llvm::BasicBlock::Create(context_, c->name, frame_.function));
     if (is_pred(selector->shape.type)) {
       llvm::Value* p = b_.CreateLoad(b_.getInt8Ty(), pointer(plan_.slice(selector)));
       b_.CreateCondBr(b_.CreateICmpNE(p, b_.getInt8(0)), blocks[0], blocks[1]);
@@ -322,8 +347,8 @@ class EntryEmitter {
       llvm::Function* part = function(fmt::format("part{}", parts_++), [&] {
         for (const Instruction* i : run) instruction(*i);
       });
-      check(b_.CreateCall(part, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(),
-                                 frame_.scratch()}));
+      check(b_.CreateCall(
+          part, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(), frame_.scratch()}));
       run.clear();
       length = 0;
     };

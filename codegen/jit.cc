@@ -10,8 +10,8 @@
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -50,8 +50,7 @@ struct Linker {
     builtins = &session->createBareJITDylib("builtins");
     llvm::orc::SymbolMap symbols;
     auto add = [&](const char* name, void* address) {
-      symbols[session->intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                                        llvm::JITSymbolFlags::Exported};
+      symbols[session->intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
     };
     add("memcpy", reinterpret_cast<void*>(&std::memcpy));
     add("memmove", reinterpret_cast<void*>(&std::memmove));

@@ -97,7 +97,9 @@ std::shared_ptr<KernelUnit> unpack(const std::string& key, std::string_view byte
 void forget_kernels() { Kept::get().forget(); }
 
 KernelUnits::KernelUnits(const EmitOptions& options, ObjectStore* store, int threads)
-    : options_(options), option_text_(option_text(options)), store_(store),
+    : options_(options),
+      option_text_(option_text(options)),
+      store_(store),
       helpers_most_(static_cast<size_t>(std::max(1, threads) - 1)) {}
 
 KernelUnits::~KernelUnits() { end_jobs(true); }  // what is left then is not wanted: an error is on its way
@@ -146,7 +148,8 @@ void KernelUnits::add_job(std::shared_ptr<KernelUnit> unit, IrModule ir) {
   if (helpers_.size() >= std::min(helpers_most_, jobs_.size())) return;
   try {
     helpers_.emplace_back([this] {
-      while (run_one(true)) {}
+      while (run_one(true)) {
+      }
     });
   } catch (const std::system_error&) {
     // No thread to be had: finish() does it all.
@@ -188,7 +191,8 @@ void KernelUnits::end_jobs(bool drop) {
     if (drop) next_ = jobs_.size();
   }
   more_.notify_all();
-  while (run_one(false)) {}
+  while (run_one(false)) {
+  }
   for (std::thread& t : helpers_) t.join();
   helpers_.clear();
 }

@@ -67,7 +67,7 @@ class KernelUnits final : public KernelSource {
   int64_t compiled_ = 0;
   std::unordered_map<std::string, std::shared_ptr<const KernelUnit>> known_;
   std::vector<std::shared_ptr<const KernelUnit>> units_;
-  std::mutex mutex_;      // guards what follows, but for the jobs that were handed out
+  std::mutex mutex_;  // guards what follows, but for the jobs that were handed out
   std::condition_variable more_;
   std::deque<Job> jobs_;  // stays in place while it grows
   size_t next_ = 0;

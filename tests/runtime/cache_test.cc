@@ -134,7 +134,8 @@ ENTRY e {
   Folder folder;
   compiled(folder.path, {}, kTwo);
   CHECK(folder.entries().size() == 3);  // two kernels, entry
-  compiled(folder.path, {}, replaced(std::string(kTwo), "dot(d, q), lhs_contracting_dims={0}", "dot(d, q), lhs_contracting_dims={1}"));
+  compiled(folder.path, {},
+           replaced(std::string(kTwo), "dot(d, q), lhs_contracting_dims={0}", "dot(d, q), lhs_contracting_dims={1}"));
   // Now both dots are one kernel, which was there; entry calls it twice.
   CHECK(folder.entries().size() == 4);
 }
@@ -184,8 +185,7 @@ void check_damaged(size_t which) {
   fs::path entry = folder.entries().at(which);
   std::ifstream in(entry, std::ios::binary);
   std::string whole(std::istreambuf_iterator<char>(in), {});
-  std::vector<std::string> damaged = {"", "x", whole.substr(0, 20), whole.substr(0, whole.size() - 1),
-                                      whole + "x"};
+  std::vector<std::string> damaged = {"", "x", whole.substr(0, 20), whole.substr(0, whole.size() - 1), whole + "x"};
   for (size_t at : {size_t{3}, size_t{20}, size_t{40}, size_t{60}, size_t{90}, whole.size() / 2}) {
     damaged.push_back(whole);
     damaged.back()[at] ^= 1;
