@@ -145,6 +145,7 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
   abi::Context context;
   context.constants = static_cast<const char*>(m.constants.get());
   context.parallel_for = &parallel_for;
+  context.steps = m.steps.data();
   context.runtime = m.pool.get();
   entry_calls.fetch_add(1, std::memory_order_relaxed);
   FloatMode mode;
