@@ -31,6 +31,7 @@ class Phases {
 PipelineOptions pipeline_options(const Options& options, const codegen::Target& target) {
   PipelineOptions p;
   p.target = target.info();
+  if (options.vector_bytes > 0) p.target.vector_bytes = options.vector_bytes;
   p.strict = options.strict;
   p.scatter_oob_window = options.scatter_oob_window;
   p.effort = options.effort;

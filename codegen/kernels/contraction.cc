@@ -1,3 +1,11 @@
+// A dot as its blocks say (compiler/plan/blocks.h). Three steps of one plan:
+//
+//   packing       a slice of the operands into panels that the micro-kernel reads in order; producers are
+//                 emitted here, and paddings. Left out where an operand can be read where it lies.
+//   micro-kernel  a register tile of sums over the slice
+//   epilogue      the tile's elements on their way to the result: what follows the dot, elementwise
+//
+// Each task of the grid packs for itself; a slice's sums wait in scratch for the next one.
 #include "codegen/kernels/contraction.h"
 
 #include <algorithm>
@@ -7,247 +15,226 @@
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/micro_kernel.h"
 #include "codegen/target.h"
+#include "compiler/analysis/access.h"
 
 namespace hlojit::codegen {
 namespace {
 
-int64_t product(const Ints& dims) {
-  int64_t n = 1;
-  for (int64_t d : dims) n *= d;
-  return n;
-}
-
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// A slice of the contracting size that divides it evenly where one of good size exists.
-int64_t k_slice(int64_t k) {
-  constexpr int64_t kBest = 256;
-  if (k <= kBest * 3 / 2) return k;
-  for (int64_t unit : {8, 1}) {
-    for (int64_t s = kBest / unit * unit; s >= kBest / 2; s -= unit) {
-      if (k % s == 0) return s;
-    }
-  }
-  return kBest;
-}
+llvm::Value* i64(llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 
 class Contraction {
  public:
   Contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
               const EmitOptions& options)
-      : module_(module), fusion_(fusion), plan_(plan), overlap_(overlap), options_(options), dot_(*plan.hero) {
-    const DotDims& d = dot_.attrs.dot;
-    auto free_dims = [](const Shape& s, const Ints& batch, const Ints& contracting) {
-      Ints sizes;
-      for (int64_t n = 0; n < s.rank(); ++n) {
-        bool taken = std::find(batch.begin(), batch.end(), n) != batch.end() ||
-                     std::find(contracting.begin(), contracting.end(), n) != contracting.end();
-        if (!taken) sizes.push_back(s.dims[static_cast<size_t>(n)]);
-      }
-      return sizes;
-    };
-    for (int64_t n : d.lhs_batch) batch_.push_back(dot_.operand(0)->shape.dims[static_cast<size_t>(n)]);
-    lhs_free_ = free_dims(dot_.operand(0)->shape, d.lhs_batch, d.lhs_contracting);
-    rhs_free_ = free_dims(dot_.operand(1)->shape, d.rhs_batch, d.rhs_contracting);
-    contracting_ = reduction_sizes(dot_);
-    type_ = is_narrow_float(dot_.shape.type) ? DType::kF32 : dot_.shape.type;
-    // Lanes go along the result's most minor dim: if that one is the left operand's, sides are swapped.
-    const Layout& layout = plan_.roots[0]->shape.layout;
-    auto minor = layout.minor_to_major.empty() ? 0 : layout.minor_to_major[0];
-    swapped_ = minor >= static_cast<int64_t>(batch_.size()) && minor < static_cast<int64_t>(batch_.size() + lhs_free_.size());
-    m_ = product(swapped_ ? rhs_free_ : lhs_free_);
-    n_ = product(swapped_ ? lhs_free_ : rhs_free_);
-    k_ = product(contracting_);
+      : module_(module), plan_(plan), options_(options), dot_(*plan.hero), product_(dot_, plan.roots[0]->shape),
+        blocks_(*plan.blocks), type_(sum_type(dot_)), kernel_(module, fusion, overlap, options, vars_, ""),
+        e_(kernel_.emitter()) {
     vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
-  }
-
-  bool pays() const {
-    bool type_fits = type_ == DType::kF32 || type_ == DType::kF64 || type_ == DType::kS32;
-    RegisterTile t = register_tile(*options_.target, vector_bytes_, type_);
-    return type_fits && m_ >= 4 && n_ >= t.lanes && k_ >= 8;
-  }
-
-  std::vector<KernelFunction> run() {
-    tile_ = register_tile(*options_.target, vector_bytes_, type_);
-    tile_.rows = static_cast<int>(std::min<int64_t>(tile_.rows, m_));
-    const int64_t mr = tile_.rows, nr = tile_.columns(), bytes = dtype_bytes(type_);
-    int64_t kc = k_slice(k_);
-    pair_lanes_ = kc % 2 == 0 && k_ % 2 == 0 ? pair_lanes() : 0;
+    lanes_ = std::max(1, vector_bytes_ / dtype_bytes(type_));
+    pair_lanes_ = blocks_.depth % 2 == 0 && product_.k % 2 == 0 ? pair_lanes() : 0;
     packed_type_ = pair_lanes_ ? DType::kS16 : type_;
-    const int64_t packed_bytes = dtype_bytes(packed_type_), pair = pair_lanes_ ? 2 : 1;
-    int64_t batches = product(batch_);
-    // Blocks by shape alone: the left one fills most of L2, for then packing costs least; equal in size.
-    int64_t mb_most = std::clamp<int64_t>(options_.target->info().l2_bytes * 11 / 16 / (kc * packed_bytes), 48, 480) / mr * mr;
-    int64_t mb = round_up(blocks_of(m_, blocks_of(m_, mb_most)), mr);
-    int64_t nb = round_up(blocks_of(n_, blocks_of(n_, 512)), nr);
-    auto tasks = [&] { return batches * blocks_of(m_, mb) * blocks_of(n_, nb); };
-    double flops = 2.0 * static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k_) * static_cast<double>(batches);
-    int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 2e6), 1, 8);
-    while (tasks() < wanted && nb > 8 * nr) nb = round_up(nb / 2, nr);
-    while (tasks() < wanted && mb > 8 * mr) mb = round_up(mb / 2, mr);
+    pair_ = pair_lanes_ ? 2 : 1;
+  }
 
-    VarSource vars;
-    KernelBuilder kernel(module_, fusion_, overlap_, options_, vars, "");
-    ElementEmitter& e = kernel.emitter();
-    Scope& root = kernel.root();
-    // Chunk number -> (batch dims, block of rows, block of columns).
-    LoopPiece grid;
-    Coords batch;
-    for (int64_t n : batch_) {
-      grid.loops.push_back({vars.fresh(), n, std::nullopt, std::nullopt});
-      batch.push_back(IndexExpr::var(grid.loops.back().var, n));
-    }
-    grid.loops.push_back({vars.fresh(), blocks_of(m_, mb), std::nullopt, std::nullopt});
-    IndexExpr m0 = IndexExpr::var(grid.loops.back().var, blocks_of(m_, mb)) * mb;
-    grid.loops.push_back({vars.fresh(), blocks_of(n_, nb), std::nullopt, std::nullopt});
-    IndexExpr n0 = IndexExpr::var(grid.loops.back().var, blocks_of(n_, nb)) * nb;
-    int64_t chunks = kernel.bind_chunks(grid, grid.loops.size());
-
-    // Scratch: B panel, A block (if packed), C tiles (one, or all of the block when slices repeat).
-    bool sliced = k_ > kc;
-    int64_t group = panels_at_once(nb);
-    int64_t b_bytes = round_up(kc * nr * group * packed_bytes, 64);
-    std::optional<Strides> direct = left_in_place(vars, batch);
-    // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
-    if (direct && direct->row * bytes >= 4096) direct.reset();
-    bool by_rows = !direct && left_minor_contracts();
-    int64_t a_bytes = direct ? 0 : round_up(mb * kc * packed_bytes, 64);
-    int64_t panels = nb / nr, tiles = mb / mr;
-    int64_t c_bytes = (sliced ? panels * tiles : 1) * mr * nr * bytes;
-    llvm::IRBuilder<>& rb = root.builder;
-    auto at = [&](int64_t offset) { return rb.CreateConstInBoundsGEP1_64(rb.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(offset)); };
-    BufferRef b_panel{at(0), nullptr, nullptr}, a_block{at(b_bytes), nullptr, nullptr};
-    llvm::Value* c_tiles = at(b_bytes + a_bytes);
-
-    auto number = [](llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); };
-    auto minimum = [&](Scope& s, llvm::Value* x, int64_t y) {
-      return s.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, number(s.builder, y));
-    };
-    // Rows and columns this block really has, in tiles and panels.
-    llvm::Value* rows_left = minimum(root, e.index(IndexExpr(m_) - m0, root), mb);
-    llvm::Value* columns_left = minimum(root, e.index(IndexExpr(n_) - n0, root), nb);
-    auto ceil_div = [&](Scope& s, llvm::Value* x, int64_t y) {
-      return s.builder.CreateUDiv(s.builder.CreateAdd(x, number(s.builder, y - 1)), number(s.builder, y));
-    };
-    llvm::Value* tile_count = ceil_div(root, rows_left, mr);
-    llvm::Value* panel_count = ceil_div(root, columns_left, nr);
-
-    int64_t slices = blocks_of(k_, kc);
-    auto slice_loop = open_loop(root, number(rb, slices), 1, "slice");
-    Scope& ss = *slice_loop;
-    int slice_var = vars.fresh();
-    e.bind(slice_var, ss, ss.counter);
-    IndexExpr k0 = IndexExpr::var(slice_var, slices) * kc;
-    llvm::Value* depth = k_ % kc == 0 ? number(ss.builder, kc) : minimum(ss, e.index(IndexExpr(k_) - k0, ss), kc);
-
-    if (by_rows) {
-      auto pack_loop = open_loop(ss, rows_left, 1, "pack.row");
-      int var = vars.fresh();
-      e.bind(var, *pack_loop, pack_loop->counter);
-      IndexExpr i = IndexExpr::var(var, mb);
-      pack_row(e, *pack_loop, a_block, i * kc, m0 + i, k0, kc, batch);
-      close_loop(ss, std::move(pack_loop));
-    } else if (!direct) {
-      auto pack_loop = open_loop(ss, tile_count, 1, "pack.tile");
-      int var = vars.fresh();
-      e.bind(var, *pack_loop, pack_loop->counter);
-      IndexExpr tile_index = IndexExpr::var(var, tiles);
-      pack(e, *pack_loop, a_block, tile_index * (kc * mr), 1, mr, m_, m0 + tile_index * mr, k0, kc, batch, true);
-      close_loop(ss, std::move(pack_loop));
-    }
-    auto group_loop = open_loop(ss, group == 1 ? panel_count : ceil_div(ss, panel_count, group), 1, "group");
-    Scope& gs = *group_loop;
-    int group_var = vars.fresh();
-    e.bind(group_var, gs, gs.counter);
-    IndexExpr first_panel = IndexExpr::var(group_var, panels / group) * group;
-    pack(e, gs, b_panel, IndexExpr(0), group, nr, n_, n0 + first_panel * nr, k0, kc, batch, false);
-
-    auto panel_loop = open_loop(gs, number(gs.builder, group), 1, "panel");
-    Scope& ps = *panel_loop;
-    int panel_var = vars.fresh();
-    e.bind(panel_var, ps, ps.counter);
-    IndexExpr in_group = IndexExpr::var(panel_var, group);
-    IndexExpr panel_index = first_panel + in_group;
-    IndexExpr column = n0 + panel_index * nr;
-
-    auto tile_loop = open_loop(ps, tile_count, 1, "tile");
-    Scope& ts = *tile_loop;
-    int tile_var = vars.fresh();
-    e.bind(tile_var, ts, ts.counter);
-    IndexExpr tile_index = IndexExpr::var(tile_var, tiles);
-    IndexExpr row = m0 + tile_index * mr;
-    llvm::IRBuilder<>& b = ts.builder;
-    llvm::Type *element = storage_type(b, type_, 1), *packed = storage_type(b, packed_type_, 1);
-    llvm::Value* a = nullptr;
-    int64_t row_stride = by_rows ? kc / pair : 1, k_stride = by_rows ? 1 : mr;
-    // Rows a tile in place starts too low by to stay inside the operand.
-    IndexExpr shift(0);
-    if (direct) {
-      row_stride = direct->row;
-      k_stride = direct->k;
-      if (m_ % mr != 0) {
-        llvm::Value* over = b.CreateSub(e.index(row, ts), number(b, m_ - mr));
-        shift = e.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, number(b, 0)), {0, mr - 1});
-      }
-      Coords rc = result_coords(batch, m0 , IndexExpr(0));
-      Coords at_k = *operand_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, k0));
-      const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
-      llvm::Value* block = ss.builder.CreateInBoundsGEP(element, kernel.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer,
-                              e.index(linear_index(p->shape, at_k), ss));
-      a = b.CreateGEP(element, block, e.index((tile_index * mr - shift) * row_stride, ts));
-    } else {
-      a = b.CreateInBoundsGEP(packed, a_block.pointer, e.index(tile_index * (kc * mr), ts));
-    }
-    IndexExpr c_offset = sliced ? (panel_index * tiles + tile_index) * (mr * nr) : IndexExpr(0);
-    llvm::Value* c = b.CreateInBoundsGEP(element, c_tiles, e.index(c_offset, ts));
-    llvm::Value* accumulate = b.CreateICmpNE(e.index(IndexExpr::var(slice_var, slices), ts), number(b, 0));
-    llvm::Value* panel = ps.builder.CreateInBoundsGEP(packed, b_panel.pointer, e.index(in_group * (kc * nr), ps));
-    int unroll = kc % (4 * pair) == 0 && k_ % (4 * pair) == 0 ? 4 : 1;
-    MicroKernelShape shape{type_, tile_.rows, tile_.vectors, tile_.lanes, row_stride, k_stride, unroll,
-                           pair_lanes_, sliced};
-    b.CreateCall(micro_kernel(module_, shape), {a, panel, c, b.CreateUDiv(depth, number(b, pair)), accumulate});
-    c_offset = c_offset + shift * nr;
-    llvm::Value* last = sliced ? ts.builder.CreateICmpEQ(e.index(IndexExpr::var(slice_var, slices), ts), number(ts.builder, slices - 1))
-                               : nullptr;
-    if (last) {
-      either(ts, last, [&] { epilogue(kernel, ts, batch, row, column, c_tiles, c_offset); }, [] {});
-    } else {
-      epilogue(kernel, ts, batch, row, column, c_tiles, c_offset);
-    }
-    close_loop(ps, std::move(tile_loop));
-    close_loop(gs, std::move(panel_loop));
-    close_loop(ss, std::move(group_loop));
+  KernelFunction run() {
+    int64_t chunks = open_grid();
+    choose_places();
+    Scope& root = kernel_.root();
+    auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
+    slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
-    return {{kernel.finish(), chunks, b_bytes + a_bytes + c_bytes, static_cast<int64_t>(flops / 60)}};
+    double flops = 2.0 * static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
+    for (int64_t n : product_.batch) flops *= static_cast<double>(n);
+    return {kernel_.finish(), chunks, scratch_bytes_, static_cast<int64_t>(flops / 60)};
   }
 
  private:
+  // Chunk number -> (batch dims, block of rows, block of columns).
+  int64_t open_grid() {
+    LoopPiece grid;
+    auto digit = [&](int64_t extent) {
+      grid.loops.push_back({vars_.fresh(), extent, std::nullopt, std::nullopt});
+      return IndexExpr::var(grid.loops.back().var, extent);
+    };
+    for (int64_t n : product_.batch) batch_.push_back(digit(n));
+    m0_ = digit(blocks_of(product_.m, blocks_.rows)) * blocks_.rows;
+    n0_ = digit(blocks_of(product_.n, blocks_.columns)) * blocks_.columns;
+    return kernel_.bind_chunks(grid, grid.loops.size());
+  }
+
+  // Which operands are read where they lie, and what of scratch the others and the sums get.
+  void choose_places() {
+    const int64_t bytes = dtype_bytes(type_), packed_bytes = dtype_bytes(packed_type_);
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
+    slices_ = blocks_of(product_.k, kc);
+    panels_ = blocks_.columns / nr;
+    tiles_ = blocks_.rows / mr;
+    left_ = in_place(left_side(), true);
+    // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
+    if (left_ && left_->row * bytes >= 4096) left_.reset();
+    by_rows_ = !left_ && left_minor_contracts();
+    // Packing the right side pays only if several row tiles read it.
+    if (product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_) right_ = in_place(right_side(), false);
+    if (right_ && right_->row != 1) right_.reset();
+    group_ = right_ ? 1 : panels_at_once();
+
+    int64_t b_bytes = right_ ? 0 : round_up(kc * nr * group_ * packed_bytes, 64);
+    int64_t a_bytes = left_ ? 0 : round_up(blocks_.rows * kc * packed_bytes, 64);
+    int64_t c_bytes = (slices_ > 1 ? panels_ * tiles_ : 1) * mr * nr * bytes;
+    scratch_bytes_ = b_bytes + a_bytes + c_bytes;
+    llvm::IRBuilder<>& b = kernel_.root().builder;
+    auto at = [&](int64_t offset) {
+      return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel_.scratch(), static_cast<uint64_t>(offset));
+    };
+    b_panel_.pointer = at(0);
+    a_block_.pointer = at(b_bytes);
+    c_tiles_ = at(b_bytes + a_bytes);
+  }
+
+  void slice(Scope& ss) {
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
+    Scope& root = kernel_.root();
+    slice_var_ = vars_.fresh();
+    e_.bind(slice_var_, ss, ss.counter);
+    k0_ = IndexExpr::var(slice_var_, slices_) * kc;
+    depth_ = product_.k % kc == 0 ? i64(ss.builder, kc) : minimum(ss, e_.index(IndexExpr(product_.k) - k0_, ss), kc);
+    // Rows and columns this block really has, in tiles and panels.
+    llvm::Value* rows_left = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
+    llvm::Value* columns_left = minimum(root, e_.index(IndexExpr(product_.n) - n0_, root), blocks_.columns);
+    llvm::Value* tile_count = ceil_div(root, rows_left, mr);
+    llvm::Value* panel_count = ceil_div(root, columns_left, nr);
+
+    pack_left(ss, rows_left, tile_count);
+    auto group_loop = open_loop(ss, group_ == 1 ? panel_count : ceil_div(ss, panel_count, group_), 1, "group");
+    Scope& gs = *group_loop;
+    int group_var = vars_.fresh();
+    e_.bind(group_var, gs, gs.counter);
+    IndexExpr first_panel = IndexExpr::var(group_var, panels_ / group_) * group_;
+    if (!right_) pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, n0_ + first_panel * nr, false);
+
+    auto panel_loop = open_loop(gs, i64(gs.builder, group_), 1, "panel");
+    Scope& ps = *panel_loop;
+    int panel_var = vars_.fresh();
+    e_.bind(panel_var, ps, ps.counter);
+    IndexExpr in_group = IndexExpr::var(panel_var, group_), panel = first_panel + in_group;
+    IndexExpr column = n0_ + panel * nr;
+    if (right_ && product_.n % nr != 0) {
+      // The last panel in place ends where the operand ends, and computes some columns twice.
+      column = e_.symbol(ps, minimum(ps, e_.index(column, ps), product_.n - nr), {0, product_.n - nr});
+    }
+    auto tile_loop = open_loop(ps, tile_count, 1, "tile");
+    tile(*tile_loop, ss, panel, right_ ? right_base(ps, column) : packed_panel(ps, in_group), column);
+    close_loop(ps, std::move(tile_loop));
+    close_loop(gs, std::move(panel_loop));
+    close_loop(ss, std::move(group_loop));
+  }
+
+  void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
+    if (left_) return;
+    const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
+    auto loop = open_loop(ss, by_rows_ ? rows_left : tile_count, 1, by_rows_ ? "pack.row" : "pack.tile");
+    int var = vars_.fresh();
+    e_.bind(var, *loop, loop->counter);
+    if (by_rows_) {
+      IndexExpr i = IndexExpr::var(var, blocks_.rows);
+      pack_row(*loop, a_block_, i * kc, m0_ + i);
+    } else {
+      IndexExpr t = IndexExpr::var(var, tiles_);
+      pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
+    }
+    close_loop(ss, std::move(loop));
+  }
+
+  void tile(Scope& ts, Scope& ss, const IndexExpr& panel, llvm::Value* right, const IndexExpr& column) {
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
+    int var = vars_.fresh();
+    e_.bind(var, ts, ts.counter);
+    IndexExpr t = IndexExpr::var(var, tiles_), row = m0_ + t * mr;
+    llvm::IRBuilder<>& b = ts.builder;
+    llvm::Type *element = storage_type(b, type_, 1), *packed = storage_type(b, packed_type_, 1);
+    int64_t row_stride = by_rows_ ? kc / pair_ : 1, k_stride = by_rows_ ? 1 : mr;
+    llvm::Value* a = nullptr;
+    // Rows a tile in place starts too low by to stay inside the operand.
+    IndexExpr shift(0);
+    if (left_) {
+      row_stride = left_->row;
+      k_stride = left_->k;
+      if (product_.m % mr != 0) {
+        llvm::Value* over = b.CreateSub(e_.index(row, ts), i64(b, product_.m - mr));
+        shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
+      }
+      a = b.CreateGEP(element, operand_at(ss, left_side(), m0_, IndexExpr(0)), e_.index((t * mr - shift) * row_stride, ts));
+    } else {
+      a = b.CreateInBoundsGEP(packed, a_block_.pointer, e_.index(t * (kc * mr), ts));
+    }
+    IndexExpr c_offset = slices_ > 1 ? (panel * tiles_ + t) * (mr * nr) : IndexExpr(0);
+    llvm::Value* c = b.CreateInBoundsGEP(element, c_tiles_, e_.index(c_offset, ts));
+    llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
+    int unroll = kc % (4 * pair_) == 0 && product_.k % (4 * pair_) == 0 ? 4 : 1;
+    MicroKernelShape shape{type_, static_cast<int>(mr), static_cast<int>(nr / lanes_), lanes_, row_stride, k_stride,
+                           right_ ? right_->k : nr, unroll, pair_lanes_, slices_ > 1};
+    b.CreateCall(micro_kernel(module_, shape), {a, right, c, b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
+    c_offset = c_offset + shift * nr;
+    if (slices_ == 1) return epilogue(ts, row, column, c_offset);
+    llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
+    either(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
+  }
+
+  llvm::Value* packed_panel(Scope& ps, const IndexExpr& in_group) {
+    llvm::Type* packed = storage_type(ps.builder, packed_type_, 1);
+    return ps.builder.CreateInBoundsGEP(packed, b_panel_.pointer, e_.index(in_group * (blocks_.depth * blocks_.tile_columns), ps));
+  }
+  llvm::Value* right_base(Scope& ps, const IndexExpr& column) {
+    llvm::Value* base = operand_at(ps, right_side(), IndexExpr(0), IndexExpr(0));
+    return ps.builder.CreateGEP(storage_type(ps.builder, type_, 1), base, e_.index(column, ps));
+  }
+  // Address of an operand in place, at the slice's beginning.
+  llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {
+    const Instruction* p = dot_.operand(static_cast<size_t>(side));
+    Coords at = *operand_coords(dot_, static_cast<size_t>(side), result_coords(m, n), delinearize(product_.contracting, k0_));
+    llvm::Value* pointer = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
+    return s.builder.CreateInBoundsGEP(storage_type(s.builder, type_, 1), pointer, e_.index(linear_index(p->shape, at), s));
+  }
+
+  static llvm::Value* minimum(Scope& s, llvm::Value* x, int64_t y) {
+    return s.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(s.builder, y));
+  }
+  static llvm::Value* ceil_div(Scope& s, llvm::Value* x, int64_t y) {
+    return s.builder.CreateUDiv(s.builder.CreateAdd(x, i64(s.builder, y - 1)), i64(s.builder, y));
+  }
+
+  int left_side() const { return product_.swapped ? 1 : 0; }
+  int right_side() const { return product_.swapped ? 0 : 1; }
+
   struct Strides {
     int64_t row, k;
   };
 
-  Coords result_coords(const Coords& batch, const IndexExpr& m, const IndexExpr& n) const {
-    Coords c = batch;
+  Coords result_coords(const IndexExpr& m, const IndexExpr& n) const {
+    Coords c = batch_;
     auto append = [&](const Ints& sizes, const IndexExpr& position) {
       for (const IndexExpr& x : delinearize(sizes, position)) c.push_back(x);
     };
-    append(lhs_free_, swapped_ ? n : m);
-    append(rhs_free_, swapped_ ? m : n);
+    append(product_.lhs_free, product_.swapped ? n : m);
+    append(product_.rhs_free, product_.swapped ? m : n);
     return c;
   }
 
-  // The left operand as a plain array whose address is affine in row and k.
-  std::optional<Strides> left_in_place(VarSource& vars, const Coords& batch) const {
-    const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
-    if (!p->is(Opcode::kParameter) || p->shape.type != type_) return std::nullopt;
-    int m = vars.fresh(), k = vars.fresh();
-    Coords rc = result_coords(batch, IndexExpr::var(m, m_), IndexExpr(0));
-    Coords at = *operand_coords(dot_, swapped_ ? 1 : 0, rc, delinearize(contracting_, IndexExpr::var(k, k_)));
+  // An operand as a plain array of the summed type whose address is affine in row (or column) and depth.
+  std::optional<Strides> in_place(int side, bool left) {
+    const Instruction* p = dot_.operand(static_cast<size_t>(side));
+    if (!p->is(Opcode::kParameter) || p->shape.type != type_ || pair_lanes_) return std::nullopt;
+    int along = vars_.fresh(), k = vars_.fresh();
+    IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
+    Coords rc = left ? result_coords(x, IndexExpr(0)) : result_coords(IndexExpr(0), x);
+    Coords at = *operand_coords(dot_, static_cast<size_t>(side), rc, delinearize(product_.contracting, IndexExpr::var(k, product_.k)));
     IndexExpr address = linear_index(p->shape, at);
-    auto row = address.coefficient(m), along = address.coefficient(k);
-    if (!row || !along) return std::nullopt;
-    return Strides{*row, *along};
+    auto row = address.coefficient(along), depth = address.coefficient(k);
+    if (!row || !depth) return std::nullopt;
+    return Strides{*row, *depth};
   }
 
   static void either(Scope& s, llvm::Value* condition, const std::function<void()>& yes, const std::function<void()>& no) {
@@ -267,12 +254,12 @@ class Contraction {
   }
 
   // A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
-  void nest(ElementEmitter& e, Scope& scope, std::span<const int64_t> dims,
+  void nest(Scope& scope, std::span<const int64_t> dims,
             const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body, int unroll) {
     int lanes = std::max(1, vector_bytes_ / 4);
-    for (LoopPiece& piece : plan_loops(dims, e.vars(), walk, {true, lanes, unroll ? lanes : 0, false, true})) {
-      e.loops(scope, piece, 0, e.widths(piece, lanes, lanes, true), {},
+    for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, unroll ? lanes : 0, false, true})) {
+      e_.loops(scope, piece, 0, e_.widths(piece, lanes, lanes, true), {},
               [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
         body(s, coords, piece.unroll);
         return ElementEmitter::Carried{};
@@ -281,9 +268,9 @@ class Contraction {
   }
 
   // Panels packed together, so that a row of the right operand is read in pieces of a few cache lines.
-  int64_t panels_at_once(int64_t nb) const {
-    int64_t group = 4;
-    while (group > 1 && (n_ % (group * tile_.columns()) != 0 || nb % (group * tile_.columns()) != 0)) group /= 2;
+  int64_t panels_at_once() const {
+    int64_t group = 4, nr = blocks_.tile_columns;
+    while (group > 1 && (product_.n % (group * nr) != 0 || blocks_.columns % (group * nr) != 0)) group /= 2;
     return group;
   }
 
@@ -293,14 +280,14 @@ class Contraction {
       DType t = dot_.operand(side)->shape.type;
       return t == DType::kS8 || t == DType::kU8 || t == DType::kS16;
     };
-    if (type_ != DType::kS32 || tile_.lanes < 8 || !fits(0) || !fits(1) || !left_minor_contracts()) return 0;
-    return tile_.lanes >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
+    if (type_ != DType::kS32 || lanes_ < 8 || !fits(0) || !fits(1) || !left_minor_contracts()) return 0;
+    return lanes_ >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
   }
 
   // Whether elements of the left operand that are neighbours in memory differ in k, not in the row.
   bool left_minor_contracts() const {
-    const Instruction* p = dot_.operand(swapped_ ? 1 : 0);
-    const Ints& contracting = swapped_ ? dot_.attrs.dot.rhs_contracting : dot_.attrs.dot.lhs_contracting;
+    const Instruction* p = dot_.operand(product_.swapped ? 1 : 0);
+    const Ints& contracting = product_.swapped ? dot_.attrs.dot.rhs_contracting : dot_.attrs.dot.lhs_contracting;
     const Instruction* source = p->is(Opcode::kTranspose) ? p->operand(0) : p;
     if (source->shape.layout.minor_to_major.empty()) return false;
     int64_t minor = source->shape.layout.minor_to_major[0];
@@ -312,13 +299,13 @@ class Contraction {
   }
 
   // Copies one slice of a row of the left operand to `offset`.
-  void pack_row(ElementEmitter& e, Scope& scope, const BufferRef& target, const IndexExpr& offset, const IndexExpr& row,
-                const IndexExpr& k0, int64_t kc, const Coords& batch) {
-    int side = swapped_ ? 1 : 0;
+  void pack_row(Scope& scope, const BufferRef& target, const IndexExpr& offset, const IndexExpr& row) {
+    const int64_t kc = blocks_.depth;
+    int side = product_.swapped ? 1 : 0;
     const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t depth) {
       auto at = [&](const Coords& c) {
-        return *operand_coords(dot_, side, result_coords(batch, row, IndexExpr(0)), delinearize(contracting_, k0 + c[0]));
+        return *operand_coords(dot_, side, result_coords(row, IndexExpr(0)), delinearize(product_.contracting, k0_ + c[0]));
       };
       Shape box = Shape::array(packed_type_, {depth});
       auto walk = [&](AccessWalk& w, const Coords& c) {
@@ -326,67 +313,67 @@ class Contraction {
         w.read(value, at(c));
       };
       std::vector<int64_t> dims = {depth};
-      nest(e, scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll&) {
-        e.store(s, target, offset + c[0], convert(s.builder, e.number(), e.emit(value, at(c), s), packed_type_));
+      nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll&) {
+        e_.store(s, target, offset + c[0], convert(s.builder, e_.number(), e_.emit(value, at(c), s), packed_type_));
       }, false);
     };
-    if (k_ % kc == 0) return emit_box(kc);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(k0, scope), scope.builder.getInt64(static_cast<uint64_t>(k_ - kc)));
-    guarded(scope, whole, [&] { emit_box(kc); }, [&] { emit_box(k_ % kc); });
+    if (product_.k % kc == 0) return emit_box(kc);
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
+    guarded(scope, whole, [&] { emit_box(kc); }, [&] { emit_box(product_.k % kc); });
   }
 
   // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width]
   // or [k/2][width][2], at `offset`. Only whole panels come in groups.
-  void pack(ElementEmitter& e, Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
-            const IndexExpr& first, const IndexExpr& k0, int64_t kc, const Coords& batch, bool left) {
-    int side = left != swapped_ ? 0 : 1;
-    const int64_t pair = pair_lanes_ ? 2 : 1;
+  void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
+            const IndexExpr& first, bool left) {
+    const int64_t kc = blocks_.depth;
+    int side = left != product_.swapped ? 0 : 1;
     const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t columns, int64_t depth) {
       auto operand_at = [&](const Coords& c) {
         IndexExpr position = first + c[1] * width + c[2];
-        Coords rc = left ? result_coords(batch, position, IndexExpr(0)) : result_coords(batch, IndexExpr(0), position);
-        return *operand_coords(dot_, side, rc, delinearize(contracting_, k0 + c[0] * pair + c[3]));
+        Coords rc = left ? result_coords(position, IndexExpr(0)) : result_coords(IndexExpr(0), position);
+        return *operand_coords(dot_, side, rc, delinearize(product_.contracting, k0_ + c[0] * pair_ + c[3]));
       };
-      auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair + c[3]; };
+      auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair_ + c[3]; };
       // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
-      Shape box = Shape::array(packed_type_, {depth / pair, group, group == 1 ? width : 2 * width, pair});
+      Shape box = Shape::array(packed_type_, {depth / pair_, group, group == 1 ? width : 2 * width, pair_});
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(box, c);
         w.read(value, operand_at(c));
       };
-      std::vector<int64_t> dims = {depth / pair, group, columns, pair};
-      nest(e, scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
+      std::vector<int64_t> dims = {depth / pair_, group, columns, pair_};
+      nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
         std::vector<Value> values;
         std::vector<IndexExpr> addresses;
         auto one = [&](const Coords& x) {
-          values.push_back(convert(s.builder, e.number(), e.emit(value, operand_at(x), s), packed_type_));
+          values.push_back(convert(s.builder, e_.number(), e_.emit(value, operand_at(x), s), packed_type_));
           addresses.push_back(target_at(x));
         };
         if (unroll.var < 0) {
           one(c);
-          e.store(s, target, addresses[0], values[0]);
+          e_.store(s, target, addresses[0], values[0]);
           return;
         }
-        e.begin_block(s, unroll);
-        for (const IndexExpr& u : e.block()) {
+        e_.begin_block(s, unroll);
+        for (const IndexExpr& u : e_.block()) {
           std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
           values_of.back() = u;
           Coords x;
           for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
           one(x);
         }
-        e.store_block(s, target, addresses, values);
+        e_.store_block(s, target, addresses, values);
       }, true);
     };
     auto deep = [&](int64_t columns) {
-      if (k_ % kc == 0) return emit_box(columns, kc);
-      llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(k0, scope), scope.builder.getInt64(static_cast<uint64_t>(k_ - kc)));
-      guarded(scope, whole, [&] { emit_box(columns, kc); }, [&] { emit_box(columns, k_ % kc); });
+      if (product_.k % kc == 0) return emit_box(columns, kc);
+      llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
+      guarded(scope, whole, [&] { emit_box(columns, kc); }, [&] { emit_box(columns, product_.k % kc); });
     };
     int64_t tail = size % width;
     if (tail == 0) return deep(width);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(first, scope), scope.builder.getInt64(static_cast<uint64_t>(size - width)));
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), scope.builder.getInt64(static_cast<uint64_t>(size - width)));
     guarded(scope, whole, [&] { deep(width); }, [&] { deep(tail); });
   }
 
@@ -403,72 +390,78 @@ class Contraction {
     either(scope, condition, [&] { yes(); reset(); }, [&] { no(); reset(); });
   }
 
-  void epilogue(KernelBuilder& kernel, Scope& scope, const Coords& batch, const IndexExpr& row, const IndexExpr& column,
-                llvm::Value* c_tiles, const IndexExpr& c_offset) {
-    ElementEmitter& e = kernel.emitter();
-    const int64_t mr = tile_.rows, nr = tile_.columns();
-    BufferRef tiles{c_tiles, nullptr, nullptr};
+  void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& c_offset) {
+    ElementEmitter& e = e_;
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns;
+    BufferRef tiles{c_tiles_, nullptr, nullptr};
     IndexExpr local(0);
     e.provide(&dot_, [&](ElementEmitter& emitter, Scope& s, const Coords&) {
       Value raw = emitter.load(s, tiles, type_, local);
       return convert(s.builder, emitter.number(), raw, dot_.shape.type);
     });
     llvm::Value* rows = scope.builder.getInt64(static_cast<uint64_t>(mr));
-    if (m_ % mr != 0) {
-      rows = scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(m_) - row, scope), rows);
+    if (product_.m % mr != 0) {
+      rows = scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - row, scope), rows);
     }
     auto box = [&](int64_t columns) {
       auto row_loop = open_loop(scope, rows, 1, "row");
-      int i = e.vars().fresh(), j = e.vars().fresh();
+      int i = vars_.fresh(), j = vars_.fresh();
       e.bind(i, *row_loop, row_loop->counter);
       IndexExpr in_tile = IndexExpr::var(i, mr);
       LoopPiece piece;
       piece.loops = {{j, columns, std::nullopt, std::nullopt}};
       piece.has_lanes = columns > 1;
       piece.coords = {IndexExpr::var(j, columns)};
-      int lanes = std::min<int>(tile_.lanes, vector_bytes_ / 4);
+      int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
       e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
               [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
         local = c_offset + in_tile * nr + c[0];
-        Coords at = result_coords(batch, row + in_tile, column + c[0]);
+        Coords at = result_coords(row + in_tile, column + c[0]);
         std::vector<Value> values;
         for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
         for (size_t k = 0; k < values.size(); ++k) {
-          e.store(s, kernel.result(k), linear_index(plan_.roots[k]->shape, at), values[k]);
+          e.store(s, kernel_.result(k), linear_index(plan_.roots[k]->shape, at), values[k]);
         }
         return ElementEmitter::Carried{};
       });
       close_loop(scope, std::move(row_loop));
     };
-    if (n_ % nr == 0) return box(nr);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), scope.builder.getInt64(static_cast<uint64_t>(n_ - nr)));
-    guarded(scope, whole, [&] { box(nr); }, [&] { box(n_ % nr); });
+    if (right_ || product_.n % nr == 0) return box(nr);
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), scope.builder.getInt64(static_cast<uint64_t>(product_.n - nr)));
+    guarded(scope, whole, [&] { box(nr); }, [&] { box(product_.n % nr); });
   }
 
   llvm::Module& module_;
-  const Instruction& fusion_;
   const KernelPlan& plan_;
-  const OverlapMatrix& overlap_;
   const EmitOptions& options_;
   const Instruction& dot_;
-  Ints batch_, lhs_free_, rhs_free_, contracting_;
-  DType type_ = DType::kF32;
-  DType packed_type_ = DType::kF32;
-  int pair_lanes_ = 0;
-  bool swapped_ = false;
-  int64_t m_ = 0, n_ = 0, k_ = 0;
-  int vector_bytes_ = 32;
-  RegisterTile tile_;
+  MatrixProduct product_;
+  Blocks blocks_;
+  DType type_, packed_type_ = DType::kF32;
+  VarSource vars_;
+  KernelBuilder kernel_;
+  ElementEmitter& e_;
+  int vector_bytes_ = 32, lanes_ = 8;
+  int pair_lanes_ = 0;  // not 0: 16-bit integers multiplied in pairs
+  int64_t pair_ = 1;    // elements of depth that are packed as one
+
+  Coords batch_;                                    // of this task
+  IndexExpr m0_{0}, n0_{0}, k0_{0};                 // where its block and the slice begin
+  int slice_var_ = -1;
+  int64_t slices_ = 1, panels_ = 1, tiles_ = 1, group_ = 1;
+  llvm::Value* depth_ = nullptr;                    // of the slice
+  std::optional<Strides> left_, right_;             // of operands read where they lie
+  bool by_rows_ = false;                            // the left block is packed row by row
+  BufferRef b_panel_, a_block_;
+  llvm::Value* c_tiles_ = nullptr;                  // sums: a tile, or all of the block's where slices repeat
+  int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace
 
-std::optional<std::vector<KernelFunction>> emit_contraction(llvm::Module& module, const Instruction& fusion,
-                                                            const KernelPlan& plan, const OverlapMatrix& overlap,
-                                                            const EmitOptions& options) {
-  Contraction c(module, fusion, plan, overlap, options);
-  if (!c.pays()) return std::nullopt;
-  return c.run();
+KernelFunction emit_contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
+                                const OverlapMatrix& overlap, const EmitOptions& options) {
+  return Contraction(module, fusion, plan, overlap, options).run();
 }
 
 }  // namespace hlojit::codegen

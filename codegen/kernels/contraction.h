@@ -13,10 +13,8 @@
 
 namespace hlojit::codegen {
 
-/// The fusion as blocked GEMM, or nullopt if its shapes are too small or skinny for one (the caller
-/// then treats the dot as a reduction). `plan.kind` must be kContraction.
-std::optional<std::vector<KernelFunction>> emit_contraction(llvm::Module& module, const Instruction& fusion,
-                                                            const KernelPlan& plan, const OverlapMatrix& overlap,
-                                                            const EmitOptions& options);
+/// The fusion as its plan's blocks say; `plan.blocks` must be there.
+KernelFunction emit_contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
+                                const OverlapMatrix& overlap, const EmitOptions& options);
 
 }  // namespace hlojit::codegen

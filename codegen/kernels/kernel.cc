@@ -12,6 +12,7 @@
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/plan/cost.h"
+#include "compiler/plan/stages.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -31,15 +32,16 @@ class Emission {
   Emission(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options)
       : module_(module), fusion_(fusion), overlap_(overlap), options_(options) {
     std::string why;
-    TargetInfo target = options.target->info();
-    auto plan = plan_kernel(*fusion.to_apply(), target, fusion.attrs.backend_config, &why);
+    target_ = options.target->info();
+    if (options.vector_bytes) target_.vector_bytes = options.vector_bytes;
+    auto plan = plan_kernel(*fusion.to_apply(), target_, fusion.attrs.backend_config, &why);
     if (!plan) {
       throw Error(ErrorKind::kUnsupported, fusion.location,
                   fmt::format("fusion {} fits no kernel kind: {}", fusion.name, why));
     }
     plan_ = *plan;
     vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
-    cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target).work_ns(), 1e15));
+    cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target_).work_ns(), 1e15));
     // A result in an operand's memory must not be computed twice: its second reading would be of itself.
     size_t operands = fusion.operand_count();
     for (size_t r = operands; r < overlap.size(); ++r) {
@@ -48,9 +50,7 @@ class Emission {
   }
 
   std::vector<KernelFunction> run() {
-    if (plan_.kind == KernelKind::kContraction) {
-      if (auto blocked = emit_contraction(module_, fusion_, plan_, overlap_, options_)) return std::move(*blocked);
-    }
+    if (plan_.blocks) return {emit_contraction(module_, fusion_, plan_, overlap_, options_)};
     loops();
     return std::move(functions_);
   }
@@ -276,11 +276,11 @@ class Emission {
   }
 
   // Vectors that one turn of the outer loop computes: many where a reduction is pulled or runs along outer
-  // lanes, as each is an accumulator; a tile of two where values are kept for it.
+  // lanes, as each is an accumulator; as many as the plan has scratch for where values are kept.
   int vectors_side_by_side(int operations, bool pulls) const {
     bool keeps = std::any_of(plan_.stages.begin(), plan_.stages.end(), [](const Stage& s) { return !s.keeps.empty(); });
-    if (keeps) return 2;
     int best = vectors_in_flight(operations);
+    if (keeps) return std::min(std::max(best, 2), static_cast<int>(column_vectors(plan_, target_)));
     if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::min(best, 4);
     return pulls || plan_.kind == KernelKind::kColumns ? 2 * best : best;
   }
@@ -305,6 +305,7 @@ class Emission {
   const OverlapMatrix& overlap_;
   const EmitOptions& options_;
   KernelPlan plan_;
+  TargetInfo target_;
   VarSource vars_;
   int vector_bytes_ = 32;
   int64_t cost_ns_ = 0;

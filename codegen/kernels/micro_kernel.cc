@@ -6,17 +6,8 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/number/elementwise.h"
-#include "codegen/target.h"
 
 namespace hlojit::codegen {
-
-RegisterTile register_tile(const Target& target, int vector_bytes, DType type) {
-  RegisterTile t;
-  t.lanes = std::max(1, vector_bytes / dtype_bytes(type));
-  // 16 registers: 6x2 accumulators, 2 of B, 1 broadcast. 32 registers: 12x2, and room to spare.
-  t.rows = target.vector_registers() >= 32 ? 12 : 6;
-  return t;
-}
 
 namespace {
 
@@ -39,8 +30,8 @@ llvm::Value* multiply_pairs(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y
 }  // namespace
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape) {
-  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
-                                 shape.row_stride, shape.k_stride, shape.unroll, shape.pair_lanes,
+  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
+                                 shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll, shape.pair_lanes,
                                  shape.accumulates ? "+" : "");
   if (llvm::Function* known = module.getFunction(name)) return known;
   auto& context = module.getContext();
@@ -72,7 +63,7 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   auto step = [&](Tile tile, llvm::Value* k) {
     std::vector<llvm::Value*> bv;
     for (size_t v = 0; v < vectors; ++v) {
-      llvm::Value* at = b.CreateAdd(b.CreateMul(k, number(static_cast<int64_t>(vectors) * shape.lanes)), number(static_cast<int64_t>(v) * shape.lanes));
+      llvm::Value* at = b.CreateAdd(b.CreateMul(k, number(shape.panel_stride)), number(static_cast<int64_t>(v) * shape.lanes));
       bv.push_back(b.CreateAlignedLoad(vector, b.CreateInBoundsGEP(scalar, panel, at), align));
     }
     llvm::Value* along = shape.k_stride == 1 ? k : b.CreateMul(k, number(shape.k_stride));

@@ -1,7 +1,7 @@
 // The register tile of a contraction: C[rows x vectors*lanes] += A[rows x k] * B[k x vectors*lanes].
 //
-// B comes as a packed panel (k rows of vectors*lanes elements); A is read by broadcast at constant
-// strides, so that an untiled operand needs no packing at all. Accumulators stay in registers for the
+// A is read by broadcast, B by vectors, both at constant strides, so that an untiled operand needs no packing
+// at all; packed, B is a panel of k rows of vectors*lanes elements. Accumulators stay in registers for the
 // whole k loop.
 #pragma once
 
@@ -16,18 +16,6 @@ class Module;
 
 namespace hlojit::codegen {
 
-class Target;
-
-/// Shape of a register tile for a target and accumulator type.
-struct RegisterTile {
-  int rows = 6;
-  int vectors = 2;
-  int lanes = 8;
-  int columns() const { return vectors * lanes; }
-};
-
-RegisterTile register_tile(const Target& target, int vector_bytes, DType type);
-
 struct MicroKernelShape {
   DType type = DType::kF32;     ///< of A, B (as packed) and C
   int rows = 6;
@@ -35,6 +23,7 @@ struct MicroKernelShape {
   int lanes = 8;
   int64_t row_stride = 0;       ///< of A, in elements
   int64_t k_stride = 1;
+  int64_t panel_stride = 16;    ///< of B: elements from one k to the next; vectors x lanes where it is packed
   int unroll = 1;               ///< steps of k a turn of the loop; k is a multiple of it
   /// Not 0 (kS32 only): an element of A and B is a pair of 16-bit integers of neighbouring k, multiplied and
   /// added by instructions of this many 32-bit lanes; k counts pairs.

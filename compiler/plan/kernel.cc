@@ -310,7 +310,15 @@ bool is_kernel_op(const Instruction& i) {
 namespace {
 
 KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
-  if (!g.dots.empty()) return plan_contraction(g);
+  if (!g.dots.empty()) {
+    KernelPlan plan = plan_contraction(g);
+    MatrixProduct product(*plan.hero, plan.roots[0]->shape);
+    plan.blocks = choose_blocks(*plan.hero, product, target);
+    auto given = plan.blocks ? blocks_in(config) : std::nullopt;
+    int64_t lanes = std::max<int64_t>(1, target.vector_bytes / dtype_bytes(sum_type(*plan.hero)));
+    if (given && given->tile_columns % lanes == 0 && given->tile_rows <= product.m) plan.blocks = given;
+    return plan;
+  }
   KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
   if (auto given = stages_in(config)) read_stages(g, *given, plan);
   else make_stages(g, target, plan);

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/plan/blocks.h"
 #include "compiler/plan/target_info.h"
 
 namespace hlojit {
@@ -60,6 +61,8 @@ struct KernelPlan {
   std::vector<int64_t> inner;
   /// In order of execution; empty for a contraction.
   std::vector<Stage> stages;
+  /// Of a contraction; none: the dot's sums are pulled by a loop nest over its results.
+  std::optional<Blocks> blocks;
 
   /// Sizes of the domain's dims that are not inner, and of those that are.
   std::vector<int64_t> outer_sizes() const;
@@ -69,7 +72,8 @@ struct KernelPlan {
 };
 
 /// backend_config of a fusion with this plan:
-/// {"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %d"]}}.
+/// {"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %d"]}} or
+/// {"hlojit":{"kernel":"contraction","blocks":"tile 6x16 block 96x512x256"}}.
 std::string kernel_config(const KernelPlan& plan);
 /// The fusion carries our own backend_config.
 bool has_kernel_config(const Instruction& fusion);

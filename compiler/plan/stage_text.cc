@@ -8,7 +8,7 @@
 namespace hlojit {
 namespace {
 
-constexpr std::string_view kMark = R"("stages":[)";
+constexpr std::string_view kMark = R"("stages":[)", kBlocks = R"("blocks":")";
 
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
@@ -99,6 +99,7 @@ std::string kernel_config(const KernelPlan& plan) {
     for (size_t s = 0; s < plan.stages.size(); ++s) text += (s ? ",\"" : "\"") + text_of(plan.stages[s], plan) + '"';
     text += "]";
   }
+  if (plan.blocks) text += "," + std::string(kBlocks) + blocks_text(*plan.blocks) + '"';
   return text + "}}";
 }
 
@@ -118,6 +119,13 @@ std::optional<std::vector<std::string>> stages_in(std::string_view config) {
     at = close + 1;
   }
   return texts;
+}
+
+std::optional<Blocks> blocks_in(std::string_view config) {
+  size_t at = config.find(kBlocks);
+  if (at == std::string_view::npos) return std::nullopt;
+  at += kBlocks.size();
+  return read_blocks(config.substr(at, config.find('"', at) - at));
 }
 
 void read_stages(const KernelGraph& g, const std::vector<std::string>& texts, KernelPlan& plan) {

@@ -18,6 +18,10 @@ using Set = std::unordered_set<const Instruction*>;
 // Cycles a vector for computing a value of the domain, in the unit of cost.cc; beyond this a store and
 // the loads that follow are cheaper.
 constexpr double kDear = 4;
+constexpr int64_t kFewestColumnVectors = 2;
+
+/// Of an element in scratch: narrow floats are kept as the f32 their register holds.
+int64_t kept_bytes(const Instruction* i) { return is_narrow_float(i->shape.type) ? 4 : dtype_bytes(i->shape.type); }
 
 double cycles(const Instruction* i) {
   if (is_reduction(*i)) {  // pulled: a window, a dot
@@ -203,9 +207,8 @@ class Stager {
           reread(stored.at(i), i);
           continue;
         }
-        int64_t width = i->shape.type == DType::kF32 || is_narrow_float(i->shape.type) ? 4 : dtype_bytes(i->shape.type);
-        int64_t rows = plan_.kind == KernelKind::kColumns ? column_tile(target_) : 1;
-        int64_t bytes = count * width * rows;
+        int64_t rows = plan_.kind == KernelKind::kColumns ? kFewestColumnVectors * std::max(1, target_.vector_bytes / 4) : 1;
+        int64_t bytes = count * kept_bytes(i) * rows;
         if (again && used + bytes <= most) {
           used += bytes;
           made.insert(i);
@@ -230,7 +233,14 @@ class Stager {
 
 }  // namespace
 
-int64_t column_tile(const TargetInfo& target) { return 2 * std::max(1, target.vector_bytes / 4); }
+int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target) {
+  int64_t bytes = 0;
+  for (const Stage& s : plan.stages) {
+    for (const Instruction* v : s.keeps) bytes += kept_bytes(v);
+  }
+  for (int64_t n : plan.inner_sizes()) bytes *= n;
+  return 4 * (target.vector_bytes / 4) * bytes <= target.l2_bytes / 2 ? 4 : kFewestColumnVectors;
+}
 
 void make_stages(const KernelGraph& graph, const TargetInfo& target, KernelPlan& plan) {
   Stager(graph, target, plan).run();
