@@ -8,6 +8,7 @@
 #include "compiler/passes/alias.h"
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
+#include "compiler/passes/devices.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/fuse.h"
@@ -19,6 +20,7 @@
 #include "compiler/passes/split_concatenations.h"
 #include "compiler/passes/split_reductions.h"
 #include "compiler/passes/squeeze.h"
+#include "compiler/passes/synchronous.h"
 #include "compiler/passes/unroll.h"
 #include "compiler/passes/wrap.h"
 #include "compiler/verify/verifier.h"
@@ -32,8 +34,12 @@ struct Pass {
 };
 
 constexpr Pass kPasses[] = {
+    // Asynchronous pairs become calls or plain ops, which the next pass can inline.
+    {"synchronous", synchronous},
     // One flat graph a computation; foreign fusions are dissolved, ours kept.
     {"inline_calls", inline_calls},
+    // Collectives become moves of blocks between devices and plain ops on what was moved.
+    {"devices", devices},
     // Random bits, batch norms and maps become plain arithmetic, which all other passes know.
     {"expand", expand},
     {"unroll", unroll},

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "compiler/eval/ops.h"
+#include "compiler/ir/async.h"
 
 namespace hlojit {
 namespace {
@@ -102,6 +103,7 @@ class Evaluator {
  private:
   Value run_while(const Instruction& op, const Value& init);
   Value run_conditional(const Instruction& op, const std::vector<const Value*>& in);
+  Value run_started(const Instruction& op, const std::vector<const Value*>& in);
   Value collective(const Instruction& op, const std::vector<const Value*>& in);
   Literal array_op(const Instruction& op, const std::vector<const Value*>& in);
   void check_resources(const Instruction& op);
@@ -217,6 +219,20 @@ Value Evaluator::collective(const Instruction& op, const std::vector<const Value
   }
 }
 
+// What an async-start wraps, run at once.
+Value Evaluator::run_started(const Instruction& op, const std::vector<const Value*>& in) {
+  Module scratch("started");
+  const ModuleConfig& config = op.parent()->parent()->config;
+  scratch.config.replica_count = config.replica_count;
+  scratch.config.num_partitions = config.num_partitions;
+  Computation* c = scratch.add_computation("started");
+  std::vector<Instruction*> operands;
+  for (const Instruction* o : op.operands()) {
+    operands.push_back(c->add_parameter(std::ssize(operands), o->shape));
+  }
+  return execute(*clone_started_op(*c, op, operands, op.shape.elements.at(1)), in);
+}
+
 Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>& in) {
   check_resources(op);
   switch (op.opcode) {
@@ -255,11 +271,10 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kAllGatherDone:
     case Opcode::kCollectivePermuteDone: return in[0]->elements.at(1);
     case Opcode::kAsyncStart: {
-      if (op.called.empty()) unsupported(op, "");
       Value value;
       Value& operands = value.elements.emplace_back();
       for (const Value* operand : in) operands.elements.push_back(*operand);
-      value.elements.push_back(run(*op.to_apply(), value.elements[0].elements));
+      value.elements.push_back(run_started(op, in));
       return value;
     }
     case Opcode::kAsyncDone: return in[0]->elements.at(1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "compiler/ir/async.h"
 #include "compiler/text/attribute_forms.h"
 #include "compiler/text/literal_text.h"
 
@@ -749,15 +750,6 @@ const std::string* find_other(const Attributes& a, std::string_view name) {
 }
 
 }  // namespace
-
-std::optional<Opcode> wrapped_op(const Instruction& instruction) {
-  if (!instruction.is(Opcode::kAsyncStart) && !instruction.is(Opcode::kAsyncUpdate) &&
-      !instruction.is(Opcode::kAsyncDone)) {
-    return std::nullopt;
-  }
-  const std::string* name = find_other(instruction.attrs, kWrappedOp);
-  return name ? op_from_name(*name) : std::nullopt;
-}
 
 void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
   Entries sugar;

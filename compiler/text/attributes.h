@@ -5,7 +5,6 @@
 // pass reads stay text, but only text of the right form.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,10 +35,5 @@ void append_own_attributes(const Instruction& instruction, std::string& out);
 /// The attributes that an instruction's op takes, in printing order, by their key in the table: the
 /// name, and `:form` behind it where one name has several forms (`algorithm:dot`, `algorithm:rng`).
 std::vector<std::string_view> attribute_keys(const Instruction& instruction);
-
-/// Generic async sugar: `negate-start(p)` is an async-start that wraps a negate. Its op name is
-/// kept under this key in Attributes::other.
-inline constexpr std::string_view kWrappedOp = "wrapped-op";
-std::optional<Opcode> wrapped_op(const Instruction& instruction);
 
 }  // namespace hlojit

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/async.h"
 #include "compiler/text/attribute_forms.h"
 #include "compiler/text/attributes.h"
 #include "compiler/verify/shape_inference.h"

@@ -1,6 +1,7 @@
 // Everything appends to one string; nothing is printed twice.
 #include "compiler/text/printer.h"
 
+#include "compiler/ir/async.h"
 #include "compiler/text/attribute_forms.h"
 #include "compiler/text/attributes.h"
 #include "compiler/text/lexer.h"

@@ -88,6 +88,15 @@ int64_t group_size(const Use& use, bool equal_sizes) {
   return equal ? static_cast<int64_t>(groups[0].size()) : 0;
 }
 
+// The size of a group of all-gather and reduce-scatter. With a channel a replica stands for all its
+// partitions, whose number the caller knows: then 0, as where the groups do not say it.
+int64_t shard_count(const Use& use) {
+  int64_t size = group_size(use, true);
+  bool partitions = !other(use.attrs, "channel_id").empty() &&
+                    other(use.attrs, "use_global_device_ids") != "true";
+  return partitions ? 0 : size;
+}
+
 std::vector<Shape> operand_shapes(const Use& use) {
   need(use.count() >= 1, "operand-count", "{} takes at least one operand", op_name(use.opcode));
   need_arrays(use);
@@ -204,14 +213,14 @@ Shape all_reduce(const Use& use) {
 
 Shape all_gather(const Use& use) {
   operand_shapes(use);
-  int64_t size = group_size(use, true);
+  int64_t size = shard_count(use);
   if (!use.declared) return undetermined();
   return gathered(use, *use.declared, size);
 }
 
 Shape all_gather_start(const Use& use) {
   std::vector<Shape> shapes = operand_shapes(use);
-  int64_t size = group_size(use, true);
+  int64_t size = shard_count(use);
   if (!use.declared) return undetermined();
   need_tuple_of(use, 2, "(operand, result)");
   need_part(use, 0, one_or_tuple(std::move(shapes)));
@@ -221,7 +230,7 @@ Shape all_gather_start(const Use& use) {
 
 Shape reduce_scatter(const Use& use) {
   std::vector<Shape> shapes = operand_shapes(use);
-  int64_t size = group_size(use, true);
+  int64_t size = shard_count(use);
   need_combiner(use);
   if (!use.declared) return undetermined();
   for (size_t i = 0; i < shapes.size(); ++i) {

@@ -1,0 +1,103 @@
+// See synchronous.h. The op takes the place of its start, so everything that was ordered before the
+// start stays before it; what waited for the end waits for the op.
+#include "compiler/passes/synchronous.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "compiler/ir/async.h"
+
+namespace hlojit {
+namespace {
+
+class Synchroniser {
+ public:
+  explicit Synchroniser(Computation& c) : c_(c) {}
+
+  bool run() {
+    for (Instruction* i : c_.snapshot()) {
+      switch (i->opcode) {
+        case Opcode::kAsyncStart:
+        case Opcode::kAllReduceStart:
+        case Opcode::kAllGatherStart:
+        case Opcode::kCollectivePermuteStart:
+        case Opcode::kCopyStart: join(i); break;
+        case Opcode::kDomain: replace(i, i->operand(0)); break;
+        case Opcode::kAfterAll: drop_values(i); break;
+        default: break;
+      }
+    }
+    if (dead_.empty()) return changed_;
+    for (const auto& i : c_.instructions()) redirect(i->control_predecessors);
+    c_.remove_all(dead_);
+    c_.sort_topologically();
+    return true;
+  }
+
+ private:
+  // The verifier has seen that a start has one user: an update of the same kind, or its done.
+  void join(Instruction* start) {
+    std::vector<Instruction*> chain = {start};
+    while (chain.size() == 1 || chain.back()->is(Opcode::kAsyncUpdate)) {
+      chain.push_back(chain.back()->users()[0]);
+    }
+    Instruction* done = chain.back();
+    Instruction* op = clone_started_op(c_, *start, start->operands(), done->shape);
+    op->control_predecessors = start->control_predecessors;
+    op->location = start->location;
+    for (Instruction* link : chain) {
+      stands_for_[link] = op;
+      if (link == start) continue;
+      // What a link waits for comes before all that reads the result. (The op itself need not wait,
+      // and must not where that came after the start.)
+      for (Instruction* user : done->users()) {
+        auto& waits = user->control_predecessors;
+        waits.insert(waits.end(), link->control_predecessors.begin(),
+                     link->control_predecessors.end());
+      }
+    }
+    done->replace_all_uses_with(op);
+    dead_.insert(dead_.end(), chain.begin(), chain.end());
+  }
+
+  void replace(Instruction* old, Instruction* value) {
+    stands_for_[old] = value;
+    old->replace_all_uses_with(value);
+    dead_.push_back(old);
+  }
+
+  // after-all may be given values, which order nothing: an op runs before what reads it.
+  void drop_values(Instruction* after_all) {
+    std::vector<Instruction*> tokens;
+    for (Instruction* o : after_all->operands()) {
+      if (o->shape.is_token()) tokens.push_back(o);
+    }
+    if (tokens.size() == after_all->operand_count()) return;
+    after_all->set_operands(std::move(tokens));
+    changed_ = true;
+  }
+
+  void redirect(std::vector<Instruction*>& predecessors) {
+    for (Instruction*& p : predecessors) {
+      for (auto at = stands_for_.find(p); at != stands_for_.end(); at = stands_for_.find(p)) {
+        p = at->second;
+      }
+    }
+  }
+
+  Computation& c_;
+  std::vector<Instruction*> dead_;
+  std::unordered_map<Instruction*, Instruction*> stands_for_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool synchronous(Module& module, const PipelineOptions&) {
+  bool changed = false;
+  for (const auto& c : module.computations()) changed |= Synchroniser(*c).run();
+  return changed;
+}
+
+}  // namespace hlojit
