@@ -9,6 +9,7 @@
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/devices.h"
+#include "compiler/passes/dynamic.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/fuse.h"
@@ -38,6 +39,8 @@ constexpr Pass kPasses[] = {
     {"synchronous", synchronous},
     // One flat graph a computation; foreign fusions are dissolved, ours kept.
     {"inline_calls", inline_calls},
+    // Sizes known at run time only become values; from here on every shape is static.
+    {"dynamic", dynamic},
     // Collectives become moves of blocks between devices and plain ops on what was moved.
     {"devices", devices},
     // Random bits, batch norms and maps become plain arithmetic, which all other passes know.

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/target.h"
-#include "compiler/eval/evaluator.h"
+#include "compiler/program.h"
 #include "compiler/proto/proto_parser.h"
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
@@ -33,7 +33,11 @@ void disassemble(const Literal& literal, const std::vector<Shape>& shapes, std::
   if (literal.shape().is_array()) {
     Shape dense = Shape::array(literal.shape().type, literal.shape().dims);
     Buffer plain = Buffer::copy_of(literal.bytes().data(), dense);
-    const Shape& wanted = shapes.at(out.size());
+    Shape wanted = shapes.at(out.size());
+    if (wanted.has_dynamic_dims()) {  // cut to its size
+      wanted.dims = dense.dims;
+      wanted.dynamic.clear();
+    }
     out.push_back(wanted == dense ? plain : plain.to_layout(wanted));
     return;
   }
@@ -83,7 +87,7 @@ std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>&
   EvalOptions eval;
   eval.scatter_oob_window = options.scatter_oob_window;
   std::vector<Buffer> out;
-  disassemble(evaluate(*module->entry(), arguments, eval), entry_result_leaves(*module), out);
+  disassemble(evaluate_program(*module, arguments, eval), entry_result_leaves(*module), out);
   return out;
 }
 

@@ -72,6 +72,12 @@ void collect_kernels(const Computation& c, std::vector<KernelInfo>& out) {
   }
 }
 
+// Where the header and the program differ in which dimensions are dynamic, the program is right.
+void take_dynamic_dims(const Shape& of, std::vector<Shape>& to) {
+  std::vector<const Shape*> own = leaves(of);
+  for (size_t k = 0; k < own.size(); ++k) to[to.size() - own.size() + k].dynamic = own[k]->dynamic;
+}
+
 }  // namespace
 
 int64_t count_entries() { return entry_calls; }
@@ -82,6 +88,7 @@ std::vector<Shape> entry_parameter_leaves(const Module& module) {
   for (size_t k = 0; k < parameters.size(); ++k) {
     bool given = module.config.has_entry_layout && k < module.config.entry_parameters.size();
     append_leaves(given ? module.config.entry_parameters[k] : parameters[k]->shape, all);
+    take_dynamic_dims(parameters[k]->shape, all);
   }
   return all;
 }
@@ -89,6 +96,7 @@ std::vector<Shape> entry_parameter_leaves(const Module& module) {
 std::vector<Shape> entry_result_leaves(const Module& module) {
   std::vector<Shape> all;
   append_leaves(module.config.has_entry_layout ? module.config.entry_result : module.entry()->root()->shape, all);
+  take_dynamic_dims(module.entry()->root()->shape, all);
   return all;
 }
 
@@ -98,6 +106,8 @@ Executable compile(const ModulePtr& module, const Options& options) {
   auto impl = std::make_shared<Executable::Impl>();
   impl->parameters = entry_parameter_leaves(*module);
   impl->results = entry_result_leaves(*module);
+  impl->dynamic_parameters = dynamic_leaf_dims(impl->parameters);
+  impl->dynamic_results = dynamic_leaf_dims(impl->results);
   for (const Shape& s : impl->results) impl->result_bytes.push_back(physical_size(s));
   impl->donor = donors(*module, impl->results.size());
   impl->flops = dot_flops(*l.module->entry());
@@ -122,12 +132,19 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
   }
   std::vector<void*> parameters, results;
   for (size_t k = 0; k < inputs.size(); ++k) {
-    if (inputs[k].shape() != m.parameters[k]) {
+    if (inputs[k].shape() != m.parameters[k] && !fits_bounds(inputs[k].shape(), m.parameters[k])) {
       throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k, inputs[k].shape().to_string(),
                                                  m.parameters[k].to_string()));
     }
+  }
+  // Sizes of dynamic dimensions stand behind all leaves, on both sides.
+  std::vector<int32_t> sizes_in, sizes_out(m.dynamic_results.size());
+  for (auto [leaf, dim] : m.dynamic_parameters) sizes_in.push_back(static_cast<int32_t>(inputs[leaf].shape().dims[dim]));
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].shape() != m.parameters[k]) inputs[k] = resized(inputs[k], m.parameters[k]);
     parameters.push_back(inputs[k].data_);
   }
+  for (int32_t& size : sizes_in) parameters.push_back(&size);
   std::vector<Buffer> outputs(m.results.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
     outputs[k].shape_ = m.results[k];
@@ -141,6 +158,7 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
     outputs[k].data_ = outputs[k].owner_.get();
     results.push_back(outputs[k].data_);
   }
+  for (int32_t& size : sizes_out) results.push_back(&size);
   std::shared_ptr<void> arena = pool_allocate(static_cast<size_t>(m.arena_bytes));
   abi::Context context;
   context.constants = static_cast<const char*>(m.constants.get());
@@ -152,6 +170,15 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
   int32_t status = m.code.entry(&context, parameters.data(), results.data(), static_cast<char*>(arena.get()));
   if (status != abi::kOk) {
     throw Error(ErrorKind::kFailed, context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
+  }
+  std::vector<Shape> cut = m.results;
+  for (size_t k = 0; k < sizes_out.size(); ++k) {
+    auto [leaf, dim] = m.dynamic_results[k];
+    cut[leaf].dims[dim] = sizes_out[k];
+    cut[leaf].dynamic.clear();
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (cut[k] != m.results[k]) outputs[k] = resized(outputs[k], cut[k]);
   }
   return outputs;
 }

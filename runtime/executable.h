@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hlojit/hlojit.h"
+#include "runtime/dynamic_leaves.h"
 #include "runtime/lower.h"
 #include "runtime/parallel.h"
 #include "runtime/steps.h"
@@ -18,6 +19,8 @@ struct Executable::Impl {
   StepTable steps;
   std::shared_ptr<ThreadPool> pool;
   std::vector<Shape> parameters, results;
+  /// Their dynamic dimensions, in the order in which native code takes and gives the sizes.
+  std::vector<DynamicLeafDim> dynamic_parameters, dynamic_results;
   std::vector<int64_t> result_bytes;
   /// Result leaf -> parameter leaf whose memory it may take over, or -1.
   std::vector<int64_t> donor;

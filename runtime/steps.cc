@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "compiler/analysis/steps.h"
+#include "compiler/text/attribute_forms.h"
 #include "runtime/kernels/sort.h"
 #include "runtime/kernels/topk.h"
 
@@ -24,16 +25,20 @@ int32_t run_step(abi::Context* context, const void* state, void* const* buffers,
   return abi::kFailed;
 }
 
+[[noreturn]] void not_compiled(const Instruction& i, std::string why) {
+  throw Error(ErrorKind::kUnsupported, {{.location = i.location,
+                                         .instruction = i.name,
+                                         .rule = "not-compiled",
+                                         .message = std::move(why)}});
+}
+
 StepFunction make_step(const Instruction& i) {
   switch (i.opcode) {
     case Opcode::kSort: return sort_step(i);
     case Opcode::kTopK: return top_k_step(i);
     case Opcode::kCustomCall:
-      throw Error(ErrorKind::kUnsupported, i.location,
-                  "custom-call target \"" + i.attrs.custom_call_target + "\" is not known");
-    default:
-      throw Error(ErrorKind::kUnsupported, i.location,
-                  std::string(op_name(i.opcode)) + " is not compiled yet");
+      not_compiled(i, "custom-call target " + quote(i.attrs.custom_call_target) + " is not known");
+    default: not_compiled(i, std::string(op_name(i.opcode)) + " is not compiled yet");
   }
 }
 

@@ -34,7 +34,8 @@ std::vector<Literal> run_compiled(const Module& module, std::span<const Literal>
   std::vector<Buffer> buffers;
   for (size_t k = 0; k < inputs.size(); ++k) {
     Buffer dense = Buffer::copy_of(inputs[k].bytes().data(), Shape::array(inputs[k].shape().type, inputs[k].shape().dims));
-    buffers.push_back(dense.to_layout(e.parameter_shapes().at(k)));
+    const Shape& wanted = e.parameter_shapes().at(k);
+    buffers.push_back(wanted.has_dynamic_dims() ? dense : dense.to_layout(wanted));
   }
   std::vector<Literal> results;
   for (const Buffer& b : e.run(std::move(buffers))) {

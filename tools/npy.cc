@@ -115,10 +115,16 @@ Buffer read_npy(const std::string& path, const Shape& shape) {
   if (!accepted(h.descr, shape.type)) {
     throw bad(fmt::format("holds dtype '{}', {} is needed ('{}')", h.descr, shape.to_string(false), descr(shape.type)));
   }
-  if (h.dims != shape.dims) {
+  // A dynamic dimension may be smaller than its bound.
+  bool fits = h.dims.size() == shape.dims.size();
+  for (size_t d = 0; fits && d < h.dims.size(); ++d) {
+    bool dynamic = d < shape.dynamic.size() && shape.dynamic[d];
+    fits = dynamic ? h.dims[d] <= shape.dims[d] : h.dims[d] == shape.dims[d];
+  }
+  if (!fits) {
     throw bad(fmt::format("holds an array of sizes [{}], {} is needed", fmt::join(h.dims, ","), shape.to_string(false)));
   }
-  Shape dense = Shape::array(shape.type, shape.dims);
+  Shape dense = Shape::array(shape.type, h.dims);
   if (h.fortran) {
     for (size_t k = 0; k < dense.dims.size(); ++k) dense.layout.minor_to_major[k] = static_cast<int64_t>(k);
   }
@@ -126,7 +132,9 @@ Buffer read_npy(const std::string& path, const Shape& shape) {
   auto bytes = static_cast<std::streamsize>(buffer.size_bytes());
   if (bytes > 0 && !file.read(static_cast<char*>(buffer.mutable_raw()), bytes)) throw bad("cut short");
   if (file.peek() != std::char_traits<char>::eof()) throw bad("longer than its header says");
-  return dense == shape ? buffer : buffer.to_layout(shape);
+  Shape wanted = shape;
+  if (shape.has_dynamic_dims()) wanted = Shape::array(shape.type, h.dims);
+  return dense == wanted ? buffer : buffer.to_layout(wanted);
 }
 
 void write_file(const std::string& path, const std::string& bytes) {

@@ -88,9 +88,13 @@ class Devices {
   }
 
   [[noreturn]] void fail(std::string_view what) const {
-    throw Error(ErrorKind::kInput, instruction_.location,
-                fmt::format("{} {}, but the program is compiled for {} replicas and {} partitions",
-                            op_name(instruction_.opcode), what, replicas_, partitions_));
+    throw Error(ErrorKind::kInput,
+                {{.location = instruction_.location,
+                  .instruction = instruction_.name,
+                  .rule = "devices",
+                  .message = fmt::format(
+                      "{} {}, but the program is compiled for {} replicas and {} partitions",
+                      op_name(instruction_.opcode), what, replicas_, partitions_)}});
   }
 
  private:

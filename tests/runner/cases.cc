@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "compiler/eval/evaluator.h"
+#include "compiler/program.h"
 #include "tests/compiled.h"
 
 namespace hlojit::test {
@@ -39,7 +39,7 @@ std::vector<Literal> run_oracle(const Module& module, std::span<const Literal> l
   }
   if (!leaves.empty()) throw Error(ErrorKind::kInput, "the test gives too many INPUT leaves");
   const Literal result =
-      evaluate(*module.entry(), arguments, {.scatter_oob_window = scatter_oob_window});
+      evaluate_program(module, arguments, {.scatter_oob_window = scatter_oob_window});
   std::vector<Literal> results;
   collect_leaves(result, results);
   return results;

@@ -100,7 +100,8 @@ struct KernelInfo {
 class HLOJIT_API Executable {
  public:
   /// Runs the entry computation: a Buffer a parameter leaf in, a Buffer a result leaf out. Shapes must
-  /// equal parameter_shapes() including layouts: Error(kInput) otherwise. An owned, unique buffer given
+  /// equal parameter_shapes() including layouts: Error(kInput) otherwise. For a dynamic dimension
+  /// (f32[<=8]) any size up to the bound may be given, and results have the sizes they turned out to have. An owned, unique buffer given
   /// for a parameter that the module aliases to a result is donated: its memory becomes the result's.
   /// Throws Error(kFailed) for failures while running (memory).
   std::vector<Buffer> run(std::vector<Buffer> inputs) const;

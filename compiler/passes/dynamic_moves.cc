@@ -1,0 +1,291 @@
+// The part of dynamic_rules.h that moves elements: results keep their valid elements first, and
+// nothing that is read comes from behind the end of an operand.
+#include <algorithm>
+#include <limits>
+
+#include "compiler/passes/dynamic_rules.h"
+#include "compiler/verify/rules.h"
+
+namespace hlojit {
+
+using enum Opcode;
+
+void DynamicRules::broadcast(Instruction* i) {
+  DimSizes from = dims(i->operand(0)), to(i->shape.dims.size());
+  for (size_t k = 0; k < from.size(); ++k) to[i->attrs.dimensions[k]] = from[k];
+  set_dims(i, std::move(to));
+}
+
+void DynamicRules::transpose(Instruction* i) {
+  DimSizes from = dims(i->operand(0)), to;
+  for (int64_t d : i->attrs.dimensions) to.push_back(from[d]);
+  set_dims(i, std::move(to));
+}
+
+// Reversed, the valid elements come last; a window of the same size moves them to the front.
+Instruction* DynamicRules::reverse(Instruction* i) {
+  DimSizes sizes = dims(i->operand(0));
+  Builder::Values starts;
+  std::vector<PadDim> behind(sizes.size());
+  bool shifts = false;
+  for (int64_t d = 0; d < std::ssize(sizes); ++d) {
+    bool moved = sizes[d] && rules::contains(i->attrs.dimensions, d);
+    const int64_t bound = i->shape.dims[d];
+    starts.push_back(moved ? b_.binary(kSubtract, s32(bound), sizes[d]) : s32(0));
+    if (moved) behind[d].high = bound;
+    shifts |= moved;
+  }
+  set_dims(i, sizes);
+  if (!shifts) return i;
+  Instruction* reversed = b_.rev(i->operand(0), i->attrs.dimensions);
+  Instruction* made =
+      b_.dynamic_slice(b_.pad(reversed, zero(i->shape.type), behind), starts, i->shape.dims);
+  set_dims(made, std::move(sizes));
+  return made;
+}
+
+// Written one after the other, each over the padding of the one before.
+Instruction* DynamicRules::concatenate(Instruction* i) {
+  const int64_t d = i->attrs.dimensions.at(0);
+  DimSizes sizes;
+  bool along = false;
+  for (const Instruction* o : i->operands()) {
+    DimSizes of = dims(o);
+    along |= of[d] != nullptr;
+    if (sizes.empty()) sizes = of;
+    for (size_t k = 0; k < of.size(); ++k) {
+      if (!sizes[k]) sizes[k] = of[k];
+    }
+  }
+  if (!along) {
+    set_dims(i, std::move(sizes));
+    return i;
+  }
+  Instruction* whole = b_.broadcast(zero(i->shape.type), i->shape.dims);
+  Instruction* offset = s32(0);
+  for (Instruction* o : i->operands()) {
+    Builder::Values starts(i->shape.dims.size(), s32(0));
+    starts[d] = offset;
+    whole = b_.dynamic_update_slice(whole, o, starts);
+    offset = b_.binary(kAdd, offset, runtime_size(o, d));
+  }
+  sizes[d] = offset;
+  set_dims(whole, std::move(sizes));
+  return whole;
+}
+
+// As in XLA, a part of a dynamic dimension is static: the program knows that it is there.
+void DynamicRules::slice(Instruction* i) {
+  DimSizes sizes = dims(i->operand(0));
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (i->attrs.slice[d] != SliceRange{0, i->operand(0)->shape.dims[d], 1}) sizes[d] = nullptr;
+  }
+  set_dims(i, std::move(sizes));
+}
+
+void DynamicRules::dynamic_slice(Instruction* i) {
+  DimSizes sizes = dims(i->operand(0));
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (i->shape.dims[d] != i->operand(0)->shape.dims[d]) sizes[d] = nullptr;
+  }
+  set_dims(i, std::move(sizes));
+}
+
+// Of a dynamic update only the valid part is written.
+void DynamicRules::dynamic_update_slice(Instruction* i) {
+  Instruction *x = i->operand(0), *update = i->operand(1);
+  if (is_dynamic(update)) {
+    Builder::Values starts(i->operands().begin() + 2, i->operands().end());
+    Ints among;
+    for (int64_t d = 0; d < update->shape.rank(); ++d) among.push_back(d);
+    Instruction* valid = inside(update->shape, dims(update), among);
+    Instruction* present = b_.dynamic_slice(x, starts, update->shape.dims);
+    i->set_operand(1, b_.select(valid, update, present));
+  }
+  set_dims(i, dims(x));
+}
+
+// Behind the end stands the padding value, so what is added there follows the valid elements.
+void DynamicRules::pad(Instruction* i) {
+  Instruction* x = i->operand(0);
+  DimSizes sizes = dims(x);
+  Ints among;
+  for (int64_t d = 0; d < x->shape.rank(); ++d) among.push_back(d);
+  i->set_operand(0, masked(x, among, i->operand(1)));
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (!sizes[d]) continue;
+    auto [low, high, interior] = i->attrs.padding[d];
+    Instruction* gaps = b_.binary(kMaximum, b_.binary(kSubtract, sizes[d], s32(1)), s32(0));
+    Instruction* n = b_.binary(kAdd, sizes[d], b_.binary(kMultiply, gaps, s32(interior)));
+    sizes[d] = b_.binary(kMaximum, b_.binary(kAdd, n, s32(low + high)), s32(0));
+  }
+  set_dims(i, std::move(sizes));
+}
+
+// Groups of dimensions with equal element counts on both sides. Where a group is one dimension on
+// either side its size is handed on; else its size goes to the dimension that is declared dynamic,
+// or the slowest, and the elements move together.
+Instruction* DynamicRules::reshape(Instruction* i) {
+  Instruction* x = i->operand(0);
+  const Ints &from = x->shape.dims, &to = i->shape.dims;
+  DimSizes sizes = dims(x), result(to.size());
+  bool moves = false;
+  size_t a = 0, b = 0;
+  while (a < from.size() || b < to.size()) {
+    size_t a0 = a, b0 = b;
+    int64_t n = a < from.size() ? from[a++] : 1, m = b < to.size() ? to[b++] : 1;
+    while (n != m) {
+      if (n < m && a < from.size()) {
+        n *= from[a++];
+      } else if (b < to.size()) {
+        m *= to[b++];
+      } else {
+        break;
+      }
+    }
+    Instruction* count = nullptr;  // elements of the group
+    for (size_t k = a0; k < a; ++k) {
+      if (sizes[k]) count = s32(1);
+    }
+    if (!count) continue;
+    if (a - a0 == 1 && b - b0 == 1) {
+      result[b0] = sizes[a0];
+      continue;
+    }
+    for (size_t k = a0; k < a; ++k) {
+      count = b_.binary(kMultiply, count, sizes[k] ? sizes[k] : s32(from[k]));
+    }
+    size_t grows = b0;
+    while (grows + 1 < b && to[grows] == 1) ++grows;
+    int64_t rest = 1;
+    for (size_t k = b0; k < b; ++k) {
+      if (k < i->shape.dynamic.size() && i->shape.dynamic[k]) grows = k;
+    }
+    if (b == b0) continue;
+    for (size_t k = b0; k < b; ++k) rest *= k == grows ? 1 : std::max<int64_t>(to[k], 1);
+    result[grows] = b_.binary(kDivide, count, s32(rest));
+    // A slowest dynamic dimension on both sides: the valid elements are a prefix already.
+    bool prefix = grows == b0 && std::all_of(sizes.begin() + static_cast<std::ptrdiff_t>(a0) + 1,
+                                             sizes.begin() + static_cast<std::ptrdiff_t>(a),
+                                             [](Instruction* s) { return s == nullptr; });
+    moves |= !prefix;
+  }
+  if (!moves) {
+    set_dims(i, std::move(result));
+    return i;
+  }
+  return compacted(x, i->shape, result);
+}
+
+Instruction* DynamicRules::dynamic_reshape(Instruction* i) {
+  DimSizes sizes;
+  for (size_t d = 0; d < i->shape.dims.size(); ++d)
+    sizes.push_back(clamped(i->operand(d + 1), i->shape.dims[d]));
+  return compacted(i->operand(0), i->shape, sizes);
+}
+
+// The valid elements of x in row-major order as those of an array of `shape` whose valid part has
+// `sizes`. An element's number among the valid ones follows from its coordinates and the run-time
+// sizes, and gives its coordinates in x the same way.
+Instruction* DynamicRules::compacted(Instruction* x, const Shape& shape, const DimSizes& sizes) {
+  const Shape index = Shape::array(DType::kS32, shape.dims);
+  auto spread = [&](Instruction* scalar) { return b_.broadcast(scalar, shape.dims); };
+  Instruction* number = spread(s32(0));
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    Instruction* size = sizes[d] ? sizes[d] : s32(shape.dims[d]);
+    number = b_.binary(kAdd, b_.binary(kMultiply, number, spread(size)), b_.iota(index, d));
+  }
+  Instruction* at = spread(s32(0));
+  int64_t stride = 1;
+  for (int64_t d = x->shape.rank(); d-- > 0;) {
+    Instruction* size = spread(b_.binary(kMaximum, runtime_size(x, d), s32(1)));
+    Instruction* digit = b_.binary(kRemainder, number, size);
+    number = b_.binary(kDivide, number, size);
+    at = b_.binary(kAdd, at, b_.binary(kMultiply, digit, spread(s32(stride))));
+    stride *= x->shape.dims[d];
+  }
+  Attributes a;
+  a.gather.collapsed_slice_dims = {0};
+  a.gather.start_index_map = {0};
+  a.gather.index_vector_dim = shape.rank();
+  a.gather.slice_sizes = {std::min<int64_t>(1, stride)};
+  Instruction* made = b_.op(kGather, {b_.reshape(x, {stride}), at}, std::move(a));
+  set_dims(made, sizes);
+  return made;
+}
+
+Instruction* DynamicRules::get_dimension_size(Instruction* i) {
+  return runtime_size(i->operand(0), i->attrs.dimensions.at(0));
+}
+
+// More than the bound is the bound, less than nothing is nothing. A static result is whole again.
+Instruction* DynamicRules::set_dimension_size(Instruction* i) {
+  Instruction* x = i->operand(0);
+  const int64_t d = i->attrs.dimensions.at(0);
+  DimSizes sizes = dims(x);
+  bool becomes_static = static_cast<size_t>(d) >= i->shape.dynamic.size() || !i->shape.dynamic[d];
+  sizes[d] = becomes_static ? nullptr : clamped(i->operand(1), x->shape.dims[d]);
+  // A value of its own: the same x may have other sizes elsewhere.
+  Instruction* made = b_.unary(kCopy, x);
+  set_dims(made, std::move(sizes));
+  return made;
+}
+
+void DynamicRules::gather(Instruction* i) {
+  const GatherDims& g = i->attrs.gather;
+  Instruction *x = i->operand(0), *indices = i->operand(1);
+  DimSizes of = dims(x), batch = dims(indices), result(i->shape.dims.size());
+  size_t window = 0, next = 0;
+  for (int64_t d = 0; d < x->shape.rank(); ++d) {
+    if (rules::contains(g.collapsed_slice_dims, d) || rules::contains(g.operand_batching_dims, d))
+      continue;
+    int64_t out = g.offset_dims[window++];
+    if (g.slice_sizes[d] == x->shape.dims[d]) result[out] = of[d];
+  }
+  for (int64_t d = 0; d < std::ssize(result); ++d) {
+    if (rules::contains(g.offset_dims, d)) continue;
+    if (static_cast<int64_t>(next) == g.index_vector_dim) ++next;
+    if (next < batch.size()) result[d] = batch[next];
+    ++next;
+  }
+  set_dims(i, std::move(result));
+}
+
+// Indices behind the end point nowhere; windows of dynamic size would need masks of their own.
+void DynamicRules::scatter(Instruction* i) {
+  const ScatterDims& s = i->attrs.scatter;
+  const size_t n = i->operand_count() / 2;
+  Instruction* indices = i->operand(n);
+  DimSizes batch = dims(indices);
+  // Of a type that can name a place outside every dimension.
+  if (indices->shape.type != DType::kS32) indices = b_.convert(indices, DType::kS64);
+  for (size_t k = 0; k < n; ++k) {
+    Instruction* updates = i->operand(n + 1 + k);
+    DimSizes of = dims(updates);
+    size_t next = 0;
+    for (int64_t d = 0; d < std::ssize(of); ++d) {
+      if (rules::contains(s.update_window_dims, d)) {
+        if (!of[d]) continue;
+        throw Error(ErrorKind::kUnsupported, i->location,
+                    "scatter of windows of dynamic size is not compiled yet");
+      }
+      if (static_cast<int64_t>(next) == s.index_vector_dim) ++next;
+      if (next < batch.size() && !batch[next]) batch[next] = of[d];
+      ++next;
+    }
+  }
+  Literal nowhere(Shape::scalar(indices->shape.type));
+  nowhere.set_int(0, std::numeric_limits<int32_t>::min());
+  Ints among;
+  for (int64_t d = 0; d < indices->shape.rank(); ++d) {
+    if (d != s.index_vector_dim) among.push_back(d);
+  }
+  i->set_operand(n, masked(indices, batch, among, b_.constant(std::move(nowhere))));
+  set(i, [&] {
+    LeafSizes all;
+    for (size_t k = 0; k < n; ++k) all.push_back(dims(i->operand(k)));
+    return all;
+  }());
+}
+
+}  // namespace hlojit

@@ -1,0 +1,353 @@
+// See dynamic_rules.h. Ops that leave elements where they are only hand sizes on; here stand those
+// that combine elements (padding becomes their identity) and what they share. What moves elements
+// is in dynamic_moves.cc.
+#include "compiler/passes/dynamic_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "compiler/verify/rules.h"
+
+namespace hlojit {
+namespace {
+
+using enum Opcode;
+
+Ints all_dims(const Instruction* x) {
+  Ints all(x->shape.rank());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+}  // namespace
+
+// ---- sizes ----------------------------------------------------------------------------------
+
+LeafSizes DynamicRules::sizes(const Instruction* value) const {
+  auto at = known_.find(value);
+  return at == known_.end() ? LeafSizes(leaf_count(value->shape)) : at->second;
+}
+
+DimSizes DynamicRules::dims(const Instruction* array) const {
+  DimSizes found = sizes(array).at(0);
+  found.resize(array->shape.dims.size());
+  return found;
+}
+
+void DynamicRules::set(const Instruction* value, LeafSizes sizes) {
+  for (DimSizes& d : sizes) {
+    if (std::ranges::all_of(d, [](Instruction* s) { return s == nullptr; })) d.clear();
+  }
+  if (std::ranges::all_of(sizes, &DimSizes::empty)) return;
+  known_[value] = std::move(sizes);
+}
+
+void DynamicRules::set_dims(const Instruction* value, DimSizes sizes) {
+  // Results of several arrays of one kind (variadic reduce, sort) share their sizes.
+  set(value, LeafSizes(leaf_count(value->shape), sizes));
+}
+
+Instruction* DynamicRules::clamped(Instruction* size, int64_t bound) {
+  return b_.op(kClamp, {s32(0), size, s32(bound)});
+}
+
+Instruction* DynamicRules::runtime_size(const Instruction* x, int64_t d) {
+  Instruction* size = dims(x)[d];
+  return size ? size : s32(x->shape.dims[d]);
+}
+
+// ---- masks ----------------------------------------------------------------------------------
+
+// Which elements lie within the sizes of the dimensions `among`; null if all do.
+Instruction* DynamicRules::inside(const Shape& shape, const DimSizes& sizes, const Ints& among) {
+  Instruction* all = nullptr;
+  for (int64_t d : among) {
+    if (!sizes[d]) continue;
+    Instruction* at = b_.iota(Shape::array(DType::kS32, shape.dims), d);
+    Instruction* valid = b_.compare(Direction::kLt, at, b_.broadcast(sizes[d], shape.dims));
+    all = all ? b_.binary(kAnd, all, valid) : valid;
+  }
+  return all;
+}
+
+Instruction* DynamicRules::masked(Instruction* x, const DimSizes& sizes, const Ints& among,
+                                  Instruction* fill) {
+  Instruction* valid = inside(x->shape, sizes, among);
+  if (!valid) return x;
+  Instruction* made = b_.select(valid, x, b_.broadcast(fill, x->shape.dims));
+  made->shape.layout = x->shape.layout;
+  set(made, this->sizes(x));
+  return made;
+}
+
+// What changes nothing in f(accumulator, value): known for one op on the parameters; else the
+// initial value, which HLO asks to be the identity.
+Instruction* DynamicRules::identity(const Computation& f, Instruction* init) {
+  const Instruction* root = f.root();
+  const DType type = init->shape.type;
+  bool plain = root->operand_count() == 2 && root->operand(0)->is(kParameter) &&
+               root->operand(1)->is(kParameter) && root->operand(0) != root->operand(1) &&
+               root->shape.type == type;
+  if (!plain) return init;
+  switch (root->opcode) {
+    case kAdd:
+    case kOr:
+    case kXor: return zero(type);
+    case kMultiply: return b_.convert(s32(1), type);
+    default: return init;
+  }
+}
+
+// ---- ops that combine elements --------------------------------------------------------------
+
+void DynamicRules::reduce(Instruction* i) {
+  const size_t n = i->operand_count() / 2;
+  DimSizes kept;
+  const Instruction* first = nullptr;
+  for (size_t k = 0; k < n; ++k) {
+    Instruction* x = i->operand(k);
+    if (!is_dynamic(x)) continue;
+    if (!first) first = x;
+    Instruction* init = i->operand(n + k);
+    Instruction* fill = n == 1 ? identity(*i->to_apply(), init) : init;
+    i->set_operand(k, masked(x, dims(first), i->attrs.dimensions, fill));
+  }
+  for (int64_t d = 0; d < first->shape.rank(); ++d) {
+    if (!rules::contains(i->attrs.dimensions, d)) kept.push_back(dims(first)[d]);
+  }
+  set_dims(i, std::move(kept));
+}
+
+// Padding is never selected, and what is selected for windows behind the end is not added.
+void DynamicRules::select_and_scatter(Instruction* i) {
+  Instruction *x = i->operand(0), *source = i->operand(1);
+  const Instruction* select = i->called[0]->root();
+  bool compares = select->is(kCompare) && select->operand(0)->is(kParameter) &&
+                  select->operand(1)->is(kParameter) && select->operand(0) != select->operand(1);
+  if (!compares || select->attrs.direction == Direction::kEq ||
+      select->attrs.direction == Direction::kNe) {
+    throw Error(ErrorKind::kUnsupported, i->location,
+                "select-and-scatter of dynamic size by such a selection is not compiled yet");
+  }
+  bool larger =
+      select->attrs.direction == Direction::kGe || select->attrs.direction == Direction::kGt;
+  if (select->operand(0)->attrs.parameter_number != 0) larger = !larger;
+  DimSizes sizes = dims(x), windows = dims(source);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] && !windows[d]) windows[d] = windowed(sizes[d], i->attrs.window[d]);
+  }
+  i->set_operand(0, masked(x, sizes, all_dims(x), extreme(x->shape.type, !larger)));
+  Instruction* none = identity(*i->called[1], i->operand(2));
+  i->set_operand(1, masked(source, windows, all_dims(source), none));
+  set_dims(i, std::move(sizes));
+}
+
+// The largest or the least value of a type.
+Instruction* DynamicRules::extreme(DType type, bool largest) {
+  Literal value(Shape::scalar(type));
+  if (is_float(type)) {
+    value.set_double(0, largest ? HUGE_VAL : -HUGE_VAL);
+  } else {
+    const int bits = dtype_bits(type) - (is_signed(type) ? 1 : 0);
+    uint64_t high = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    value.set_int(0, static_cast<int64_t>(largest ? high : is_signed(type) ? ~high : 0));
+  }
+  return b_.constant(std::move(value));
+}
+
+// Size of what a window leaves of a run-time size.
+Instruction* DynamicRules::windowed(Instruction* size, const WindowDim& w) {
+  Instruction* n = size;
+  if (w.lhs_dilate != 1) {
+    n = b_.binary(kAdd, b_.binary(kMultiply, b_.binary(kSubtract, n, s32(1)), s32(w.lhs_dilate)),
+                  s32(1));
+    n = b_.binary(kMaximum, n, s32(0));
+  }
+  const int64_t window = (w.size - 1) * w.rhs_dilate + 1;
+  Instruction* room = b_.binary(kAdd, n, s32(w.pad_low + w.pad_high - window));
+  Instruction* count = b_.binary(kAdd, b_.binary(kDivide, room, s32(w.stride)), s32(1));
+  return b_.select(b_.compare(Direction::kLt, room, s32(0)), s32(0), count);
+}
+
+void DynamicRules::reduce_window(Instruction* i) {
+  const size_t n = i->operand_count() / 2;
+  const Instruction* first =
+      *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
+  DimSizes sizes = dims(first);
+  for (size_t k = 0; k < n; ++k) {
+    Instruction* init = i->operand(n + k);
+    Instruction* fill = n == 1 ? identity(*i->to_apply(), init) : init;
+    i->set_operand(k, masked(i->operand(k), sizes, all_dims(first), fill));
+  }
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d]) sizes[d] = windowed(sizes[d], i->attrs.window[d]);
+  }
+  set_dims(i, std::move(sizes));
+}
+
+// Both sides are masked: zero times what lies behind the other's end could be NaN.
+void DynamicRules::dot(Instruction* i) {
+  const DotDims& d = i->attrs.dot;
+  Instruction *x = i->operand(0), *y = i->operand(1);
+  DimSizes left = dims(x), right = dims(y);
+  for (size_t k = 0; k < d.lhs_contracting.size(); ++k) {
+    Instruction *&l = left[d.lhs_contracting[k]], *&r = right[d.rhs_contracting[k]];
+    if (l || r) l = r = l ? l : r;
+  }
+  i->set_operand(0, masked(x, left, d.lhs_contracting, zero(x->shape.type)));
+  i->set_operand(1, masked(y, right, d.rhs_contracting, zero(y->shape.type)));
+  DimSizes sizes;
+  for (size_t k = 0; k < d.lhs_batch.size(); ++k) {
+    Instruction* l = left[d.lhs_batch[k]];
+    sizes.push_back(l ? l : right[d.rhs_batch[k]]);
+  }
+  auto append_free = [&](const DimSizes& of, const Ints& batch, const Ints& contracting) {
+    for (int64_t k = 0; k < std::ssize(of); ++k) {
+      if (!rules::contains(batch, k) && !rules::contains(contracting, k)) sizes.push_back(of[k]);
+    }
+  };
+  append_free(left, d.lhs_batch, d.lhs_contracting);
+  append_free(right, d.rhs_batch, d.rhs_contracting);
+  set_dims(i, std::move(sizes));
+}
+
+// Batch, features and space of the image may be dynamic, and the output features of the kernel.
+void DynamicRules::convolution(Instruction* i) {
+  const ConvDims& c = i->attrs.conv;
+  Instruction *x = i->operand(0), *kernel = i->operand(1);
+  DimSizes in = dims(x), k = dims(kernel), out(i->shape.dims.size());
+  bool kernel_space =
+      std::ranges::any_of(c.rhs_spatial, [&](int64_t d) { return k[d] != nullptr; });
+  bool grouped = i->attrs.feature_group_count != 1 || i->attrs.batch_group_count != 1;
+  if (kernel_space || (grouped && (in[c.lhs_feature] || in[c.lhs_batch] || is_dynamic(kernel)))) {
+    throw Error(ErrorKind::kUnsupported, i->location,
+                "convolution with a kernel or groups of dynamic size is not compiled yet");
+  }
+  Instruction*& features = in[c.lhs_feature];
+  if (Instruction* f = features ? features : k[c.rhs_input_feature])
+    features = k[c.rhs_input_feature] = f;
+  Ints among = c.lhs_spatial;
+  among.push_back(c.lhs_feature);
+  i->set_operand(0, masked(x, in, among, zero(x->shape.type)));
+  i->set_operand(1, masked(kernel, k, {c.rhs_input_feature}, zero(kernel->shape.type)));
+  out[c.out_batch] = in[c.lhs_batch];
+  out[c.out_feature] = k[c.rhs_output_feature];
+  for (size_t d = 0; d < c.lhs_spatial.size(); ++d) {
+    Instruction* n = in[c.lhs_spatial[d]];
+    if (n) out[c.out_spatial[d]] = windowed(n, i->attrs.window[d]);
+  }
+  set_dims(i, std::move(out));
+}
+
+// Elements beyond the size go behind all others: validity is one more operand, compared first.
+Instruction* DynamicRules::sort(Instruction* i) {
+  const Instruction* first =
+      *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
+  DimSizes sizes = dims(first);
+  const int64_t d = i->attrs.dimensions.at(0);
+  if (!sizes[d]) {
+    set_dims(i, std::move(sizes));
+    return i;
+  }
+  Builder::Values operands(i->operands().begin(), i->operands().end());
+  operands.push_back(inside(first->shape, sizes, {d}));
+  Module& module = *b_.computation()->parent();
+  Computation* compare = module.clone_computation(*i->to_apply(), i->to_apply()->name);
+  Builder c(compare);
+  Instruction* left = c.parameter(Shape::scalar(DType::kPred));
+  Instruction* right = c.parameter(Shape::scalar(DType::kPred));
+  Instruction* both = c.binary(kAnd, left, right);
+  Instruction* less = c.binary(kAnd, both, compare->root());
+  c.build(c.binary(kOr, less, c.binary(kAnd, left, c.unary(kNot, right))));
+  Instruction* sorted = b_.op(kSort, std::move(operands), i->attrs, {compare});
+  sorted->attrs.is_stable = i->attrs.is_stable;
+  Builder::Values results;
+  for (size_t k = 0; k < i->operand_count(); ++k) {
+    results.push_back(b_.get_tuple_element(sorted, static_cast<int64_t>(k)));
+  }
+  Instruction* made = results.size() == 1 ? results[0] : b_.tuple(results);
+  set_dims(made, std::move(sizes));
+  return made;
+}
+
+// ---- by op ----------------------------------------------------------------------------------
+
+void DynamicRules::elementwise(Instruction* i) {
+  for (const Instruction* o : i->operands()) {
+    if (!is_dynamic(o) || o->shape.dims.empty()) continue;
+    if (o->shape.rank() != i->shape.rank()) break;  // bitcast-convert to another width
+    return set(i, sizes(o));
+  }
+  if (i->is(kBitcastConvert)) {
+    DimSizes own = dims(i->operand(0));
+    own.resize(i->shape.dims.size());
+    set_dims(i, std::move(own));
+  }
+}
+
+void DynamicRules::forward(Instruction* i) {
+  LeafSizes all;
+  if (i->is(kGetTupleElement)) {
+    const Instruction* tuple = i->operand(0);
+    LeafSizes of = sizes(tuple);
+    int64_t first = 0;
+    for (int64_t k = 0; k < i->attrs.tuple_index; ++k)
+      first += leaf_count(tuple->shape.elements[k]);
+    all.assign(of.begin() + first, of.begin() + first + leaf_count(i->shape));
+  } else if (i->is(kTuple)) {
+    for (const Instruction* o : i->operands()) {
+      LeafSizes of = sizes(o);
+      all.insert(all.end(), of.begin(), of.end());
+    }
+  } else {
+    all = sizes(i->operand(0));
+  }
+  set(i, std::move(all));
+}
+
+Instruction* DynamicRules::apply(Instruction* i) {
+  switch (i->opcode) {
+    case kGetDimensionSize: return get_dimension_size(i);
+    case kSetDimensionSize: return set_dimension_size(i);
+    case kDynamicReshape: return dynamic_reshape(i);
+    default: break;
+  }
+  if (std::ranges::none_of(i->operands(), [&](auto* o) { return is_dynamic(o); })) return i;
+  switch (i->opcode) {
+    case kTuple:
+    case kGetTupleElement:
+    case kOptBarrier:
+    case kCopy:
+    case kAddDependency: forward(i); break;
+    case kAfterAll:
+    case kOutfeed:
+    case kSend: break;
+    case kBroadcast: broadcast(i); break;
+    case kTranspose: transpose(i); break;
+    case kReverse: return reverse(i);
+    case kConcatenate: return concatenate(i);
+    case kSlice: slice(i); break;
+    case kDynamicSlice: dynamic_slice(i); break;
+    case kDynamicUpdateSlice: dynamic_update_slice(i); break;
+    case kPad: pad(i); break;
+    case kReshape: return reshape(i);
+    case kReduce: reduce(i); break;
+    case kReduceWindow: reduce_window(i); break;
+    case kSelectAndScatter: select_and_scatter(i); break;
+    case kDot: dot(i); break;
+    case kConvolution: convolution(i); break;
+    case kGather: gather(i); break;
+    case kScatter: scatter(i); break;
+    case kSort: return sort(i);
+    default:
+      if (!is_elementwise(i->opcode)) {
+        throw Error(ErrorKind::kUnsupported, i->location,
+                    std::string(op_name(i->opcode)) + " of dynamic size is not compiled yet");
+      }
+      elementwise(i);
+  }
+  return i;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,75 @@
+// What each op does to run-time sizes; the walk over a module is in dynamic.cc.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/builder.h"
+
+namespace hlojit {
+
+/// Sizes of one array: an s32[] a dynamic dimension, null for static ones. Empty: all static.
+using DimSizes = std::vector<Instruction*>;
+/// The same for each array in a value, depth first.
+using LeafSizes = std::vector<DimSizes>;
+
+class DynamicRules {
+ public:
+  DynamicRules(Builder& b, std::unordered_map<const Instruction*, LeafSizes>& known)
+      : b_(b), known_(known) {}
+
+  /// Masks the operands of `i` where padding would count, and records the sizes of its result.
+  /// Returns what stands for `i`: itself, or another value. Throws Error(kUnsupported) by name.
+  Instruction* apply(Instruction* i);
+
+  /// Sizes of a value; of its only array.
+  LeafSizes sizes(const Instruction* value) const;
+  DimSizes dims(const Instruction* array) const;
+  void set(const Instruction* value, LeafSizes sizes);
+  bool is_dynamic(const Instruction* value) const { return known_.contains(value); }
+
+  Instruction* s32(int64_t value) { return b_.constant(DType::kS32, static_cast<double>(value)); }
+  Instruction* clamped(Instruction* size, int64_t bound);
+
+ private:
+  Instruction* runtime_size(const Instruction* x, int64_t d);
+  Instruction* inside(const Shape& shape, const DimSizes& sizes, const Ints& among);
+  Instruction* masked(Instruction* x, const DimSizes& sizes, const Ints& among, Instruction* fill);
+  Instruction* masked(Instruction* x, const Ints& among, Instruction* fill) {
+    return masked(x, dims(x), among, fill);
+  }
+  Instruction* zero(DType type) { return b_.constant(Literal(Shape::scalar(type))); }
+  Instruction* identity(const Computation& f, Instruction* init);
+  Instruction* windowed(Instruction* size, const WindowDim& w);
+  void set_dims(const Instruction* value, DimSizes sizes);
+
+  void elementwise(Instruction* i);
+  void broadcast(Instruction* i);
+  void transpose(Instruction* i);
+  Instruction* reverse(Instruction* i);
+  Instruction* concatenate(Instruction* i);
+  void slice(Instruction* i);
+  void dynamic_slice(Instruction* i);
+  void dynamic_update_slice(Instruction* i);
+  void pad(Instruction* i);
+  Instruction* reshape(Instruction* i);
+  Instruction* dynamic_reshape(Instruction* i);
+  Instruction* compacted(Instruction* x, const Shape& shape, const DimSizes& sizes);
+  Instruction* get_dimension_size(Instruction* i);
+  Instruction* set_dimension_size(Instruction* i);
+  void reduce(Instruction* i);
+  void reduce_window(Instruction* i);
+  void select_and_scatter(Instruction* i);
+  Instruction* extreme(DType type, bool largest);
+  void dot(Instruction* i);
+  void convolution(Instruction* i);
+  void gather(Instruction* i);
+  void scatter(Instruction* i);
+  Instruction* sort(Instruction* i);
+  void forward(Instruction* i);
+
+  Builder& b_;
+  std::unordered_map<const Instruction*, LeafSizes>& known_;
+};
+
+}  // namespace hlojit
