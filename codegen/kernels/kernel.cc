@@ -315,22 +315,9 @@ class Emission {
 
 }  // namespace
 
-// Refuses element types and packings that no emitter handles, by name and place.
-void check_types(const Computation& fused) {
-  for (const auto& i : fused.instructions()) {
-    for (const Shape* s : leaves(i->shape)) {
-      bool packed = s->layout.element_size_in_bits != 0 && s->layout.element_size_in_bits != 8 * dtype_bytes(s->type);
-      if (is_compiled_type(s->type) && !packed && s->layout.metadata_prefix_bytes == 0) continue;
-      throw Error(ErrorKind::kUnsupported, i->location,
-                  fmt::format("{} of {} is not compiled yet", op_name(i->opcode), s->to_string()));
-    }
-  }
-}
-
 std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
                                         const EmitOptions& options) {
   if (has_step_kernel(fusion)) return {{.function = emit_step_kernel(module, fusion, options)}};
-  check_types(*fusion.to_apply());
   return Emission(module, fusion, overlap, options).run();
 }
 

@@ -1,6 +1,5 @@
 #include "codegen/nest/reducer.h"
 
-#include <limits>
 #include <unordered_map>
 
 #include <llvm/IR/IRBuilder.h>
@@ -102,24 +101,12 @@ bool Reducer::rounds() const {
 }
 
 Value Reducer::identity(llvm::IRBuilderBase& b) const {
-  if (is_complex(accumulator_)) return constant(b, accumulator_, *op_ == Opcode::kMultiply ? 1 : 0, 1);
-  llvm::Type* t = register_type(b, accumulator_, 1);
-  bool floating = is_float(accumulator_);
-  unsigned bits = t->getScalarSizeInBits();
-  bool is_signed_type = is_signed(accumulator_);
   switch (*op_) {
-    case Opcode::kMultiply: return is_pred(accumulator_) ? Value{accumulator_, all_ones(t)} : constant(b, accumulator_, 1, 1);
-    case Opcode::kAnd: return {accumulator_, all_ones(t)};
-    case Opcode::kMaximum:
-    case Opcode::kMinimum: {
-      bool max = *op_ == Opcode::kMaximum;
-      if (floating) return {accumulator_, llvm::ConstantFP::getInfinity(t, max)};
-      if (is_pred(accumulator_)) return {accumulator_, max ? llvm::Constant::getNullValue(t) : all_ones(t)};
-      llvm::APInt low = is_signed_type ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits);
-      llvm::APInt high = is_signed_type ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
-      return {accumulator_, llvm::ConstantInt::get(t, max ? low : high)};
-    }
-    default: return {accumulator_, llvm::Constant::getNullValue(t)};
+    case Opcode::kMultiply: return constant(b, accumulator_, 1, 1);
+    case Opcode::kAnd: return {accumulator_, all_ones(register_type(b, accumulator_, 1))};
+    case Opcode::kMaximum: return extreme(b, accumulator_, false);
+    case Opcode::kMinimum: return extreme(b, accumulator_, true);
+    default: return constant(b, accumulator_, 0, 1);
   }
 }
 

@@ -10,6 +10,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "compiler/math/convert.h"
+
 namespace hlojit::eval {
 namespace {
 
@@ -137,9 +139,12 @@ void integers(const ElementOp& op, int64_t n, const void* const* in, void* out) 
       return map1<T>(n, in, out, [&](T a) { return k.as_signed(a) < 0 ? k.cut(-wide(a)) : a; });
     case Opcode::kSign:
       return map1<T>(n, in, out, [&](T a) { return static_cast<T>((a > 0) - (a < T{0})); });
-    case Opcode::kPopcnt: return map1<T>(n, in, out, [&](T a) { return std::popcount(k.raw(a)); });
+    case Opcode::kPopcnt:
+      return map1<T>(n, in, out, [&](T a) { return k.cut(static_cast<uint64_t>(std::popcount(k.raw(a)))); });
     case Opcode::kClz:
-      return map1<T>(n, in, out, [&](T a) { return std::countl_zero(k.raw(a)) - (64 - k.bits); });
+      return map1<T>(n, in, out, [&](T a) {
+        return k.cut(static_cast<uint64_t>(std::countl_zero(k.raw(a)) - (64 - k.bits)));
+      });
     case Opcode::kClamp: {
       const T *low = static_cast<const T*>(in[0]), *x = static_cast<const T*>(in[1]),
               *high = static_cast<const T*>(in[2]);
@@ -210,33 +215,6 @@ void apply_narrow(const ElementOp& op, int64_t n, const void* const* in, void* o
 
 }  // namespace
 
-namespace {
-
-// Exponent and mantissa bits of a float format.
-struct Precision {
-  int exponent, mantissa;
-};
-
-Precision precision_of(DType type) {
-  switch (type) {
-    case DType::kF16: return {5, 10};
-    case DType::kBF16: return {8, 7};
-    case DType::kF8E5M2:
-    case DType::kF8E5M2FNUZ: return {5, 2};
-    case DType::kF8E4M3:
-    case DType::kF8E4M3FN:
-    case DType::kF8E4M3FNUZ:
-    case DType::kF8E4M3B11FNUZ: return {4, 3};
-    case DType::kF8E3M4: return {3, 4};
-    case DType::kF4E2M1FN: return {2, 1};
-    case DType::kF8E8M0FNU: return {8, 0};
-    case DType::kF64: return {11, 52};
-    default: return {8, 23};
-  }
-}
-
-}  // namespace
-
 bool is_element_op(Opcode opcode) {
   switch (opcode) {
     case Opcode::kMap:
@@ -254,12 +232,10 @@ ElementOp element_op(const Instruction& instruction) {
   op.direction = instruction.attrs.direction;
   op.total_order = instruction.attrs.compare_type == CompareType::kTotalOrder;
   if (op.opcode == Opcode::kReducePrecision) {
-    // A part that keeps all bits of the type is a no-op, also where the loop runs in f32.
-    constexpr int kAll = 64;
-    const Precision p = precision_of(op.type);
-    const int64_t e = instruction.attrs.exponent_bits, m = instruction.attrs.mantissa_bits;
-    op.exponent_bits = e >= p.exponent ? kAll : static_cast<int>(e);
-    op.mantissa_bits = m >= p.mantissa ? kAll : static_cast<int>(m);
+    const math::Precision kept =
+        math::reduced_precision(op.type, instruction.attrs.exponent_bits, instruction.attrs.mantissa_bits);
+    op.exponent_bits = kept.exponent;
+    op.mantissa_bits = kept.mantissa;
   }
   return op;
 }

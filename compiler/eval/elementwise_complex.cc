@@ -1,7 +1,5 @@
 // c64 and c128: the complex functions of compiler/math. Products are the plain formula, without
-// recovery of infinities; the rare inverse functions go through the C++ library in f64.
-#include <complex>
-
+// recovery of infinities.
 #include "compiler/eval/elementwise.h"
 #include "compiler/math/complex.h"
 
@@ -11,12 +9,6 @@ namespace {
 template <class T>
 using Cx = math::Cx<T>;
 
-template <class T, class F>
-Cx<T> through_f64(Cx<T> z, F f) {
-  const std::complex<double> r = f(std::complex<double>(z.re, z.im));
-  return {static_cast<T>(r.real()), static_cast<T>(r.imag())};
-}
-
 [[noreturn]] void no_meaning(Opcode opcode) {
   throw Error(ErrorKind::kUnsupported,
               std::string(op_name(opcode)) + " of complex numbers has no meaning");
@@ -24,7 +16,6 @@ Cx<T> through_f64(Cx<T> z, F f) {
 
 template <class T>
 Cx<T> unary(Opcode opcode, Cx<T> z) {
-  using W = std::complex<double>;
   switch (opcode) {
     case Opcode::kNegate: return -z;
     case Opcode::kSign: return math::sign(z);
@@ -41,11 +32,11 @@ Cx<T> unary(Opcode opcode, Cx<T> z) {
     case Opcode::kTanh: return math::tanh(z);
     case Opcode::kSinh: return math::sinh(z);
     case Opcode::kCosh: return math::cosh(z);
-    case Opcode::kAcos: return through_f64(z, [](W w) { return std::acos(w); });
-    case Opcode::kAcosh: return through_f64(z, [](W w) { return std::acosh(w); });
-    case Opcode::kAsin: return through_f64(z, [](W w) { return std::asin(w); });
-    case Opcode::kAsinh: return through_f64(z, [](W w) { return std::asinh(w); });
-    case Opcode::kAtanh: return through_f64(z, [](W w) { return std::atanh(w); });
+    case Opcode::kAcos: return math::acos(z);
+    case Opcode::kAcosh: return math::acosh(z);
+    case Opcode::kAsin: return math::asin(z);
+    case Opcode::kAsinh: return math::asinh(z);
+    case Opcode::kAtanh: return math::atanh(z);
     default: no_meaning(opcode);
   }
 }

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "compiler/eval/elementwise.h"
+#include "compiler/math/convert.h"
 #include "compiler/math/functions.h"
 
 namespace hlojit::eval {
@@ -48,34 +49,6 @@ bool holds(Direction direction, K a, K b) {
     case Direction::kLt: return a < b;
   }
   return false;
-}
-
-// Mantissa rounded to m bits, ties to even; then exponents that e bits cannot hold become infinity,
-// those at or below its smallest become zero: the narrow format has no subnormals.
-template <class T>
-T reduce_precision(T x, int exponent_bits, int mantissa_bits) {
-  constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52, kExponent = sizeof(T) == 4 ? 8 : 11;
-  if (std::isnan(x)) return x;
-  auto bits = std::bit_cast<Bits<T>>(x);
-  const Bits<T> sign = bits & (Bits<T>{1} << (8 * sizeof(T) - 1));
-  bits ^= sign;
-  if (mantissa_bits < kMantissa) {
-    const int drop = kMantissa - mantissa_bits;
-    const Bits<T> unit = Bits<T>{1} << drop;
-    bits += unit / 2 - 1 + (bits >> drop & 1);
-    bits &= ~(unit - 1);
-  }
-  if (exponent_bits < kExponent) {
-    constexpr int64_t kBias = (1 << (kExponent - 1)) - 1;
-    const int64_t reach = (int64_t{1} << (exponent_bits - 1)) - 1;
-    const int64_t biased = static_cast<int64_t>(bits >> kMantissa);
-    if (biased > kBias + reach) {
-      bits = ((Bits<T>{1} << kExponent) - 1) << kMantissa;
-    } else if (biased <= kBias - reach) {
-      bits = 0;
-    }
-  }
-  return std::bit_cast<T>(bits | sign);
 }
 
 template <class T>
@@ -125,7 +98,7 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
       return map1<T, uint8_t>(n, in, out, [](T a) { return std::isfinite(a); });
     case Opcode::kReducePrecision:
       return map1<T>(n, in, out,
-                     [&](T a) { return reduce_precision(a, op.exponent_bits, op.mantissa_bits); });
+                     [&](T a) { return math::reduce_precision(a, op.exponent_bits, op.mantissa_bits); });
     case Opcode::kCompare:
       if (op.total_order) {
         return map2<T, uint8_t>(n, in, out, [&](T a, T b) {

@@ -315,6 +315,88 @@ Cx<F> pow(Cx<F> x, Cx<F> y) {
   return select(exponent0, Cx<F>{one, zero}, r);
 }
 
+// What the inverse functions share: sqrt(1 - z), sqrt(1 + z), and the results for infinite z, whose
+// angle and size are all that counts.
+template <class F>
+struct InverseParts {
+  Cx<F> minus, plus;
+  MaskOf<F> infinite;
+};
+
+template <class F>
+InverseParts<F> inverse_parts(Cx<F> z) {
+  F one = like(z.re, 1.0), inf = like(z.re, kInf);
+  MaskOf<F> infinite = (abs_(z.re) == inf) | (abs_(z.im) == inf);
+  return {sqrt(Cx<F>{one - z.re, -z.im}), sqrt(Cx<F>{one + z.re, z.im}), infinite};
+}
+
+// f in f64 whatever F is: what cancels near the branch points of c64 is exact there.
+template <class F, class Function>
+Cx<F> through_f64(Cx<F> z, Function f) {
+  if constexpr (is_f64<F>) {
+    return f(z);
+  } else {
+    auto re = to_f64(z.re);
+    auto w = f(Cx<decltype(re)>{re, to_f64(z.im)});
+    return {to_f32(w.re), to_f32(w.im)};
+  }
+}
+
+// Kahan: asin z = atan(x / Re(m p)) + i asinh(Im(conj(m) p)), m = sqrt(1 - z), p = sqrt(1 + z).
+template <class F>
+Cx<F> asin(Cx<F> z) {
+  return through_f64(z, [](auto w) {
+    auto [m, p, infinite] = inverse_parts(w);
+    auto re = atan2(w.re, m.re * p.re - m.im * p.im);
+    auto im = asinh(m.re * p.im - m.im * p.re);
+    return select(infinite, decltype(w){atan2(w.re, abs_(w.im)), copysign_(like(re, kInf), w.im)}, decltype(w){re, im});
+  });
+}
+
+// acos z = 2 atan(Re m / Re p) + i asinh(Im(conj(p) m))
+template <class F>
+Cx<F> acos(Cx<F> z) {
+  return through_f64(z, [](auto w) {
+    auto [m, p, infinite] = inverse_parts(w);
+    auto re = like(w.re, 2.0) * atan2(m.re, p.re);
+    auto im = asinh(p.re * m.im - p.im * m.re);
+    return select(infinite, decltype(w){atan2(abs_(w.im), w.re), copysign_(like(re, kInf), -w.im)}, decltype(w){re, im});
+  });
+}
+
+// asinh z = i asin(-i z), acosh z = +-i acos z with the sign that makes the real part positive.
+template <class F>
+Cx<F> asinh(Cx<F> z) {
+  Cx<F> w = asin(Cx<F>{z.im, -z.re});
+  return {-w.im, w.re};
+}
+template <class F>
+Cx<F> acosh(Cx<F> z) {
+  Cx<F> w = acos(z);
+  return {abs_(w.im), copysign_(w.re, z.im)};
+}
+
+// (log1p(4x / ((1-x)^2 + y^2)) / 4, atan2(2y, (1-x)(1+x) - y^2) / 2) for x >= 0; far out the real part is that
+// of 1/z.
+template <class F>
+Cx<F> atanh(Cx<F> z) {
+  return through_f64(z, [](auto w) {
+    auto x = abs_(w.re), y = w.im, one = like(w.re, 1.0);
+    auto ay = abs_(y);
+    auto a = one - x;
+    auto re = log1p(like(x, 4.0) * x / fma(a, a, y * y)) * like(x, 0.25);
+    auto im = atan2(y + y, a * (one + x) - y * y) * like(x, 0.5);
+    auto large = select(x < ay, ay, x), small = select(x < ay, x, ay);
+    auto r = small / large;
+    auto size = fma(r, r, one) * large;  // |z|^2 / large
+    auto far_re = select(large == like(x, kInf), like(x, 0.0), select(x < ay, r, one) / size);
+    auto far = large > like(x, 0x1p100);
+    re = copysign_(select(far, far_re, re), w.re);
+    im = select(far, copysign_(like(x, 1.5707963267948966), y), im);
+    return decltype(w){re, im};
+  });
+}
+
 // -i log((x + i y) / sqrt(x^2 + y^2))
 template <class F>
 Cx<F> atan2(Cx<F> y, Cx<F> x) {

@@ -119,10 +119,11 @@ IntOf<F> encode_narrow(F x, const NarrowFormat& f) {
     sign = select(unsigned_code, likei(b, 0), sign);
   }
   code = code | shl(sign, f.bits - 1);
+  bool nan_has_sign = f.negative_zero && f.overflow != Overflow::kSaturate;
   return select(
       x != x,
       likei(b, nan_code(f)) |
-          (f.overflow == Overflow::kInfinity ? shl(lshr(b, width - 1), f.bits - 1) : likei(b, 0)),
+          (nan_has_sign ? shl(lshr(b, width - 1), f.bits - 1) : likei(b, 0)),
       code);
 }
 
@@ -195,6 +196,26 @@ IntOf<F> to_int_saturating(F x, int bits, bool is_signed) {
   auto i = to_int(select(upper, v - half, v));
   i = select(upper, i ^ likei(i, INT64_MIN >> (64 - width)), i);
   return select(v >= limit, max, i);
+}
+
+struct Precision {
+  int exponent, mantissa;  // bits
+};
+
+constexpr Precision precision_of(DType type) {
+  if (type == DType::kF64) return {11, 52};
+  if (!is_narrow_float(type)) return {8, 23};
+  NarrowFormat f = narrow_format(type);
+  return {f.power_only ? 8 : f.bits - 1 - f.mantissa, f.mantissa};
+}
+
+// What reduce-precision of a type asks of the wider format it is computed in: a part that keeps all
+// bits of its own type is no reduction.
+constexpr Precision reduced_precision(DType type, int64_t exponent, int64_t mantissa) {
+  constexpr int kAll = 64;
+  Precision p = precision_of(type);
+  return {exponent >= p.exponent ? kAll : static_cast<int>(exponent),
+          mantissa >= p.mantissa ? kAll : static_cast<int>(mantissa)};
 }
 
 // HLO's reduce-precision: the mantissa rounded to `mantissa` bits, ties to even, then exponents

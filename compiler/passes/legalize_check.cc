@@ -4,6 +4,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
 #include "compiler/plan/kernel.h"
+#include "layout/index.h"
 
 namespace hlojit {
 namespace {
@@ -23,6 +24,15 @@ bool is_structure(const Instruction& i) {
   }
 }
 
+// An array whose elements do not lie in memory the way kernels load and store them: packed, or behind metadata.
+const Shape* unsupported_storage(const Shape& shape) {
+  for (const Shape* leaf : leaves(shape)) {
+    if (!leaf->is_array()) continue;
+    if (element_bits(*leaf) != 8 * dtype_bytes(leaf->type) || leaf->layout.metadata_prefix_bytes != 0) return leaf;
+  }
+  return nullptr;
+}
+
 std::string reason(const Instruction& i) {
   std::string op(op_name(i.opcode));
   if (i.shape.has_dynamic_dims()) return op + " of dynamic size is not compiled yet";
@@ -33,15 +43,18 @@ std::string reason(const Instruction& i) {
 
 bool legalize_check(Module& module, const PipelineOptions&) {
   std::vector<Diagnostic> found;
+  auto refuse = [&](const Instruction& i, std::string why) {
+    found.push_back(
+        {.location = i.location, .instruction = i.name, .rule = "not-compiled", .message = std::move(why), .details = {}});
+  };
   for (const Computation* c : sequential_computations(module)) {
     for (const auto& i : c->instructions()) {
       bool opaque = i->is(Opcode::kParameter) && i->shape.type == DType::kOpaque;
-      if (!opaque && !i->shape.has_dynamic_dims() && (is_structure(*i) || is_kernel_op(*i) || is_step(*i))) continue;
-      found.push_back({.location = i->location,
-                       .instruction = i->name,
-                       .rule = "not-compiled",
-                       .message = opaque ? "opaque parameters are not compiled" : reason(*i),
-                       .details = {}});
+      if (opaque) refuse(*i, "opaque parameters are not compiled");
+      else if (i->shape.has_dynamic_dims() || !(is_structure(*i) || is_kernel_op(*i) || is_step(*i))) refuse(*i, reason(*i));
+      else if (const Shape* leaf = unsupported_storage(i->shape)) {
+        refuse(*i, std::string(op_name(i->opcode)) + " of " + leaf->to_string() + " is not compiled yet");
+      }
     }
   }
   if (!found.empty()) throw Error(ErrorKind::kUnsupported, std::move(found));

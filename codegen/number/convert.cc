@@ -1,0 +1,140 @@
+// Conversions between any two types, by the templates of compiler/math/convert.h: one rounding each.
+#include <cmath>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/number/families.h"
+#include "codegen/number/ir_number.h"
+#include "compiler/math/convert.h"
+
+namespace hlojit::codegen {
+namespace {
+
+using B = llvm::IRBuilderBase;
+
+llvm::IRBuilder<>& recording_builder(B& b) { return static_cast<llvm::IRBuilder<>&>(b); }
+llvm::Type* with_scalar(const Value& like, llvm::Type* scalar) { return like.v->getType()->getWithNewType(scalar); }
+
+Value float_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
+  if (to == DType::kF64) return {to, b.CreateFPExt(x.v, with_scalar(x, b.getDoubleTy()))};
+  if (x.type != DType::kF64) return round_to_type(b, {to, x.v}, true);
+  llvm::Value* v = x.v;
+  if (is_narrow_float(to)) {
+    ir::Recording recording(recording_builder(b), o.avx512);
+    v = math::round_narrow(ir::F64{v}, math::narrow_format(to)).v;
+  }
+  return {to, b.CreateFPTrunc(v, with_scalar(x, b.getFloatTy()))};
+}
+
+Value float_to_integer(B& b, const NumberOptions& o, const Value& x, DType to) {
+  ir::Recording recording(recording_builder(b), o.avx512);
+  int bits = dtype_bits(to);
+  llvm::Value* n;
+  if (x.type != DType::kF64 && bits <= 32) {
+    n = math::to_int_saturating(ir::F32{x.v}, bits, is_signed(to)).v;
+  } else {
+    ir::F64 wide = x.type == DType::kF64 ? ir::F64{x.v} : ir::to_f64(ir::F32{x.v});
+    n = math::to_int_saturating(wide, bits, is_signed(to)).v;
+  }
+  return {to, b.CreateTrunc(n, register_type(b, to, lanes_of(x)))};
+}
+
+// An integer as an f64 that a later rounding to at most 24 bits cannot tell from the integer itself: above
+// 2^53 the low bits are folded into one sticky bit.
+llvm::Value* sticky_double(B& b, const Value& x) {
+  llvm::Type* type = x.v->getType();
+  llvm::Type* real = with_scalar(x, b.getDoubleTy());
+  if (dtype_bits(x.type) <= 32) return is_signed(x.type) ? b.CreateSIToFP(x.v, real) : b.CreateUIToFP(x.v, real);
+  auto c = [&](uint64_t n) { return llvm::ConstantInt::get(type, n); };
+  llvm::Value* negative = is_signed(x.type) ? b.CreateICmpSLT(x.v, c(0)) : nullptr;
+  llvm::Value* magnitude = negative ? b.CreateSelect(negative, b.CreateNeg(x.v), x.v) : x.v;
+  llvm::Value* rest = b.CreateICmpNE(b.CreateAnd(magnitude, c(0x7FF)), c(0));
+  llvm::Value* sticky = b.CreateOr(b.CreateAnd(magnitude, c(~uint64_t{0x7FF})), b.CreateSelect(rest, c(0x800), c(0)));
+  magnitude = b.CreateSelect(b.CreateICmpUGE(magnitude, c(uint64_t{1} << 53)), sticky, magnitude);
+  llvm::Value* d = b.CreateUIToFP(magnitude, real);
+  return negative ? b.CreateSelect(negative, b.CreateFNeg(d), d) : d;
+}
+
+Value integer_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
+  if (is_narrow_float(to) && dtype_bytes(x.type) >= 4) {
+    return float_to_float(b, o, {DType::kF64, sticky_double(b, x)}, to);
+  }
+  llvm::Type* type = register_type(b, to, lanes_of(x));
+  return round_to_type(b, {to, is_signed(x.type) ? b.CreateSIToFP(x.v, type) : b.CreateUIToFP(x.v, type)});
+}
+
+Value complex_part(const Value& x, bool imaginary) {
+  return {component_type(x.type), imaginary ? x.imag : x.v};
+}
+
+}  // namespace
+
+Value convert(B& b, const NumberOptions& o, const Value& x, DType to) {
+  if (x.type == to) return x;
+  if (is_complex(to)) {
+    DType part = component_type(to);
+    if (!is_complex(x.type)) return {to, convert(b, o, x, part).v, constant(b, part, 0, lanes_of(x)).v};
+    return {to, convert(b, o, complex_part(x, false), part).v, convert(b, o, complex_part(x, true), part).v};
+  }
+  if (is_complex(x.type)) {
+    Value re = convert(b, o, complex_part(x, false), to);
+    return is_pred(to) ? Value{to, b.CreateOr(re.v, convert(b, o, complex_part(x, true), to).v)} : re;
+  }
+  if (is_pred(to)) {
+    if (is_float(x.type)) return {to, b.CreateFCmpUNE(x.v, llvm::ConstantFP::get(x.v->getType(), 0.0))};
+    return {to, b.CreateICmpNE(x.v, llvm::Constant::getNullValue(x.v->getType()))};
+  }
+  if (is_float(x.type)) return is_float(to) ? float_to_float(b, o, x, to) : float_to_integer(b, o, x, to);
+  if (is_float(to)) return integer_to_float(b, o, x, to);
+  return round_to_type(b, {to, b.CreateIntCast(x.v, register_type(b, to, lanes_of(x)), is_signed(x.type))});
+}
+
+Value from_index(B& b, llvm::Value* index, DType type) {
+  llvm::Type* t = index->getType();
+  if (is_complex(type)) {
+    DType part = component_type(type);
+    Value re = from_index(b, index, part);
+    return {type, re.v, constant(b, part, 0, lanes_of(re)).v};
+  }
+  if (type == DType::kF64) return {type, b.CreateSIToFP(index, t->getWithNewType(b.getDoubleTy()))};
+  if (is_float(type)) return round_to_type(b, {type, b.CreateSIToFP(index, t->getWithNewType(b.getFloatTy()))});
+  return round_to_type(b, {type, b.CreateIntCast(index, t->getWithNewType(register_type(b, type, 1)), true)});
+}
+
+unsigned bitcast_bits(DType type) { return static_cast<unsigned>(is_pred(type) ? 8 : dtype_bits(type)); }
+
+// Elements narrower than their byte have zeros or their sign above: the code read back ignores them.
+Value bitcast_convert(B& b, DType to, const Value& x) {
+  if (is_complex(to)) return {to, x.v, x.imag};
+  if (bitcast_bits(to) != bitcast_bits(x.type)) return {};
+  return from_storage(b, to, b.CreateBitCast(to_storage(b, x), storage_type(b, to, lanes_of(x))));
+}
+
+Value reduce_precision(B& b, const NumberOptions& o, const Instruction& i, const Value& x) {
+  ir::Recording recording(recording_builder(b), o.avx512);
+  auto [exponent, mantissa] = math::reduced_precision(x.type, i.attrs.exponent_bits, i.attrs.mantissa_bits);
+  llvm::Value* r = x.type == DType::kF64 ? math::reduce_precision(ir::F64{x.v}, exponent, mantissa).v
+                                         : math::reduce_precision(ir::F32{x.v}, exponent, mantissa).v;
+  return round_to_type(b, {x.type, r}, true);
+}
+
+// |x| rounded up where the random bits, unsigned and as wide as x, lie below its fraction.
+Value stochastic_convert(B& b, const NumberOptions& o, const Value& x, const Value& random, DType to) {
+  if (!is_signed(to)) return {};
+  llvm::Type* type = x.v->getType();
+  auto real = [&](double c) { return llvm::ConstantFP::get(type, c); };
+  llvm::Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x.v);
+  llvm::Value* whole = b.CreateUnaryIntrinsic(llvm::Intrinsic::floor, magnitude);
+  llvm::Value* fraction = b.CreateFSub(magnitude, whole);
+  // fraction * 2^N as an integer: both exact, and below 2^N.
+  llvm::Value* scaled = b.CreateFMul(fraction, real(std::ldexp(1.0, dtype_bits(x.type))));
+  llvm::Value* finite = b.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(type));
+  DType bits = dtype_bits(x.type) == 64 ? DType::kU64 : dtype_bits(x.type) == 32 ? DType::kU32 : random.type;
+  llvm::Value* limit = convert(b, o, {x.type, b.CreateSelect(finite, scaled, real(0))}, bits).v;
+  llvm::Value* up = b.CreateAnd(finite, b.CreateICmpULT(random.v, limit));
+  llvm::Value* rounded = b.CreateFAdd(whole, b.CreateSelect(up, real(1), real(0)));
+  rounded = b.CreateSelect(finite, rounded, magnitude);
+  return convert(b, o, {x.type, b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rounded, x.v)}, to);
+}
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,89 @@
+// Floats: one instruction, or a template of compiler/math. Narrow ones arrive and leave as f32.
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/number/families.h"
+#include "codegen/number/ir_number.h"
+#include "compiler/math/functions.h"
+
+namespace hlojit::codegen {
+namespace {
+
+using B = llvm::IRBuilderBase;
+
+// Runs a template of compiler/math on values of one float type.
+template <class F, class... X>
+Value real(B& b, const NumberOptions& o, F f, const Value& x, const X&... more) {
+  ir::Recording recording(static_cast<llvm::IRBuilder<>&>(b), o.avx512);
+  if (x.type == DType::kF64) return {x.type, f(ir::F64{x.v}, ir::F64{more.v}...).v};
+  return {x.type, f(ir::F32{x.v}, ir::F32{more.v}...).v};
+}
+
+}  // namespace
+
+Value float_binary(B& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y) {
+  auto made = [&](llvm::Value* v) { return Value{x.type, v}; };
+  using enum Opcode;
+  switch (op) {
+    case kAdd: return made(b.CreateFAdd(x.v, y.v));
+    case kSubtract: return made(b.CreateFSub(x.v, y.v));
+    case kMultiply: return made(b.CreateFMul(x.v, y.v));
+    case kDivide: return made(b.CreateFDiv(x.v, y.v));
+    case kMaximum: return made(b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x.v, y.v));
+    case kMinimum: return made(b.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, x.v, y.v));
+    case kRemainder: return real(b, o, [](auto p, auto q) { return math::remainder(p, q); }, x, y);
+    case kPower: return real(b, o, [](auto p, auto q) { return math::pow(p, q); }, x, y);
+    case kAtan2: return real(b, o, [](auto p, auto q) { return math::atan2(p, q); }, x, y);
+    default: return {};
+  }
+}
+
+Value float_unary(B& b, const NumberOptions& o, Opcode op, const Value& x) {
+  auto exact = [&](llvm::Intrinsic::ID id) { return Value{x.type, b.CreateUnaryIntrinsic(id, x.v)}; };
+#define HLOJIT_FN(name) real(b, o, [](auto t) { return math::name(t); }, x)
+  using enum Opcode;
+  switch (op) {
+    case kAbs: return exact(llvm::Intrinsic::fabs);
+    case kNegate: return {x.type, b.CreateFNeg(x.v)};
+    case kCopy:
+    case kReal: return x;
+    case kImag: return constant(b, x.type, 0, lanes_of(x));
+    case kFloor: return exact(llvm::Intrinsic::floor);
+    case kCeil: return exact(llvm::Intrinsic::ceil);
+    case kRoundEven: return exact(llvm::Intrinsic::roundeven);
+    case kRoundAfz: return exact(llvm::Intrinsic::round);
+    case kSqrt: return exact(llvm::Intrinsic::sqrt);
+    case kIsFinite: {
+      llvm::Value* a = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x.v);
+      return {DType::kPred, b.CreateFCmpOLT(a, llvm::ConstantFP::getInfinity(a->getType()))};
+    }
+    case kSign: {
+      llvm::Value* one = llvm::ConstantFP::get(x.v->getType(), 1.0);
+      llvm::Value* s = b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, one, x.v);
+      llvm::Value* keep = b.CreateFCmpUEQ(x.v, llvm::ConstantFP::get(x.v->getType(), 0.0));
+      return {x.type, b.CreateSelect(keep, x.v, s)};
+    }
+    case kExponential: return HLOJIT_FN(exp);
+    case kExponentialMinusOne: return HLOJIT_FN(expm1);
+    case kLog: return HLOJIT_FN(log);
+    case kLogPlusOne: return HLOJIT_FN(log1p);
+    case kLogistic: return HLOJIT_FN(logistic);
+    case kTanh: return HLOJIT_FN(tanh);
+    case kErf: return HLOJIT_FN(erf);
+    case kSine: return HLOJIT_FN(sin);
+    case kCosine: return HLOJIT_FN(cos);
+    case kTan: return HLOJIT_FN(tan);
+    case kSinh: return HLOJIT_FN(sinh);
+    case kCosh: return HLOJIT_FN(cosh);
+    case kAsin: return HLOJIT_FN(asin);
+    case kAcos: return HLOJIT_FN(acos);
+    case kAsinh: return HLOJIT_FN(asinh);
+    case kAcosh: return HLOJIT_FN(acosh);
+    case kAtanh: return HLOJIT_FN(atanh);
+    case kCbrt: return HLOJIT_FN(cbrt);
+    case kRsqrt: return HLOJIT_FN(rsqrt);
+    default: return {};
+  }
+#undef HLOJIT_FN
+}
+
+}  // namespace hlojit::codegen

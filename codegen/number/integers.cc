@@ -1,0 +1,162 @@
+// Integers and pred: everything wraps modulo 2^n and nothing traps.
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/number/families.h"
+
+namespace hlojit::codegen {
+namespace {
+
+using B = llvm::IRBuilderBase;
+
+llvm::Value* integer(const Value& like, int64_t c) {
+  return llvm::ConstantInt::get(like.v->getType(), static_cast<uint64_t>(c), true);
+}
+
+// The bits of the type without the extension above them.
+llvm::Value* own_bits(B& b, const Value& x) {
+  int bits = dtype_bits(x.type);
+  return bits < 8 && is_signed(x.type) ? b.CreateAnd(x.v, integer(x, (1 << bits) - 1)) : x.v;
+}
+
+// Vectors have no integer division but a float one, which is exact here: with quotients below 2^n and a
+// mantissa of at least n + 8 bits, rounding moves a quotient by less than its distance to the next integer.
+llvm::Value* quotient(B& b, const Value& x, llvm::Value* y) {
+  llvm::Type* type = x.v->getType();
+  bool s = is_signed(x.type);
+  unsigned bits = type->getScalarSizeInBits();
+  if (!type->isVectorTy() || bits > 32 || llvm::isa<llvm::Constant>(y)) {
+    return s ? b.CreateSDiv(x.v, y) : b.CreateUDiv(x.v, y);
+  }
+  llvm::Type* wide = type->getWithNewType(bits == 32 ? b.getDoubleTy() : b.getFloatTy());
+  // Through 32-bit integers, which convert in one instruction.
+  llvm::Type* middle = type->getWithNewType(b.getInt32Ty());
+  auto real = [&](llvm::Value* v) {
+    v = b.CreateIntCast(v, middle, s);
+    return s || bits < 32 ? b.CreateSIToFP(v, wide) : b.CreateUIToFP(v, wide);
+  };
+  llvm::Value* q = b.CreateFDiv(real(x.v), real(y));
+  q = s || bits < 32 ? b.CreateFPToSI(q, middle) : b.CreateFPToUI(q, middle);
+  return b.CreateTrunc(q, type);
+}
+
+// Divisor and result are patched so that nothing traps: x/0 = all ones, MIN/-1 = MIN; x%0 = x, MIN%-1 = 0.
+Value divide(B& b, const Value& x, const Value& y, bool remainder) {
+  llvm::Value* zero = b.CreateICmpEQ(y.v, integer(y, 0));
+  llvm::Value* patched = zero;
+  if (is_signed(x.type)) {
+    // With the divisor 1 the overflow already gives MIN and 0.
+    auto min = llvm::APInt::getSignedMinValue(x.v->getType()->getScalarSizeInBits());
+    llvm::Value* smallest = b.CreateICmpEQ(x.v, llvm::ConstantInt::get(x.v->getType(), min));
+    patched = b.CreateOr(zero, b.CreateAnd(smallest, b.CreateICmpEQ(y.v, integer(y, -1))));
+  }
+  llvm::Value* safe = b.CreateSelect(patched, integer(y, 1), y.v);
+  llvm::Value* q = quotient(b, x, safe);
+  llvm::Value* r = remainder ? b.CreateSub(x.v, b.CreateMul(q, safe)) : q;
+  return {x.type, b.CreateSelect(zero, remainder ? x.v : integer(x, -1), r)};
+}
+
+// Wraps; a negative exponent gives 1 for base 1, +-1 by parity for base -1, else 0.
+Value power(B& b, const Value& x, const Value& y) {
+  llvm::Value* result = integer(x, 1);
+  llvm::Value* base = x.v;
+  int bits = dtype_bits(x.type);
+  for (int k = 0; k < bits; ++k) {
+    llvm::Value* set = b.CreateICmpNE(b.CreateAnd(y.v, integer(y, int64_t(uint64_t{1} << k))), integer(y, 0));
+    result = b.CreateSelect(set, b.CreateMul(result, base), result);
+    if (k + 1 < bits) base = b.CreateMul(base, base);
+  }
+  if (!is_signed(x.type)) return {x.type, result};
+  llvm::Value* negative = b.CreateICmpSLT(y.v, integer(y, 0));
+  llvm::Value* odd = b.CreateICmpNE(b.CreateAnd(y.v, integer(y, 1)), integer(y, 0));
+  llvm::Value* one = b.CreateICmpEQ(x.v, integer(x, 1));
+  llvm::Value* minus = b.CreateICmpEQ(x.v, integer(x, -1));
+  llvm::Value* unit = b.CreateSelect(b.CreateAnd(minus, odd), integer(x, -1), integer(x, 1));
+  llvm::Value* inverse = b.CreateSelect(b.CreateOr(one, minus), unit, integer(x, 0));
+  return {x.type, b.CreateSelect(negative, inverse, result)};
+}
+
+// The amount is unsigned; amounts >= width give 0, or the top bit everywhere.
+Value shift(B& b, Opcode op, const Value& x, const Value& y) {
+  int bits = dtype_bits(x.type);
+  llvm::Value* fits = b.CreateICmpULT(y.v, integer(y, bits));
+  llvm::Value* amount = b.CreateSelect(fits, y.v, integer(y, bits - 1));
+  if (op == Opcode::kShiftRightArithmetic) {
+    llvm::Value* v = x.v;
+    if (bits < 8) v = b.CreateAShr(b.CreateShl(v, integer(x, 8 - bits)), integer(x, 8 - bits));
+    return {x.type, b.CreateAShr(v, amount)};
+  }
+  llvm::Value* r = op == Opcode::kShiftLeft ? b.CreateShl(x.v, amount) : b.CreateLShr(own_bits(b, x), amount);
+  return {x.type, b.CreateSelect(fits, r, integer(x, 0))};
+}
+
+}  // namespace
+
+Value integer_binary(B& b, Opcode op, const Value& x, const Value& y) {
+  bool s = is_signed(x.type);
+  auto made = [&](llvm::Value* v) { return Value{x.type, v}; };
+  auto chosen = [&](llvm::Intrinsic::ID id) { return made(b.CreateBinaryIntrinsic(id, x.v, y.v)); };
+  using enum Opcode;
+  switch (op) {
+    case kAdd: return made(b.CreateAdd(x.v, y.v));
+    case kSubtract: return made(b.CreateSub(x.v, y.v));
+    case kMultiply: return made(b.CreateMul(x.v, y.v));
+    case kDivide: return divide(b, x, y, false);
+    case kRemainder: return divide(b, x, y, true);
+    case kPower: return power(b, x, y);
+    case kMaximum: return chosen(s ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+    case kMinimum: return chosen(s ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
+    case kAnd: return made(b.CreateAnd(x.v, y.v));
+    case kOr: return made(b.CreateOr(x.v, y.v));
+    case kXor: return made(b.CreateXor(x.v, y.v));
+    case kShiftLeft:
+    case kShiftRightLogical:
+    case kShiftRightArithmetic: return shift(b, op, x, y);
+    default: return {};
+  }
+}
+
+Value integer_unary(B& b, Opcode op, const Value& x) {
+  auto made = [&](llvm::Value* v) { return Value{x.type, v}; };
+  using enum Opcode;
+  switch (op) {
+    case kAbs: return made(b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b.getFalse()));
+    case kNegate: return made(b.CreateNeg(x.v));
+    case kNot: return made(b.CreateNot(x.v));
+    case kPopcnt: return made(b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, own_bits(b, x)));
+    case kClz: {
+      llvm::Value* zeros = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, own_bits(b, x), b.getFalse());
+      int above = 8 * dtype_bytes(x.type) - dtype_bits(x.type);
+      return made(b.CreateSub(zeros, integer(x, above)));
+    }
+    case kSign: {
+      llvm::Value* negative = b.CreateAShr(x.v, x.v->getType()->getScalarSizeInBits() - 1);
+      llvm::Value* positive = b.CreateZExt(b.CreateICmpSGT(x.v, integer(x, 0)), x.v->getType());
+      return made(b.CreateOr(negative, positive));
+    }
+    case kCopy: return x;
+    default: return {};
+  }
+}
+
+Value pred_binary(B& b, Opcode op, const Value& x, const Value& y) {
+  using enum Opcode;
+  switch (op) {
+    case kAdd:
+    case kMaximum:
+    case kOr: return {x.type, b.CreateOr(x.v, y.v)};
+    case kMultiply:
+    case kMinimum:
+    case kAnd: return {x.type, b.CreateAnd(x.v, y.v)};
+    case kXor: return {x.type, b.CreateXor(x.v, y.v)};
+    default: return {};
+  }
+}
+
+Value pred_unary(B& b, Opcode op, const Value& x) {
+  if (op == Opcode::kNot) return {x.type, b.CreateNot(x.v)};
+  if (op == Opcode::kCopy) return x;
+  return {};
+}
+
+}  // namespace hlojit::codegen
