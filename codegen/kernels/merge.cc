@@ -4,7 +4,6 @@
 // loaded in vain is memory of ours, and the loop ends whatever the comparator answers.
 #include "codegen/kernels/merge.h"
 
-#include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -101,10 +100,6 @@ class MergeEmitter {
         if (parameters[arguments.size()]->users().empty()) {
           arguments.push_back({type(k), b.getFalse()});  // never looked at
           continue;
-        }
-        if (!is_compiled_type(type(k))) {
-          throw Error(ErrorKind::kUnsupported, sort_.location,
-                      fmt::format("a comparison of {} is not compiled yet", dtype_name(type(k))));
         }
         auto* raw = b.CreateAlignedLoad(storage_type(b, type(k), 1),
                                         address(b, lines_[k], k, index), llvm::Align(1));
