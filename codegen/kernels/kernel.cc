@@ -172,7 +172,7 @@ class Emission {
         for (int64_t n : inner) along.push_back(IndexExpr::var(vars_.fresh(), n));
         walk_stage(w, stage, stage.inner ? joined(at, along) : at);
       }
-      widest = w.widest();
+      widest = w.lane_bytes();
       operations = w.operations();
       pulls = w.has_reduction();
     };

@@ -17,10 +17,12 @@ void AccessWalk::write(const Shape& shape, const Coords& coords) {
 
 void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (visited(i, coords)) return;
-  operations_ += i->info().price == OpPrice::kTranscendental ? 12 : i->info().price == OpPrice::kFree ? 0 : 1;
-  if (i->shape.is_array()) {
+  int price = i->info().price == OpPrice::kTranscendental ? 12 : i->info().price == OpPrice::kFree ? 0 : 1;
+  operations_ += price;
+  // Scalars are computed outside of all loops; what is only moved counts a little.
+  if (i->shape.is_array() && i->shape.rank() > 0) {
     int bytes = dtype_bytes(i->shape.type);
-    widest_ = std::max(widest_, is_narrow_float(i->shape.type) ? 4 : bytes);
+    weight_[is_narrow_float(i->shape.type) ? 4 : bytes] += price + 0.5;
   }
   using enum Opcode;
   switch (i->opcode) {
@@ -40,6 +42,16 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   for (int64_t n : reduction_sizes(*i)) reduced.push_back(IndexExpr::var(vars_.fresh(), n));
   has_reduction_ |= is_reduction(*i);
   follow(i, access_relation(*i, coords, reduced, vars_));
+}
+
+int AccessWalk::lane_bytes() const {
+  constexpr double kGoodPart = 0.25;
+  double all = 0;
+  for (const auto& [bytes, weight] : weight_) all += weight;
+  for (const auto& [bytes, weight] : weight_) {
+    if (weight >= kGoodPart * all) return bytes;
+  }
+  return 1;
 }
 
 void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {

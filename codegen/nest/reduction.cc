@@ -171,7 +171,7 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
     for (const Pass::Member& m : pass.members) {
       w.follow(m.instruction, access_relation(*m.instruction, m.coords, inner, vars_));
     }
-    widest = std::max(widest, w.widest());
+    widest = std::max(widest, w.lane_bytes());
     operations = w.operations();
   };
   int native = std::max(1, vector_bytes() / 4);
