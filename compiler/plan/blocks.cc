@@ -76,6 +76,12 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   b.tile_rows = blocks_of(p.m, blocks_of(p.m, most_rows));
   int64_t vectors = std::clamp<int64_t>((registers - 1) / (b.tile_rows + 1), 2, 6);
   vectors = std::min(vectors, std::max<int64_t>(1, p.n / lanes));
+  // A width that leaves no narrow panel behind is worth one vector less.
+  for (int64_t v = vectors; v >= 2; --v) {
+    if (p.n % (v * lanes) != 0) continue;
+    vectors = v;
+    break;
+  }
   b.tile_columns = vectors * lanes;
   b.depth = slice_of(p.k);
 
