@@ -105,6 +105,7 @@ ModulePtr run_passes(const ModulePtr& module, const Options& options, const std:
                      const std::vector<std::string>& only) {
   check(*module);
   std::unique_ptr<Module> copy = module->clone();
+  set_devices(*copy, options);
   PipelineOptions p = pipeline_options(options, codegen::Target::get(options.isa));
   p.until = until;
   p.only = only;

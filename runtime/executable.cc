@@ -121,12 +121,13 @@ Executable compile(const ModulePtr& module, const Options& options) {
   impl->times = std::move(l.times);
   impl->constants = constant_blob(l.buffers);
   impl->pool = ThreadPool::get(options.threads);
+  impl->replicas = l.module->config.replica_count;
+  impl->partitions = l.module->config.num_partitions;
   impl->isa = target.isa_name();
   return Executable(std::move(impl));
 }
 
-std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
-  const Impl& m = *impl_;
+std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, RunState& run) {
   if (inputs.size() != m.parameters.size()) {
     throw Error(ErrorKind::kInput, fmt::format("the program takes {} input leaves, {} were given", m.parameters.size(), inputs.size()));
   }
@@ -168,7 +169,8 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
   context.constants = static_cast<const char*>(m.constants.get());
   context.parallel_for = &parallel_for;
   context.steps = m.steps.data();
-  context.runtime = m.pool.get();
+  run.pool = m.pool.get();
+  context.runtime = &run;
   entry_calls.fetch_add(1, std::memory_order_relaxed);
   FloatMode mode;
   int32_t status = m.code.entry(&context, parameters.data(), results.data(), arena);
@@ -188,6 +190,8 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
   return outputs;
 }
 
+int64_t Executable::replicas() const { return impl_->replicas; }
+int64_t Executable::partitions() const { return impl_->partitions; }
 const std::vector<Shape>& Executable::parameter_shapes() const { return impl_->parameters; }
 const std::vector<Shape>& Executable::result_shapes() const { return impl_->results; }
 const std::vector<int64_t>& Executable::donors() const { return impl_->donor; }

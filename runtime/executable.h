@@ -25,6 +25,7 @@ struct Executable::Impl {
   /// Result leaf -> parameter leaf whose memory it may take over, or -1.
   std::vector<int64_t> donor;
   int64_t arena_bytes = 0;
+  int64_t replicas = 1, partitions = 1;
   std::vector<PhaseTime> times;
   std::vector<KernelInfo> kernels;
   std::string isa, memory_report;

@@ -43,12 +43,18 @@ PipelineOptions pipeline_options(const Options& options, const codegen::Target& 
   return p;
 }
 
+void set_devices(Module& module, const Options& options) {
+  if (options.replicas > 0) module.config.replica_count = options.replicas;
+  if (options.partitions > 0) module.config.num_partitions = options.partitions;
+}
+
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target) {
   Lowered l;
   Phases phases(l.times);
   check(module);
   phases.done("verify");
   l.module = module.clone();
+  set_devices(*l.module, options);
   phases.done("clone");
   for (const PassTime& t : run_pipeline(*l.module, pipeline_options(options, target))) {
     l.times.push_back({t.name, t.ms});

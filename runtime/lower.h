@@ -17,6 +17,8 @@ struct Lowered {
   std::vector<PhaseTime> times;
 };
 
+/// How many devices the options ask for, in the module's header.
+void set_devices(Module& module, const Options& options);
 PipelineOptions pipeline_options(const Options& options, const codegen::Target& target);
 /// Verifies, runs all passes, assigns buffers.
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target);

@@ -14,6 +14,7 @@
 #include <tbb/task_arena.h>
 
 #include "runtime/pool.h"
+#include "runtime/run_state.h"
 
 namespace hlojit {
 namespace {
@@ -116,7 +117,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
 
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
                      int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept {
-  return static_cast<ThreadPool*>(context->runtime)->run(kernel, buffers, scalars, chunks, scratch_bytes, cost_ns);
+  return static_cast<RunState*>(context->runtime)->pool->run(kernel, buffers, scalars, chunks, scratch_bytes, cost_ns);
 }
 
 }  // namespace hlojit

@@ -55,7 +55,7 @@ void run_chunks(ThreadPool& pool, int64_t chunks, int64_t cost_ns, F&& f) {
   }
 }
 
-/// abi::ParallelFor: Context::runtime is the call's ThreadPool.
+/// abi::ParallelFor: Context::runtime is the call's RunState.
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
                      int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept;
 

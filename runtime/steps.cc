@@ -4,6 +4,7 @@
 
 #include "compiler/analysis/steps.h"
 #include "compiler/text/attribute_forms.h"
+#include "runtime/collectives/collectives.h"
 #include "runtime/kernels/sort.h"
 #include "runtime/kernels/topk.h"
 
@@ -14,8 +15,8 @@ namespace {
 int32_t run_step(abi::Context* context, const void* state, void* const* buffers,
                  abi::Kernel kernel) noexcept {
   try {
-    auto* pool = static_cast<ThreadPool*>(context->runtime);
-    (*static_cast<const StepFunction*>(state))({context, *pool, buffers, kernel});
+    auto* run = static_cast<RunState*>(context->runtime);
+    (*static_cast<const StepFunction*>(state))({context, *run->pool, buffers, kernel, *run});
     return abi::kOk;
   } catch (const std::exception& e) {
     std::snprintf(context->error, sizeof context->error, "%s", e.what());
@@ -36,6 +37,18 @@ StepFunction make_step(const Instruction& i) {
   switch (i.opcode) {
     case Opcode::kSort: return sort_step(i);
     case Opcode::kTopK: return top_k_step(i);
+    case Opcode::kAllGather:
+    case Opcode::kAllToAll:
+    case Opcode::kCollectiveBroadcast:
+    case Opcode::kCollectivePermute: return collective_step(i);
+    case Opcode::kReplicaId:
+    case Opcode::kPartitionId: return device_id_step(i);
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kSend:
+    case Opcode::kSendDone:
+    case Opcode::kRecv:
+    case Opcode::kRecvDone: return queue_step(i);
     case Opcode::kCustomCall:
       not_compiled(i, "custom-call target " + quote(i.attrs.custom_call_target) + " is not known");
     default: not_compiled(i, std::string(op_name(i.opcode)) + " is not compiled yet");

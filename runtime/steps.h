@@ -10,6 +10,7 @@
 #include "codegen/kernel_abi.h"
 #include "compiler/ir/module.h"
 #include "runtime/parallel.h"
+#include "runtime/run_state.h"
 
 namespace hlojit {
 
@@ -21,6 +22,7 @@ struct StepCall {
   /// aligned to the element only and must not be written.
   void* const* buffers;
   abi::Kernel kernel;  ///< code emitted for the step, or null
+  RunState& run;       ///< which device, its peers and queues
 };
 
 /// Does the work; may throw (what() becomes the error text of the run). Called from many threads at

@@ -81,6 +81,10 @@ Request parse_request(const Json& j) {
   take(j, "scatter_oob", r.scatter_oob);
   take_list(j, "load", r.load);
   take(j, "timeout_s", r.timeout_s);
+  take(j, "replicas", r.replicas);
+  take(j, "partitions", r.partitions);
+  take_list(j, "infeed", r.infeed);
+  take(j, "wait_s", r.wait_s);
   return r;
 }
 

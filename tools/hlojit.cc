@@ -38,7 +38,9 @@ void common_options(CLI::App* verb, Request& r) {
   verb->add_flag("--time", r.time, "Show compile phases and the emitter of every kernel");
   verb->add_option("--scatter-oob", r.scatter_oob, "element or window")->check(CLI::IsMember({"element", "window"}));
   verb->add_option("--load", r.load, "Library with custom-call targets (repeatable)");
-  verb->add_option("--timeout-s", r.timeout_s, "Seconds a replica may wait")->check(CLI::PositiveNumber);
+  verb->add_option("--timeout-s", r.timeout_s, "Seconds a request may take")->check(CLI::PositiveNumber);
+  verb->add_option("--replicas", r.replicas, "Replicas of the program (default: as the module says)")->check(CLI::Range(1, 256));
+  verb->add_option("--partitions", r.partitions, "Partitions a replica (default: as the module says)")->check(CLI::Range(1, 256));
 }
 
 void module_argument(CLI::App* verb, Request& r, bool required = true) {
@@ -75,6 +77,8 @@ int main_with(int argc, char** argv) {
   input_options(run, r);
   run->add_option("--output-dir", r.output_dir, "Write out_0.npy, out_1.npy, ... here");
   run->add_flag("--print", r.print, "Print each result leaf as SHAPE LITERAL");
+  run->add_option("--infeed", r.infeed, "F.npy: next leaf of every device's infeed; D:F.npy: of device D's (repeatable)");
+  run->add_option("--wait-s", r.wait_s, "Seconds a device waits for another or for the host")->check(CLI::PositiveNumber);
   run->callback([&] { action = [&] { run_verb(r, source, out); }; });
 
   CLI::App* batch = add_verb(app, "batch", "Answer JSON requests, a line each",

@@ -97,7 +97,20 @@ Literal dense(const Buffer& buffer) {
 }
 
 std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module) {
-  std::vector<Shape> shapes = parameter_leaves(module);
+  return gather_input_sets(request, module, 1).at(0);
+}
+
+std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const ModulePtr& module, int64_t devices) {
+  const std::vector<Shape> own = parameter_leaves(module);
+  const size_t leaves = own.size();
+  std::vector<Shape> shapes;
+  bool a_set_each = request.inputs.size() > leaves;
+  for (const std::string& text : request.inputs) {
+    auto number = split(text).first;
+    a_set_each |= number && static_cast<size_t>(*number) >= leaves;
+  }
+  const size_t sets = a_set_each ? static_cast<size_t>(devices) : 1;
+  for (size_t s = 0; s < sets; ++s) shapes.insert(shapes.end(), own.begin(), own.end());
   std::vector<std::optional<Buffer>> given(shapes.size());
   size_t next = 0;
   for (const std::string& text : request.inputs) {
@@ -114,16 +127,18 @@ std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& modul
     if (given[k]) throw Error(ErrorKind::kInput, fmt::format("input {} is given twice", k));
     given[k] = read_npy(path, shapes[k]);
   }
-  std::vector<Buffer> inputs;
+  std::vector<std::vector<Buffer>> inputs(sets);
   for (size_t k = 0; k < shapes.size(); ++k) {
     if (!given[k] && !request.random) {
       throw Error(ErrorKind::kInput, fmt::format("input {} (of parameter {}, {}) has no value; give --input or --random", k,
-                                                 parameter_of(*module, k), shapes[k].to_string(false)));
+                                                 parameter_of(*module, k % leaves), shapes[k].to_string(false)));
     }
-    inputs.push_back(given[k] ? std::move(*given[k]) : random_leaf(shapes[k], *request.random * 0x100000001b3 + k));
+    inputs[k / leaves].push_back(given[k] ? std::move(*given[k]) : random_leaf(shapes[k], *request.random * 0x100000001b3 + k));
   }
   return inputs;
 }
+
+static constexpr int64_t kMostDevices = 256;
 
 Options compile_options(const Request& r) {
   if (r.device_isa != "native" && r.device_isa != "avx2" && r.device_isa != "avx512") {
@@ -134,6 +149,9 @@ Options compile_options(const Request& r) {
   }
   if (r.threads < 0 || r.threads > 4096) throw UsageError("--threads: a number from 1 to 4096 is needed");
   if (!r.load.empty()) throw Error(ErrorKind::kUnsupported, "--load: custom calls are not compiled yet");
+  if (r.replicas < 0 || r.partitions < 0 || r.replicas > kMostDevices || r.partitions > kMostDevices) {
+    throw UsageError(fmt::format("--replicas, --partitions: a number from 1 to {} is needed", kMostDevices));
+  }
   if (r.effort < 0 || r.effort > 2) throw UsageError("--effort: 0, 1 or 2");
   std::vector<std::string> known = pass_list();
   for (const std::string& name : r.disable) {
@@ -149,6 +167,8 @@ Options compile_options(const Request& r) {
   o.scatter_oob_window = r.scatter_oob == "window";
   o.disabled_passes = r.disable;
   o.cache_dir = r.cache;
+  o.replicas = r.replicas;
+  o.partitions = r.partitions;
   return o;
 }
 

@@ -46,6 +46,9 @@ struct Request {
   std::string scatter_oob = "element";
   std::vector<std::string> load;
   double timeout_s = 60;
+  int64_t replicas = 0, partitions = 0;  ///< 0: what the module says
+  std::vector<std::string> infeed;       ///< `F.npy` or `D:F.npy`
+  double wait_s = 60;
 };
 
 /// Wrong options: exit code 2.
@@ -93,6 +96,16 @@ ModulePtr load_module(const Request& request, std::string& source);
 Options compile_options(const Request& request);
 /// Values for all parameter leaves, in the layouts the program takes.
 std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module);
+/// The same for several devices: as many sets as devices, if that many values are given or asked
+/// for by number; else one set for all.
+std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const ModulePtr& module, int64_t devices);
+/// What a run gave on one device, and the folder that --output-dir means for it.
+struct DeviceResults {
+  std::vector<Buffer> results, outfeed;
+  std::string folder;
+};
+/// Runs on all devices the program is compiled for, device by device in the result.
+std::vector<DeviceResults> run_everywhere(const Request& request, const ModulePtr& module, const Executable& e);
 /// The elements in row-major order, whatever the layout.
 Literal dense(const Buffer& buffer);
 /// Makes a folder and those above it. Throws Error(kFailed).

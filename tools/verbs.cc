@@ -104,14 +104,17 @@ void run_verb(const Request& r, std::string& source, const Sink& out) {
   ModulePtr module = load_module(r, source);
   verify(module);
   Executable e = compiled(r, module);
-  std::vector<Buffer> results = e.run(gather_inputs(r, module));
+  std::vector<DeviceResults> devices = run_everywhere(r, module, e);
   show_calls(r);
-  if (!r.output_dir.empty()) {
-    make_folder(r.output_dir);
-    for (size_t k = 0; k < results.size(); ++k) write_npy(fmt::format("{}/out_{}.npy", r.output_dir, k), results[k]);
+  for (const DeviceResults& d : devices) {
+    if (!r.output_dir.empty()) {
+      make_folder(d.folder);
+      for (size_t k = 0; k < d.results.size(); ++k) write_npy(fmt::format("{}/out_{}.npy", d.folder, k), d.results[k]);
+      for (size_t k = 0; k < d.outfeed.size(); ++k) write_npy(fmt::format("{}/outfeed_{}.npy", d.folder, k), d.outfeed[k]);
+    }
+    if (!r.print) continue;
+    for (const Buffer& b : d.results) out(b.shape().to_string() + " " + literal_text(b) + "\n");
   }
-  if (!r.print) return;
-  for (const Buffer& b : results) out(b.shape().to_string() + " " + literal_text(b) + "\n");
 }
 
 void check_verb(const Request& r, std::string& source, const Sink&) {

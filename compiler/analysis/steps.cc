@@ -35,7 +35,24 @@ Ints lines_first(const Instruction& sort) {
 
 }  // namespace
 
-bool is_step(const Instruction& i) { return i.info().op_class == OpClass::kLibrary; }
+bool is_step(const Instruction& i) {
+  switch (i.opcode) {
+    // What reaches beyond the device.
+    case Opcode::kAllGather:
+    case Opcode::kAllToAll:
+    case Opcode::kCollectiveBroadcast:
+    case Opcode::kCollectivePermute:
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kPartitionId:
+    case Opcode::kRecv:
+    case Opcode::kRecvDone:
+    case Opcode::kReplicaId:
+    case Opcode::kSend:
+    case Opcode::kSendDone: return true;
+    default: return i.info().op_class == OpClass::kLibrary;
+  }
+}
 
 std::vector<const Instruction*> steps(const Module& module) {
   std::vector<const Instruction*> list;

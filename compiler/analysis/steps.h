@@ -1,6 +1,7 @@
 // Steps: the ops that native code does not compute but hands to the runtime (sort, factorisations,
-// custom calls). They stay instructions of their own through fusion and layouts until entry calls
-// them, each by its number; both sides take the number from here.
+// custom calls, moves between devices, host queues). They stay instructions of their own through
+// fusion and layouts until entry calls them, each by its number; both sides take the number from
+// here.
 //
 // A step reads and writes whole buffers in the layout that `step_layouts` names. `layouts` puts
 // copies where the module has another, and those fuse with their neighbours like any copy.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/ir/async.h"
+#include "compiler/verify/rules.h"
 
 namespace hlojit {
 namespace {
@@ -28,6 +29,7 @@ class Synchroniser {
         default: break;
       }
     }
+    order_channels();
     if (dead_.empty()) return changed_;
     for (const auto& i : c_.instructions()) redirect(i->control_predecessors);
     c_.remove_all(dead_);
@@ -65,6 +67,23 @@ class Synchroniser {
     stands_for_[old] = value;
     old->replace_all_uses_with(value);
     dead_.push_back(old);
+  }
+
+  // What this device receives on a channel it may have to send itself: first send, then receive.
+  void order_channels() {
+    std::unordered_map<std::string_view, std::vector<Instruction*>> sends;
+    for (const auto& i : c_.instructions()) {
+      std::string_view channel = rules::other(i->attrs, "channel_id");
+      if (i->is(Opcode::kSend)) sends[channel].push_back(i.get());
+      if (!i->is(Opcode::kRecvDone)) continue;
+      // Those before it in the text: a send behind it may read what it gives.
+      auto& waits = i->control_predecessors;
+      for (Instruction* send : sends[channel]) {
+        if (std::ranges::find(waits, send) != waits.end()) continue;
+        waits.push_back(send);
+        changed_ = true;
+      }
+    }
   }
 
   // after-all may be given values, which order nothing: an op runs before what reads it.

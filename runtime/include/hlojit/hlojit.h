@@ -28,7 +28,8 @@
 
 namespace hlojit {
 
-class Module;  // the parsed program; opaque here
+class Module;     // the parsed program; opaque here
+struct RunState;  // of one call; opaque here
 
 /// A program. Immutable after parse; share it freely between threads.
 using ModulePtr = std::shared_ptr<const Module>;
@@ -45,6 +46,8 @@ struct Options {
   /// Called after each pass that changed something, with its name and the program's text.
   std::function<void(const std::string& pass, const std::string& hlo)> after_pass;
   std::string cache_dir;         ///< keep compiled objects here; empty: no cache
+  int64_t replicas = 0;          ///< devices: replicas times partitions; 0: what the module's header says (1)
+  int64_t partitions = 0;
   int vector_bytes = 0;          ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
 };
 
@@ -82,6 +85,33 @@ class HLOJIT_API Buffer {
   std::shared_ptr<void> owner_;
 };
 
+/// What a program and its host hand to each other while it runs: infeed and outfeed, send and recv.
+/// First in, first out; several leaves of one transfer follow each other. A copy is the same queues.
+class HLOJIT_API HostQueues {
+ public:
+  HostQueues();
+  /// The next leaf that an infeed of the device takes, in any layout.
+  void push_infeed(int64_t device, Buffer leaf);
+  /// The next leaf of an outfeed of the device; waits for it, Error(kFailed) after `wait_s`.
+  Buffer pop_outfeed(int64_t device, double wait_s = 60);
+  bool outfeed_empty(int64_t device) const;
+  /// What a recv (is_host_transfer=true) of the device on the channel gets / a send has sent.
+  void send(int64_t device, int64_t channel, Buffer leaf);
+  Buffer receive(int64_t device, int64_t channel, double wait_s = 60);
+
+  struct Impl;
+
+ private:
+  friend struct HostQueueAccess;
+  std::shared_ptr<Impl> impl_;
+};
+
+/// How to run.
+struct RunOptions {
+  HostQueues queues;
+  double wait_s = 60;  ///< how long a device waits for another, or for the host, before it fails
+};
+
 /// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit", "link").
 /// With a cache: "cache" in place of "emit" and "jit" on a hit, else also "cache miss" or
 /// "cache unusable: WHY".
@@ -104,7 +134,14 @@ class HLOJIT_API Executable {
   /// (f32[<=8]) any size up to the bound may be given, and results have the sizes they turned out to have. An owned, unique buffer given
   /// for a parameter that the module aliases to a result is donated: its memory becomes the result's.
   /// Throws Error(kFailed) for failures while running (memory).
-  std::vector<Buffer> run(std::vector<Buffer> inputs) const;
+  std::vector<Buffer> run(std::vector<Buffer> inputs, const RunOptions& options = {}) const;
+  /// Runs a program for several devices, a thread each: a set of inputs a device, in device order
+  /// (device = replica * partitions + partition), or one set for all; a set of results a device. If a
+  /// device fails the others stop, and its error is thrown.
+  std::vector<std::vector<Buffer>> run_devices(std::vector<std::vector<Buffer>> inputs,
+                                               const RunOptions& options = {}) const;
+  int64_t replicas() const;
+  int64_t partitions() const;
 
   const std::vector<Shape>& parameter_shapes() const;
   const std::vector<Shape>& result_shapes() const;
@@ -127,7 +164,23 @@ class HLOJIT_API Executable {
   explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
  private:
+  friend class DeviceRun;
+  static std::vector<Buffer> call(const Impl& code, std::vector<Buffer> inputs, RunState& run);
   std::shared_ptr<const Impl> impl_;
+};
+
+/// One run of a program on its devices whose threads are the caller's: run() is called once for each
+/// device, from threads of their own. A device that never comes makes the others fail after wait_s.
+class HLOJIT_API DeviceRun {
+ public:
+  explicit DeviceRun(Executable executable, RunOptions options = {});
+  std::vector<Buffer> run(int64_t device, std::vector<Buffer> inputs);
+  /// All devices that wait for others fail with the reason.
+  void stop(const std::string& why);
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
 };
 
 /// Parses HLO text, or a binary HloModuleProto, HloProto or HloSnapshot; no verification beyond syntax.

@@ -1,0 +1,96 @@
+// Running a program on one device and on several: a thread a device, never a task of the pool,
+// since devices wait for each other.
+#include <fmt/format.h>
+
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "runtime/collectives/meeting.h"
+#include "runtime/executable.h"
+#include "runtime/run_state.h"
+
+namespace hlojit {
+
+struct DeviceRun::Impl {
+  Executable executable;
+  RunOptions options;
+  Meeting meeting;
+};
+
+DeviceRun::DeviceRun(Executable executable, RunOptions options) {
+  const int64_t devices = executable.replicas() * executable.partitions();
+  const double wait_s = options.wait_s;
+  impl_ =
+      std::shared_ptr<Impl>(new Impl{std::move(executable), std::move(options), {devices, wait_s}});
+}
+
+std::vector<Buffer> DeviceRun::run(int64_t device, std::vector<Buffer> inputs) {
+  Impl& m = *impl_;
+  if (device < 0 || device >= m.meeting.devices()) {
+    throw Error(ErrorKind::kInput, fmt::format("device {} of {}", device, m.meeting.devices()));
+  }
+  RunState state;
+  state.queues = &m.options.queues;
+  state.meeting = &m.meeting;
+  state.device = device;
+  state.wait_s = m.options.wait_s;
+  try {
+    return Executable::call(*m.executable.impl_, std::move(inputs), state);
+  } catch (const std::exception& e) {
+    m.meeting.fail(device, e.what());
+    throw;
+  }
+}
+
+std::vector<Buffer> Executable::run(std::vector<Buffer> inputs, const RunOptions& options) const {
+  if (const int64_t devices = replicas() * partitions(); devices != 1) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("the program is compiled for {} devices, not one", devices));
+  }
+  HostQueues queues = options.queues;
+  RunState state;
+  state.queues = &queues;
+  state.wait_s = options.wait_s;
+  return call(*impl_, std::move(inputs), state);
+}
+
+std::vector<std::vector<Buffer>> Executable::run_devices(std::vector<std::vector<Buffer>> inputs,
+                                                         const RunOptions& options) const {
+  const auto devices = static_cast<size_t>(replicas() * partitions());
+  if (inputs.size() != 1 && inputs.size() != devices) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} sets of inputs for {} devices: one for each, or one for all",
+                            inputs.size(), devices));
+  }
+  inputs.resize(devices, inputs[0]);
+  DeviceRun run(*this, options);
+  std::vector<std::vector<Buffer>> results(devices);
+  std::mutex mutex;
+  std::exception_ptr first;  // the others fail because of it
+  auto on_device = [&](size_t d) {
+    try {
+      results[d] = run.run(static_cast<int64_t>(d), std::move(inputs[d]));
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (size_t d = 1; d < devices; ++d) threads.emplace_back(on_device, d);
+    on_device(0);
+  } catch (const std::exception& e) {  // no more threads can be had
+    run.stop(e.what());
+    std::lock_guard lock(mutex);
+    if (!first)
+      first = std::make_exception_ptr(Error(ErrorKind::kFailed, "no thread for a device"));
+  }
+  for (std::thread& t : threads) t.join();
+  if (first) std::rethrow_exception(first);
+  return results;
+}
+
+void DeviceRun::stop(const std::string& why) { impl_->meeting.fail(-1, why); }
+
+}  // namespace hlojit

@@ -1,0 +1,20 @@
+// What one call of native code knows beside its buffers (abi::Context::runtime).
+#pragma once
+
+#include <cstdint>
+
+namespace hlojit {
+
+class HostQueues;
+class Meeting;
+class ThreadPool;
+
+struct RunState {
+  ThreadPool* pool = nullptr;
+  HostQueues* queues = nullptr;
+  Meeting* meeting = nullptr;  ///< of the other devices; null among one
+  int64_t device = 0;
+  double wait_s = 60;
+};
+
+}  // namespace hlojit
