@@ -15,6 +15,7 @@ struct RunState {
   Meeting* meeting = nullptr;  ///< of the other devices; null among one
   int64_t device = 0;
   double wait_s = 60;
+  uint64_t random_counter[2] = {0, 0};  ///< of rng: the same in every run, another on every device
 };
 
 }  // namespace hlojit

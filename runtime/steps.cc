@@ -43,6 +43,7 @@ StepFunction make_step(const Instruction& i) {
     case Opcode::kCollectivePermute: return collective_step(i);
     case Opcode::kReplicaId:
     case Opcode::kPartitionId: return device_id_step(i);
+    case Opcode::kRngGetAndUpdateState: return random_state_step(i);
     case Opcode::kInfeed:
     case Opcode::kOutfeed:
     case Opcode::kSend:

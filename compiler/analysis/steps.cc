@@ -48,6 +48,7 @@ bool is_step(const Instruction& i) {
     case Opcode::kRecv:
     case Opcode::kRecvDone:
     case Opcode::kReplicaId:
+    case Opcode::kRngGetAndUpdateState:
     case Opcode::kSend:
     case Opcode::kSendDone: return true;
     default: return i.info().op_class == OpClass::kLibrary;

@@ -22,6 +22,7 @@ Instruction* expansion(Builder& b, const Instruction& op) {
   switch (op.opcode) {
     case Opcode::kGather: return expand_empty_gather(b, op);
     case Opcode::kMap: return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
+    case Opcode::kRng: return expand_rng(b, op);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);
     case Opcode::kBatchNormGrad:
     case Opcode::kBatchNormInference:

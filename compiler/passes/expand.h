@@ -4,6 +4,7 @@
 //     ->  t = f32[4] broadcast(2)   m = f32[4] multiply(x, t)   r = f32[4] subtract(m, y)
 //
 //   rng-bit-generator  ->  integer arithmetic on an iota of the counter, and the next state
+//   rng                ->  the same, on a counter that the run keeps
 //   batch-norm-...     ->  reductions and elementwise ops, in f32 or wider
 //
 // What cannot be spelled out (a map over control flow) stays, for legalize_check to refuse by name.

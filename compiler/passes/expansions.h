@@ -18,6 +18,9 @@ Instruction* apply_elementwise(Builder& b, const Computation& computation,
 /// rng-bit-generator: (new state, data), or the data alone if that is its shape.
 Instruction* expand_random_bits(Builder& b, const Instruction& op);
 
+/// rng, on rng-get-and-update-state.
+Instruction* expand_rng(Builder& b, const Instruction& op);
+
 /// batch-norm-inference (an array), -training and -grad (tuples of three).
 Instruction* expand_batch_norm(Builder& b, const Instruction& op);
 

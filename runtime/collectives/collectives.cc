@@ -105,4 +105,13 @@ StepFunction device_id_step(const Instruction& i) {
   };
 }
 
+StepFunction random_state_step(const Instruction& i) {
+  return [delta = static_cast<uint64_t>(i.attrs.delta)](const StepCall& call) {
+    auto* out = static_cast<uint64_t*>(call.buffers[0]);
+    uint64_t* counter = call.run.random_counter;
+    std::memcpy(out, counter, 2 * sizeof *out);
+    if (__builtin_add_overflow(counter[0], delta, &counter[0])) ++counter[1];
+  };
+}
+
 }  // namespace hlojit

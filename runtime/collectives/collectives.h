@@ -11,6 +11,8 @@ namespace hlojit {
 StepFunction collective_step(const Instruction& collective);
 /// replica-id, partition-id.
 StepFunction device_id_step(const Instruction& id);
+/// rng-get-and-update-state: a counter of 128 bits a run and device.
+StepFunction random_state_step(const Instruction& state);
 /// infeed, outfeed, send, recv and their halves.
 StepFunction queue_step(const Instruction& transfer);
 

@@ -35,6 +35,7 @@ std::vector<Buffer> DeviceRun::run(int64_t device, std::vector<Buffer> inputs) {
   state.meeting = &m.meeting;
   state.device = device;
   state.wait_s = m.options.wait_s;
+  state.random_counter[1] = static_cast<uint64_t>(device);
   try {
     return Executable::call(*m.executable.impl_, std::move(inputs), state);
   } catch (const std::exception& e) {
