@@ -3,6 +3,7 @@
 // hostile module, the total is bounded.
 #include "compiler/passes/inline_calls.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,6 +17,7 @@ constexpr int64_t kMaxInstructions = 1'000'000;
 class Inliner {
  public:
   Inliner(Module& module, const TargetInfo& target) : module_(module), target_(target) {
+    refuse_explosion();
     for (const auto& c : module.computations()) total_ += c->instructions().size();
   }
 
@@ -27,6 +29,26 @@ class Inliner {
   }
 
  private:
+  // What the entry will hold, counted before anything is made: a small text may double at each level.
+  void refuse_explosion() const {
+    std::unordered_map<const Computation*, int64_t> size;
+    for (const auto& c : module_.computations()) {
+      auto n = static_cast<int64_t>(c->instructions().size());
+      for (const auto& i : c->instructions()) {
+        bool runs = i->is(Opcode::kCall) || i->is(Opcode::kFusion) || i->is(Opcode::kWhile) || i->is(Opcode::kConditional);
+        if (!runs) continue;
+        for (const Computation* callee : i->called) n = std::min(n + size.at(callee), kMaxInstructions + 1);
+      }
+      size[c.get()] = n;
+    }
+    if (size.at(module_.entry()) > kMaxInstructions) refuse();
+  }
+
+  [[noreturn]] static void refuse() {
+    throw Error(ErrorKind::kFailed, "inlining the calls of this module makes more than " +
+                                        std::to_string(kMaxInstructions) + " instructions");
+  }
+
   bool dissolves(const Instruction& i) const {
     if (i.is(Opcode::kCall)) return true;
     if (!i.is(Opcode::kFusion)) return false;
@@ -35,10 +57,7 @@ class Inliner {
 
   void grow(size_t instructions) {
     total_ += static_cast<int64_t>(instructions);
-    if (total_ > kMaxInstructions) {
-      throw Error(ErrorKind::kFailed, "inlining the calls of this module makes more than " +
-                                          std::to_string(kMaxInstructions) + " instructions");
-    }
+    if (total_ > kMaxInstructions) refuse();
   }
 
   void inline_into(Computation& c) {
