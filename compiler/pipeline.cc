@@ -103,6 +103,7 @@ void verify_after(const Pass& pass, const Module& module) {
 
 std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& options) {
   std::vector<PassTime> times;
+  module.freeze_entry_layout();
   for (const Pass& pass : chosen(options)) {
     auto start = std::chrono::steady_clock::now();
     bool changed = pass.run(module, options);

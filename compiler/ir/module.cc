@@ -101,6 +101,23 @@ void Module::remove_unreachable() {
   std::ranges::sort(computations_, {}, [&](const auto& c) { return rank[c.get()]; });
 }
 
+const Shape& Module::parameter_shape(size_t k) const {
+  bool given = config.has_entry_layout && k < config.entry_parameters.size();
+  return given ? config.entry_parameters[k] : entry_->parameters().at(k)->shape;
+}
+
+const Shape& Module::result_shape() const {
+  return config.has_entry_layout ? config.entry_result : entry_->root()->shape;
+}
+
+void Module::freeze_entry_layout() {
+  if (config.has_entry_layout) return;
+  config.entry_parameters.clear();
+  for (const Instruction* p : entry_->parameters()) config.entry_parameters.push_back(p->shape);
+  config.entry_result = entry_->root()->shape;
+  config.has_entry_layout = true;
+}
+
 Computation* Module::clone_computation(const Computation& from, std::string_view computation_name) {
   auto at = find_owned(computations_, &from);
   const Computation* next =

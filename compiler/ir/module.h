@@ -152,6 +152,11 @@ class Module {
   std::shared_ptr<const std::string> source;
 
   Computation* entry() const { return entry_; }
+  /// What the caller passes and gets, layouts included: entry_computation_layout, else as the entry says.
+  const Shape& parameter_shape(size_t k) const;
+  const Shape& result_shape() const;
+  /// Writes both into the config, so that what happens to the entry's instructions cannot change them.
+  void freeze_entry_layout();
   void set_entry(Computation* c) { entry_ = c; }
   /// Callees before callers.
   const std::vector<std::unique_ptr<Computation>>& computations() const { return computations_; }

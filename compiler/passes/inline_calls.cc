@@ -13,6 +13,7 @@ namespace hlojit {
 namespace {
 
 constexpr int64_t kMaxInstructions = 1'000'000;
+constexpr size_t kMaxKept = 1000;  // of a fusion: `fuse` makes none larger; kernels are emitted recursively
 
 class Inliner {
  public:
@@ -52,7 +53,8 @@ class Inliner {
   bool dissolves(const Instruction& i) const {
     if (i.is(Opcode::kCall)) return true;
     if (!i.is(Opcode::kFusion)) return false;
-    return !has_kernel_config(i) || !plan_kernel(*i.to_apply(), target_, i.attrs.backend_config);
+    bool small = i.to_apply()->instructions().size() <= kMaxKept;
+    return !small || !has_kernel_config(i) || !plan_kernel(*i.to_apply(), target_, i.attrs.backend_config);
   }
 
   void grow(size_t instructions) {

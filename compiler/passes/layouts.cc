@@ -88,16 +88,14 @@ class Assignment {
 
   void run() {
     Computation* entry = module_.entry();
-    Shape result = module_.config.has_entry_layout ? module_.config.entry_result : entry->root()->shape;
+    const Shape& result = module_.result_shape();
     for (const auto& c : module_.computations()) {
       for (Instruction* i : c->snapshot()) {
         if (i->is(Opcode::kBitcast)) rewrite_bitcast(*c, i);
       }
     }
     const auto& parameters = entry->parameters();
-    for (size_t k = 0; k < parameters.size() && module_.config.has_entry_layout; ++k) {
-      parameters[k]->shape = module_.config.entry_parameters[k];
-    }
+    for (size_t k = 0; k < parameters.size(); ++k) parameters[k]->shape = module_.parameter_shape(k);
     // A root that can be produced in the caller's layout is; any other is copied into it.
     retarget(*entry->root(), result);
     computation(*entry);
@@ -139,6 +137,15 @@ class Assignment {
         case Opcode::kOptBarrier:
         case Opcode::kAddDependency:
         case Opcode::kDynamicUpdateSlice: i->shape = i->operand(0)->shape; break;
+        case Opcode::kFusion: {
+          // One of ours that was printed: its kernel was planned for these layouts.
+          const Computation& kernel = *i->to_apply();
+          for (size_t k = 0; k < i->operand_count(); ++k) {
+            i->set_operand(k, matched(c, i->operand(k), kernel.parameters()[k]->shape, i));
+          }
+          i->shape = kernel.root()->shape;
+          break;
+        }
         case Opcode::kWhile:
           for (Computation* callee_of : i->called) callee(*callee_of);
           i->shape = with_default_layouts(i->shape);

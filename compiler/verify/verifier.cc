@@ -340,20 +340,22 @@ class Verifier {
       return;
     }
     if (broken_.contains(entry)) return;
-    const Shape& result = entry->root()->shape;
-    if (module_.config.has_entry_layout) check_entry_layout(*entry);
-    check_aliases(*entry, result);
+    if (module_.config.has_entry_layout && !check_entry_layout(*entry)) return;
+    check_aliases(*entry, module_.result_shape());
   }
 
-  void check_entry_layout(const Computation& entry) {
+  bool check_entry_layout(const Computation& entry) {
+    bool good = true;
     const ModuleConfig& config = module_.config;
     Location where = place_of("entry_computation_layout", entry);
     auto check = [&](const Shape& given, const Instruction& i, std::string_view what) {
       for (const std::string& e : shape_errors(given)) {
+        good = false;
         report(where, entry.name, RuleId("entry-layout"), fmt::format("{}: {}", what, e),
                "shape: " + given.to_string());
       }
       if (compatible(given, i.shape)) return;
+      good = false;
       rules::Difference d = rules::difference(given, i.shape);
       report(i, "entry-layout",
              fmt::format("entry_computation_layout gives {} for {}{}, which is {}", *d.have, what,
@@ -364,12 +366,13 @@ class Verifier {
       report(where, entry.name, RuleId("entry-layout"),
              fmt::format("entry_computation_layout has {} parameters, the entry computation {}",
                          config.entry_parameters.size(), parameters.size()));
-      return;
+      return false;
     }
     for (size_t i = 0; i < parameters.size(); ++i) {
       check(config.entry_parameters[i], *parameters[i], fmt::format("parameter {}", i));
     }
     check(config.entry_result, *entry.root(), "the result");
+    return good;
   }
 
   void check_aliases(const Computation& entry, const Shape& result) {
@@ -379,7 +382,7 @@ class Verifier {
     auto parameter_leaf = [&](int64_t number, const Ints& index) -> const Shape* {
       const auto& all = entry.parameters();
       if (number < 0 || number >= static_cast<int64_t>(all.size())) return nullptr;
-      return leaf_at(all[number]->shape, index);
+      return leaf_at(module_.parameter_shape(static_cast<size_t>(number)), index);
     };
     if (!config.input_output_alias.empty()) {
       Location where = place_of("input_output_alias", entry);
