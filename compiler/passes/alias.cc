@@ -102,8 +102,7 @@ class ComputationAlias {
     for (size_t k = 0; k < source->shape.elements.size(); ++k) {
       elements.push_back(explicit_tuple ? source->operand(k) : element(source, k));
     }
-    bool reuse = explicit_tuple && source->users().size() <= 1 &&
-                 (source->users().empty() || !source->is_root());
+    bool reuse = explicit_tuple && uses(*source) <= 1;
     Instruction* tuple =
         reuse ? source : track(c_.add(Opcode::kTuple, source->shape, elements, "tuple"));
     for (size_t k = 0; k < elements.size(); ++k) {
@@ -114,6 +113,13 @@ class ComputationAlias {
       }
     }
     return tuple;
+  }
+
+  /// Operands that `i` is, and the root: tuple(t, t) uses t twice.
+  static int64_t uses(const Instruction& i) {
+    int64_t n = i.is_root();
+    for (const Instruction* user : i.users()) n += std::ranges::count(user->operands(), &i);
+    return n;
   }
 
   Instruction* element(Instruction* tuple, size_t k) {

@@ -18,8 +18,17 @@ Instruction* expand_empty_gather(Builder& b, const Instruction& op) {
   return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
 }
 
+/// A constant a leaf, in tuples as the literal has them.
+Instruction* expand_tuple_constant(Builder& b, const Literal& literal) {
+  if (!literal.shape().is_tuple()) return b.constant(literal);
+  std::vector<Instruction*> elements;
+  for (const Literal& e : literal.elements()) elements.push_back(expand_tuple_constant(b, e));
+  return b.tuple(elements);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op) {
   switch (op.opcode) {
+    case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kGather: return expand_empty_gather(b, op);
     case Opcode::kMap: return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
     case Opcode::kRng: return expand_rng(b, op);
