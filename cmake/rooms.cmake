@@ -94,13 +94,12 @@ function(hlojit_user_library)
   set_target_properties(hlojit PROPERTIES
     LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_compile_features(hlojit INTERFACE cxx_std_20)
-  # The public headers stand on those of layout/, which know the standard library only.
+  # The public header stands on four of layout/, which know the standard library only.
   target_include_directories(hlojit INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hlojit>)
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(hlojit PRIVATE
     $<BUILD_INTERFACE:hlojit_flags> $<BUILD_INTERFACE:hlojit_llvm>
     $<BUILD_INTERFACE:TBB::tbb> $<BUILD_INTERFACE:hwy::hwy_contrib> $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:Threads::Threads>)
@@ -109,13 +108,14 @@ function(hlojit_user_library)
     -Wl,--version-script=${exports} $<$<CONFIG:Release>:-Wl,-z,defs>)
   set_property(TARGET hlojit APPEND PROPERTY LINK_DEPENDS ${exports})
 
+  set(public dtype.h error.h export.h shape.h)
   install(TARGETS hlojit EXPORT hlojit-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/hlojit
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
   install(FILES ${PROJECT_BINARY_DIR}/generated/hlojit/version.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hlojit)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/layout
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hlojit FILES_MATCHING PATTERN "*.h")
+  list(TRANSFORM public PREPEND ${PROJECT_SOURCE_DIR}/layout/)
+  install(FILES ${public} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hlojit/layout)
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/hlojit)
   install(EXPORT hlojit-targets NAMESPACE hlojit:: DESTINATION ${package})
   configure_package_config_file(cmake/hlojit-config.cmake.in hlojit-config.cmake

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "layout/export.h"
+#include "export.h"
 
 namespace hlojit {
 

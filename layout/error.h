@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "layout/export.h"
+#include "export.h"
 
 namespace hlojit {
 

@@ -4,6 +4,9 @@
 // tuple of shapes, a token, an opaque. An array shape carries a layout: the order of its
 // dimensions in memory (minor to major) and a list of tiles applied left to right. Semantics and
 // text grammar: the layout page of the specification; index mathematics is in layout/index.h.
+//
+// One of the headers that are installed, which find each other beside themselves, so that a user needs
+// one include path and may have a layout/ of their own.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "layout/dtype.h"
-#include "layout/error.h"
-#include "layout/export.h"
+#include "dtype.h"
+#include "error.h"
+#include "export.h"
 
 namespace hlojit {
 
@@ -110,12 +113,5 @@ HLOJIT_API std::vector<std::string> shape_errors(const Shape& shape);
 HLOJIT_API void check_shape(const Shape& shape, Location where = {});
 
 HLOJIT_API std::string to_string(const Layout& layout);
-
-/// Cursor over text for the shape grammar, shared with the HLO parser.
-/// parse_shape_at reads a shape (tuple shapes included, comments allowed) from text[pos...],
-/// advances pos past it; throws Error(kInvalid) whose location is computed from the whole text.
-/// Implements the lookahead rule for '{' (a layout only if an int or ':' follows).
-/// validate = false leaves layout and size rules to the verifier.
-Shape parse_shape_at(std::string_view text, size_t& pos, bool validate = false);
 
 }  // namespace hlojit

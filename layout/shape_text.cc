@@ -9,7 +9,7 @@
 #include <charconv>
 #include <optional>
 
-#include "layout/shape.h"
+#include "layout/shape_text.h"
 
 namespace hlojit {
 namespace {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "layout/shape_text.h"
+
 namespace hlojit {
 namespace {
 

@@ -73,9 +73,10 @@ def room_of(path):
     return max(rooms, key=len) if rooms else None
 
 
-def resolve(root, name):
+def resolve(root, path, name):
     """The project's file that an include names, relative to the root; None for other people's."""
-    for base in ("", "runtime/include/"):
+    beside = [f"{pathlib.PurePosixPath(path).parent}/"] if under(path, PUBLIC) else []
+    for base in ("", "runtime/include/", *beside):
         if (root / (base + name)).is_file():
             return base + name
     return None
@@ -93,7 +94,7 @@ def findings_of(root, path):
         name = match.group(2)
         line = text.count("\n", 0, match.start(2)) + 1
         at = f'{path}:{line}: includes "{name}"'
-        target = "hlojit/version.h" if name == "hlojit/version.h" else resolve(root, name)
+        target = "hlojit/version.h" if name == "hlojit/version.h" else resolve(root, path, name)
         if target is not None:
             target = target.removeprefix("runtime/include/")
             if not under(target, [room] + MAY_KNOW[room]):

@@ -1,8 +1,11 @@
 // The example of the README, built against an installed hlojit; the last lines show that an error of
 // the library can be caught by its type across the boundary of the shared library.
 #include <hlojit/hlojit.h>
+#include <layout/dtype.h>
 
 #include <cstdio>
+
+static_assert(USERS_OWN_DTYPE);
 
 int main() {
   auto module = hlojit::parse(R"(

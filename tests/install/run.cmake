@@ -23,6 +23,13 @@ if(NOT out MATCHES "^2 4 6\ncaught: 2:[0-9]+: .*frobnicate")
   message(FATAL_ERROR "the example printed: ${out}")
 endif()
 
+# Of the headers of layout/, those are installed that the public one needs.
+file(GLOB headers RELATIVE ${WORK}/prefix/include/hlojit/layout ${WORK}/prefix/include/hlojit/layout/*)
+list(SORT headers)
+if(NOT headers STREQUAL "dtype.h;error.h;export.h;shape.h")
+  message(FATAL_ERROR "installed: ${headers}")
+endif()
+
 # Nothing but our own names may be visible: the library lives beside other LLVMs in one process.
 file(GLOB library ${WORK}/prefix/lib*/libhlojit.so ${WORK}/prefix/lib/*/libhlojit.so)
 run(${NM} --dynamic --defined-only --extern-only --format=posix ${library})

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "layout/shape_text.h"
+
 namespace hlojit {
 namespace {
 
