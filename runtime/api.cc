@@ -10,11 +10,15 @@
 #include "hlojit/version.h"
 #include "layout/index.h"
 #include "runtime/executable.h"
+#include "runtime/float_mode.h"
+#include "runtime/guards.h"
+#include "runtime/pool.h"
 
 namespace hlojit {
 namespace {
 
 Literal to_literal(const Buffer& buffer) {
+  if (!buffer.shape().is_array()) throw Error(ErrorKind::kInput, "the buffer holds no array");
   Shape dense = Shape::array(buffer.shape().type, buffer.shape().dims);
   Literal literal(dense);
   relayout(buffer.shape(), buffer.raw(), dense, literal.bytes().data());
@@ -56,16 +60,24 @@ const Instruction* find_instruction(const Module& module, std::string_view name)
 int64_t count_entries();
 
 ModulePtr parse(std::string_view text) {
+  FloatMode mode;
   return is_hlo_proto(text) ? parse_module_proto(text) : parse_module(text);
 }
-void verify(const ModulePtr& module) { check(*module); }
-std::string to_text(const ModulePtr& module) { return to_string(*module); }
-std::vector<Shape> parameter_leaves(const ModulePtr& module) { return entry_parameter_leaves(*module); }
-std::vector<Shape> result_leaves(const ModulePtr& module) { return entry_result_leaves(*module); }
+void verify(const ModulePtr& module) { check(program(module)); }
+std::string to_text(const ModulePtr& module) {
+  FloatMode mode;
+  return to_string(program(module));
+}
+std::vector<Shape> parameter_leaves(const ModulePtr& module) { return entry_parameter_leaves(program(module)); }
+std::vector<Shape> result_leaves(const ModulePtr& module) { return entry_result_leaves(program(module)); }
 
-std::string literal_text(const Buffer& buffer) { return literal_to_string(to_literal(buffer)); }
+std::string literal_text(const Buffer& buffer) {
+  FloatMode mode;
+  return literal_to_string(to_literal(buffer));
+}
 
 std::vector<double> to_doubles(const Buffer& buffer) {
+  FloatMode mode;
   Literal literal = to_literal(buffer);
   std::vector<double> values;
   for (int64_t i = 0; i < literal.shape().element_count(); ++i) {
@@ -76,7 +88,9 @@ std::vector<double> to_doubles(const Buffer& buffer) {
 }
 
 std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>& inputs, const Options& options) {
-  check(*module);
+  check(program(module));
+  check_options(options);
+  FloatMode mode;
   std::vector<Shape> expected = entry_parameter_leaves(*module);
   if (inputs.size() != expected.size()) {
     throw Error(ErrorKind::kInput, fmt::format("the program takes {} input leaves, {} were given", expected.size(), inputs.size()));
@@ -92,8 +106,11 @@ std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>&
 }
 
 std::string emit(const ModulePtr& module, Emit what, const Options& options) {
+  const Module& given = program(module);
+  check_options(options);
+  FloatMode mode;
   const codegen::Target& target = codegen::Target::get(options.isa);
-  Lowered l = plan(*module, options, target);
+  Lowered l = plan(given, options, target);
   if (what == Emit::kHlo) return to_string(*l.module);
   codegen::IrModule ir = emit_ir(l, options, target);
   if (what == Emit::kLlvm) return ir.to_string();
@@ -103,7 +120,9 @@ std::string emit(const ModulePtr& module, Emit what, const Options& options) {
 
 ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,
                      const std::vector<std::string>& only) {
-  check(*module);
+  check(program(module));
+  check_options(options);
+  FloatMode mode;
   std::unique_ptr<Module> copy = module->clone();
   set_devices(*copy, options);
   PipelineOptions p = pipeline_options(options, codegen::Target::get(options.isa));
@@ -116,7 +135,7 @@ ModulePtr run_passes(const ModulePtr& module, const Options& options, const std:
 std::vector<std::string> pass_list() { return pass_names(); }
 
 ModulePtr extract(const ModulePtr& module, std::string_view name) {
-  const Instruction* found = find_instruction(*module, name);
+  const Instruction* found = find_instruction(program(module), name);
   if (!found) throw Error(ErrorKind::kInput, fmt::format("no instruction is named '{}'", name));
   std::unique_ptr<Module> copy = module->clone();
   // The instruction with its operands as parameters, in a module that keeps all computations it calls.
@@ -135,6 +154,7 @@ ModulePtr extract(const ModulePtr& module, std::string_view name) {
   return copy;
 }
 
+size_t release_idle_memory() { return pool_release(); }
 Counters counters() { return {count_entries(), evaluation_count()}; }
 std::string version() { return HLOJIT_VERSION; }
 

@@ -14,11 +14,15 @@ void require_array(const Shape& shape) {
   check_shape(shape);
 }
 
+void require_memory(const void* data, const Shape& shape) {
+  require_array(shape);
+  if (!data && physical_size(shape) > 0) throw Error(ErrorKind::kInput, "a buffer needs memory, got a null pointer");
+}
+
 }  // namespace
 
 Buffer Buffer::borrow(const void* data, Shape shape) {
-  require_array(shape);
-  if (!data && physical_size(shape) > 0) throw Error(ErrorKind::kInput, "a buffer needs memory, got a null pointer");
+  require_memory(data, shape);
   Buffer b;
   b.shape_ = std::move(shape);
   b.data_ = const_cast<void*>(data);  // never written: mutable_raw refuses, run() copies what it would write
@@ -35,6 +39,7 @@ Buffer Buffer::allocate(Shape shape) {
 }
 
 Buffer Buffer::copy_of(const void* data, const Shape& shape) {
+  require_memory(data, shape);
   Buffer b = allocate(shape);
   if (b.size_bytes() > 0) std::memcpy(b.data_, data, b.size_bytes());
   return b;

@@ -7,6 +7,8 @@
 
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
+#include "runtime/float_mode.h"
+#include "runtime/guards.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -84,32 +86,33 @@ int64_t count_entries() { return entry_calls; }
 
 std::vector<Shape> entry_parameter_leaves(const Module& module) {
   std::vector<Shape> all;
-  const auto& parameters = module.entry()->parameters();
-  for (size_t k = 0; k < parameters.size(); ++k) {
-    bool given = module.config.has_entry_layout && k < module.config.entry_parameters.size();
-    append_leaves(given ? module.config.entry_parameters[k] : parameters[k]->shape, all);
-    take_dynamic_dims(parameters[k]->shape, all);
+  for (size_t k = 0; k < module.entry()->parameters().size(); ++k) {
+    append_leaves(module.parameter_shape(k), all);
+    take_dynamic_dims(module.entry()->parameters()[k]->shape, all);
   }
   return all;
 }
 
 std::vector<Shape> entry_result_leaves(const Module& module) {
   std::vector<Shape> all;
-  append_leaves(module.config.has_entry_layout ? module.config.entry_result : module.entry()->root()->shape, all);
+  append_leaves(module.result_shape(), all);
   take_dynamic_dims(module.entry()->root()->shape, all);
   return all;
 }
 
-Executable compile(const ModulePtr& module, const Options& options) {
+Executable compile(const ModulePtr& given, const Options& options) {
+  const Module& module = program(given);
+  check_options(options);
+  FloatMode mode;
   const codegen::Target& target = codegen::Target::get(options.isa);
-  Lowered l = plan(*module, options, target);
+  Lowered l = plan(module, options, target);
   auto impl = std::make_shared<Executable::Impl>();
-  impl->parameters = entry_parameter_leaves(*module);
-  impl->results = entry_result_leaves(*module);
+  impl->parameters = entry_parameter_leaves(module);
+  impl->results = entry_result_leaves(module);
   impl->dynamic_parameters = dynamic_leaf_dims(impl->parameters);
   impl->dynamic_results = dynamic_leaf_dims(impl->results);
   for (const Shape& s : impl->results) impl->result_bytes.push_back(physical_size(s));
-  impl->donor = donors(*module, impl->results.size());
+  impl->donor = donors(module, impl->results.size());
   impl->flops = dot_flops(*l.module->entry());
   for (const Shape& s : impl->parameters) impl->bytes_read += static_cast<double>(physical_size(s));
   for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);

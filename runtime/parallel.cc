@@ -1,18 +1,18 @@
 #include "runtime/parallel.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "runtime/float_mode.h"
+#include "runtime/grant_threads.h"
 #include "runtime/pool.h"
 #include "runtime/run_state.h"
 
@@ -44,24 +44,36 @@ thread_local Scratch scratch;
 
 }  // namespace
 
-FloatMode::FloatMode() noexcept : saved_(_mm_getcsr()) {
-  constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nearest even, denormals honoured
-  if ((saved_ & ~0x3fu) != kDefault) _mm_setcsr(kDefault);
-}
-FloatMode::~FloatMode() { _mm_setcsr(saved_); }
-
+// Each caller at a time has an arena of its own, as an arena that is full would queue it behind the
+// others; workers go where there is work. Callers beyond the thread count run alone.
 struct ThreadPool::Impl {
-  tbb::task_arena arena;
+  const int threads;
   std::atomic<int64_t> last_use{0};
-  explicit Impl(int threads) : arena(threads) {
-    // TBB stops at the core count unless told that more workers may exist; the smallest of several such
-    // controls would win, so there is one for the process.
-    static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism, 4096);
-    (void)limit;
+
+  explicit Impl(int threads) : threads(threads) {}
+
+  tbb::task_arena* take() {
+    std::lock_guard lock(mutex_);
+    if (idle_.empty()) {
+      if (std::ssize(arenas_) >= threads) return nullptr;
+      idle_.push_back(arenas_.emplace_back(std::make_unique<tbb::task_arena>(threads)).get());
+    }
+    tbb::task_arena* arena = idle_.back();
+    idle_.pop_back();
+    return arena;
   }
+  void give(tbb::task_arena* arena) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(arena);  // has room: it was there
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<tbb::task_arena>> arenas_;
+  std::vector<tbb::task_arena*> idle_;
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(threads), impl_(std::make_unique<Impl>(threads)) {}
+ThreadPool::ThreadPool(int threads) : threads_(grant_threads(threads)), impl_(std::make_unique<Impl>(threads_)) {}
 ThreadPool::~ThreadPool() = default;
 
 std::shared_ptr<ThreadPool> ThreadPool::get(int threads) {
@@ -82,8 +94,10 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
     bool awake = now_ns() - impl_->last_use.load(std::memory_order_relaxed) < kStaysAwakeNs;
     pays = cost_ns > (awake ? kAwakeNs : kAsleepNs);
   }
+  tbb::task_arena* arena = nullptr;
   try {
-    if (!pays) {
+    if (pays) arena = impl_->take();
+    if (!arena) {
       void* own = scratch.get(bytes);
       for (int64_t c = 0; c < chunks; ++c) {
         if (int32_t status = kernel(buffers, scalars, c, own)) return status;
@@ -105,12 +119,14 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
         status_of_lowest = status;
       }
     };
-    impl_->arena.execute([&] {
+    arena->execute([&] {
       tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); });
     });
+    impl_->give(arena);
     impl_->last_use.store(now_ns(), std::memory_order_relaxed);
     return status_of_lowest;
   } catch (...) {
+    if (arena) impl_->give(arena);
     return abi::kFailed;  // scratch could not be had
   }
 }

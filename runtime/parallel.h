@@ -12,11 +12,13 @@
 
 namespace hlojit {
 
-/// A pool of `threads` threads, the caller included (more than cores is obeyed).
+/// A pool of `threads` threads, the caller included. More than cores is obeyed; of threads that the
+/// system refuses (a limit on processes), as many as it grants.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
   ~ThreadPool();
+  /// How many it has in fact.
   int threads() const { return threads_; }
   /// One pool a thread count, shared by the process.
   static std::shared_ptr<ThreadPool> get(int threads);
@@ -58,15 +60,5 @@ void run_chunks(ThreadPool& pool, int64_t chunks, int64_t cost_ns, F&& f) {
 /// abi::ParallelFor: Context::runtime is the call's RunState.
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
                      int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept;
-
-/// Default rounding and no flush-to-zero while it lives: a caller's floating-point mode must not reach kernels.
-class FloatMode {
- public:
-  FloatMode() noexcept;
-  ~FloatMode();
-
- private:
-  unsigned saved_;
-};
 
 }  // namespace hlojit

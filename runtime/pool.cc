@@ -1,7 +1,6 @@
 #include "runtime/pool.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "layout/error.h"
+#include "runtime/memory_limit.h"
 
 namespace hlojit {
 namespace {
@@ -26,40 +26,48 @@ size_t size_class(size_t bytes) {
   return (bytes + quarter - 1) / quarter * quarter;
 }
 
-// What the machine could give at most; asking for more must fail at once instead of being
-// granted by an overcommitting kernel and killed later.
-size_t physical_memory() {
-  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
+// A block that nobody took while this many were returned goes back to the system.
+constexpr uint64_t kMaxAge = 1000;
+constexpr uint64_t kSweepEvery = 64;
 
 class Pool {
  public:
+  /// nullptr if that is more than the process may have, or gets.
   void* take(size_t size) {
     {
       std::lock_guard lock(mutex_);
       auto it = free_.find(size);
       if (it != free_.end() && !it->second.empty()) {
-        void* p = it->second.back();
+        void* p = it->second.back().memory;
         it->second.pop_back();
         idle_ -= size;
+        in_use_ += size;
         return p;
       }
+      if (size > memory_limit() || in_use_ > memory_limit() - size) return nullptr;
+      if (in_use_ + idle_ > memory_limit() - size) release(UINT64_MAX);
+      in_use_ += size;
     }
     void* p = fresh(size);
     if (p) return p;
-    release_all();
-    return fresh(size);
+    release_idle();
+    p = fresh(size);
+    if (p) return p;
+    std::lock_guard lock(mutex_);
+    in_use_ -= size;
+    return nullptr;
   }
 
   void give(void* p, size_t size) noexcept {
     std::lock_guard lock(mutex_);
-    if (idle_ + size > physical_memory() / 4) {
+    in_use_ -= size;
+    if (++now_ % kSweepEvery == 0 && now_ > kMaxAge) release(now_ - kMaxAge);
+    if (idle_ + size > memory_limit() / 4) {
       std::free(p);
       return;
     }
     try {
-      free_[size].push_back(p);
+      free_[size].push_back({p, now_});
       idle_ += size;
     } catch (...) {
       std::free(p);
@@ -71,27 +79,42 @@ class Pool {
     return idle_;
   }
 
+  size_t release_idle() {
+    std::lock_guard lock(mutex_);
+    return release(UINT64_MAX);
+  }
+
  private:
+  struct Block {
+    void* memory;
+    uint64_t since;
+  };
+
   static void* fresh(size_t size) {
-    if (size > physical_memory()) return nullptr;
     size_t align = size >= kHuge ? kHuge : 64;
     void* p = std::aligned_alloc(align, (size + align - 1) / align * align);
     if (p && size >= kHuge) madvise(p, size, MADV_HUGEPAGE);
     return p;
   }
 
-  void release_all() {
-    std::lock_guard lock(mutex_);
+  /// Frees what has lain idle since before `moment`; the mutex is held. Returns the bytes.
+  size_t release(uint64_t moment) noexcept {
+    size_t before = idle_;
     for (auto& [size, blocks] : free_) {
-      for (void* p : blocks) std::free(p);
-      blocks.clear();
+      auto young = blocks.begin();  // the oldest come first
+      for (; young != blocks.end() && young->since < moment; ++young) {
+        std::free(young->memory);
+        idle_ -= size;
+      }
+      blocks.erase(blocks.begin(), young);
     }
-    idle_ = 0;
+    return before - idle_;
   }
 
   std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> free_;
-  size_t idle_ = 0;
+  std::map<size_t, std::vector<Block>> free_;
+  size_t idle_ = 0, in_use_ = 0;
+  uint64_t now_ = 0;  // blocks returned so far
 };
 
 // Never destroyed: buffers may outlive static destruction.
@@ -106,7 +129,7 @@ std::shared_ptr<void> pool_allocate(size_t bytes) {
   auto short_of = [&] {
     return Error(ErrorKind::kFailed, fmt::format("out of memory: {} bytes asked for", bytes));
   };
-  if (bytes > physical_memory()) throw short_of();
+  if (bytes > memory_limit()) throw short_of();
   size_t size = size_class(bytes + kSlack);
   void* p = pool().take(size);
   if (!p) throw short_of();
@@ -114,5 +137,6 @@ std::shared_ptr<void> pool_allocate(size_t bytes) {
 }
 
 size_t pool_idle_bytes() { return pool().idle(); }
+size_t pool_release() { return pool().release_idle(); }
 
 }  // namespace hlojit

@@ -36,7 +36,7 @@ using ModulePtr = std::shared_ptr<const Module>;
 
 /// How to compile and run. A value; the defaults are what ships.
 struct Options {
-  int threads = 0;               ///< worker threads of a run; 0: one a core. Never changes result bits.
+  int threads = 0;               ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
   std::string isa = "native";    ///< "native", "avx2" or "avx512"
   bool strict = false;           ///< no contraction: elementwise results equal the evaluator's bit for bit
   int effort = 1;                ///< 0 compiles faster and runs slower; 1 and 2 are the same
@@ -219,6 +219,9 @@ struct Counters {
   int64_t evaluations = 0;
 };
 HLOJIT_API Counters counters();
+
+/// Gives memory that is kept for coming calls back to the system; returns the bytes.
+HLOJIT_API size_t release_idle_memory();
 
 HLOJIT_API std::string version();
 
