@@ -1,6 +1,8 @@
 // Strided copies, by element width.
 #include "compiler/eval/strided.h"
 
+#include <algorithm>
+
 namespace hlojit::eval {
 namespace {
 
@@ -12,6 +14,7 @@ template <class T>
 void copy(std::span<const int64_t> dims, std::byte* dst, int64_t dst_base,
           std::span<const int64_t> dst_strides, const std::byte* src, int64_t src_base,
           std::span<const int64_t> src_strides) {
+  if (std::ranges::find(dims, 0) != dims.end()) return;  // empty arrays may have no memory to point into
   T* to = reinterpret_cast<T*>(dst) + dst_base;
   const T* from = reinterpret_cast<const T*>(src) + src_base;
   for_each_offset(dims, dst_strides, src_strides, [&](int64_t d, int64_t s) { to[d] = from[s]; });
