@@ -4,6 +4,7 @@
 #
 #   tools/setup.sh            packages and build/release/bin/hlojit
 #   tools/setup.sh --peers    also the optional peers (jaxlib, numpy, ...) in build/venv, from PyPI
+#   tools/setup.sh --sanitizers   also what the presets asan and tsan link
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +24,8 @@ peers=no
 for option in "$@"; do
   case "$option" in
     --peers) peers=yes ;;
-    *) echo "usage: tools/setup.sh [--peers]" >&2; exit 2 ;;
+    --sanitizers) packages+=(libclang-rt-19-dev) ;;
+    *) echo "usage: tools/setup.sh [--peers] [--sanitizers]" >&2; exit 2 ;;
   esac
 done
 
