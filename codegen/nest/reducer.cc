@@ -5,6 +5,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
+#include "compiler/analysis/reorder.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -26,26 +27,6 @@ std::optional<Opcode> single_op(const Computation& c) {
     case Opcode::kXor: return root->opcode;
     default: return std::nullopt;
   }
-}
-
-// Built from selections: the result is one of the elements, whichever order they come in.
-bool selects_only(const Computation& c) {
-  for (const auto& i : c.instructions()) {
-    switch (i->opcode) {
-      case Opcode::kParameter:
-      case Opcode::kConstant:
-      case Opcode::kCompare:
-      case Opcode::kSelect:
-      case Opcode::kAnd:
-      case Opcode::kOr:
-      case Opcode::kNot:
-      case Opcode::kMaximum:
-      case Opcode::kMinimum:
-      case Opcode::kTuple: break;
-      default: return false;
-    }
-  }
-  return true;
 }
 
 llvm::Constant* all_ones(llvm::Type* t) { return llvm::Constant::getAllOnesValue(t); }
@@ -92,7 +73,9 @@ Reducer Reducer::of(const Instruction& reduction) {
     r.op_ = single_op(*r.computation_);
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
-  r.reorderable_ = r.op_ || selects_only(*r.computation_);
+  Reorder order = r.op_ ? Reorder{true, -1} : selection_order(reduction);
+  r.reorderable_ = order.allowed;
+  r.position_ = order.position;
   return r;
 }
 
@@ -122,7 +105,7 @@ std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, cons
 
 std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
                                  std::span<const Value> accumulators, std::span<const Value> values) const {
-  if (!contracts_) return combine(b, options, accumulators, values);
+  if (!contracts_) return apply(b, options, accumulators, values);
   if (is_pred(accumulator_)) {
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
   }
@@ -141,6 +124,19 @@ std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& op
 
 std::vector<Value> Reducer::combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
                                     std::span<const Value> right) const {
+  if (position_ < 0) return apply(b, options, left, right);
+  const Value &x = left[static_cast<size_t>(position_)], &y = right[static_cast<size_t>(position_)];
+  llvm::Value* in_order = is_signed(x.type) ? b.CreateICmpSLE(x.v, y.v) : b.CreateICmpULE(x.v, y.v);
+  std::vector<Value> first, second;
+  for (size_t k = 0; k < left.size(); ++k) {
+    first.push_back({left[k].type, b.CreateSelect(in_order, left[k].v, right[k].v)});
+    second.push_back({left[k].type, b.CreateSelect(in_order, right[k].v, left[k].v)});
+  }
+  return apply(b, options, first, second);
+}
+
+std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
+                                  std::span<const Value> right) const {
   if (op_) return {binary(b, options, *op_, left[0], right[0])};
   std::vector<Value> arguments(left.begin(), left.end());
   arguments.insert(arguments.end(), right.begin(), right.end());

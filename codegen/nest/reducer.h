@@ -1,7 +1,7 @@
 // Reducers: what a reduce's computation does to accumulators, as vector IR. A computation that is a
 // single associative op (add, max, or, ...) has an identity, so accumulators can be split over lanes and
-// summed in a tree; any other is inlined, and its elements are taken in order unless it is built from
-// selections only (argmax and its kin).
+// summed in a tree; any other is inlined, and its elements are taken in order unless that is proven not to
+// matter (argmax and its kin, compiler/analysis/reorder.h).
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ class Reducer {
   /// Accumulators after one more element.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
                           std::span<const Value> values) const;
-  /// Two partial results.
+  /// Two partial results, of whichever elements.
   std::vector<Value> combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
                              std::span<const Value> right) const;
   /// Vector accumulators to scalars: halves combined until one lane is left.
@@ -47,8 +47,13 @@ class Reducer {
   std::vector<Value> finish(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> totals) const;
 
  private:
+  /// The computation on what came first and what came later.
+  std::vector<Value> apply(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
+                           std::span<const Value> right) const;
+
   std::optional<Opcode> op_;
   bool reorderable_ = false;
+  int position_ = -1;       // Reorder::position
   bool contracts_ = false;  // sums products of two factors
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;

@@ -250,6 +250,57 @@ ENTRY e {
   CHECK(std::memcmp(out[0].raw(), want.data(), want.size() * sizeof(float)) == 0);
 }
 
+TEST_CASE("nor does it reach what is folded while compiling") {
+  constexpr const char* text = R"(HloModule m
+ENTRY e {
+  c = f32[2]{0} constant({1e-38, 1e-40})
+  h = f32[2]{0} constant({0.5, 1})
+  ROOT r = f32[2]{0} multiply(c, h)
+})";
+  const std::vector<float> want = floats(compile_text(text).run({})[0]);
+  CHECK(want[0] == 0.5e-38f);
+  CHECK(want[1] == 1e-40f);
+  const unsigned saved = _mm_getcsr();
+  _mm_setcsr(saved | 0x8040);
+  const std::vector<Buffer> out = compile_text(text).run({});
+  const std::vector<Buffer> evaluated = evaluate(parse(text), {});
+  _mm_setcsr(saved);
+  CHECK(floats(out[0]) == want);
+  CHECK(floats(evaluated[0]) == want);
+}
+
+TEST_CASE("nothing given is the caller's error") {
+  const ModulePtr none;
+  CHECK(kind_of([&] { compile(none); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { verify(none); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { to_text(none); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { parameter_leaves(none); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { result_leaves(none); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { evaluate(none, {}); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { emit(none, Emit::kHlo); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { run_passes(none, {}, ""); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { extract(none, "x"); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { Buffer::copy_of(nullptr, Shape::parse("f32[3]")); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { literal_text(Buffer()); }) == ErrorKind::kInput);
+  CHECK(Buffer::copy_of(nullptr, Shape::parse("f32[0]")).size_bytes() == 0);
+}
+
+TEST_CASE("options out of their range are the caller's error") {
+  const ModulePtr module = parse(kTwice);
+  auto kind_with = [&](auto set) {
+    return kind_of([&] {
+      Options options;
+      set(options);
+      compile(module, options);
+    });
+  };
+  CHECK(kind_with([](Options& o) { o.threads = -1; }) == ErrorKind::kInput);
+  CHECK(kind_with([](Options& o) { o.threads = 1'000'000'000; }) == ErrorKind::kInput);
+  CHECK(kind_with([](Options& o) { o.effort = 9; }) == ErrorKind::kInput);
+  CHECK(kind_with([](Options& o) { o.vector_bytes = 3; }) == ErrorKind::kInput);
+  CHECK(kind_with([](Options& o) { o.vector_bytes = 1'000'000; }) == ErrorKind::kInput);
+}
+
 // Compiling and running what JAX wrote: one native entry a call, and the evaluator never. While
 // compiling, the pass `fold` alone asks it, for constants of at most 1 MiB; so it is left out once.
 TEST_CASE("a call is one entry into native code, and no path to it uses the evaluator") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "hlojit/hlojit.h"
+#include "runtime/memory_limit.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -169,6 +172,51 @@ std::string failure(const auto& f) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+TEST_CASE("what is not taken any more goes back to the system") {
+  release_idle_memory();
+  CHECK(pool_idle_bytes() == 0);
+  pool_allocate(size_t{64} << 20);
+  CHECK(pool_idle_bytes() >= size_t{64} << 20);
+  for (int k = 0; k < 2000; ++k) pool_allocate(1000);
+  CHECK(pool_idle_bytes() < size_t{1} << 20);
+  pool_allocate(1000);
+  CHECK(release_idle_memory() >= 1000);
+}
+
+TEST_CASE("all that is given together is no more than there is") {
+  std::vector<std::shared_ptr<void>> held;  // never touched, so that it costs address space alone
+  const size_t part = memory_limit() / 4;
+  auto take = [&] { held.push_back(pool_allocate(part)); };
+  CHECK_THROWS_AS((take(), take(), take(), take(), take()), Error);
+  CHECK(held.size() >= 2);
+  held.clear();
+  CHECK_NOTHROW(take());
+}
+
+TEST_CASE("the limits of control groups are seen") {
+  const std::filesystem::path root = std::filesystem::temp_directory_path() / "hlojit_cgroup_test";
+  std::filesystem::remove_all(root);
+  auto write = [&](const std::string& folder, const char* file, const char* text) {
+    std::filesystem::create_directories(root / folder);
+    std::ofstream(root / folder / file) << text << '\n';
+  };
+  auto limit = [&](const char* membership) { return cgroup_memory_limit(membership, root.string()); };
+  CHECK(limit("0::/a/b\n") == SIZE_MAX);
+  write("a/b", "memory.max", "max");
+  CHECK(limit("0::/a/b\n") == SIZE_MAX);
+  write("a", "memory.max", "1000");
+  CHECK(limit("0::/a/b\n") == 1000);
+  write("a/b", "memory.max", "300");
+  CHECK(limit("0::/a/b\n") == 300);
+  CHECK(limit("0::/\n") == SIZE_MAX);
+  write("", "memory.max", "200");  // inside a container the root is its own
+  CHECK(limit("0::/\n") == 200);
+  write("memory/c", "memory.limit_in_bytes", "50");
+  CHECK(limit("5:cpu,memory:/c\n3:pids:/c\n") == 50);
+  CHECK(limit("3:pids:/c\nnonsense\n") == SIZE_MAX);
+  std::filesystem::remove_all(root);
 }
 
 TEST_CASE("more memory than there is: an error, and the next call works") {

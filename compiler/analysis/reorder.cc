@@ -1,0 +1,182 @@
+// See reorder.h. The computation runs on all pairs, and on all triples in both associations.
+#include "compiler/analysis/reorder.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "compiler/eval/scalar_function.h"
+
+namespace hlojit {
+namespace {
+
+constexpr size_t kMaxElements = 48;  // a triple each: some 100,000 evaluations
+
+/// Of parameters: comparisons, selections, extrema; logic on truth values only. No other constants than
+/// those, as there is an order between them and the elements.
+bool only_selects(const Computation& c) {
+  for (const auto& i : c.instructions()) {
+    if (!i->is(Opcode::kTuple) && !i->shape.is_scalar()) return false;
+    switch (i->opcode) {
+      case Opcode::kParameter:
+      case Opcode::kCompare:
+      case Opcode::kSelect:
+      case Opcode::kMaximum:
+      case Opcode::kMinimum:
+      case Opcode::kTuple: break;
+      case Opcode::kConstant:
+      case Opcode::kAnd:
+      case Opcode::kOr:
+      case Opcode::kXor:
+      case Opcode::kNot:
+        if (!is_pred(i->shape.type)) return false;
+        break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+/// Elements are numbered; an element is a value of each part, as a number of a sample.
+class Trial {
+ public:
+  explicit Trial(const Computation& c) : function_(c, refuse) {
+    parts_ = function_.result_count();
+    valid_ = function_.parameter_count() == 2 * parts_;
+    for (size_t p = 0; p < parts_ && valid_; ++p) {
+      DType type = function_.parameter_type(p);
+      valid_ = type == function_.result_type(p) && type == function_.parameter_type(parts_ + p) && !is_complex(type);
+      samples_.push_back(samples(type));
+      count_ *= samples_.back().size();
+      valid_ = valid_ && count_ <= kMaxElements;
+    }
+    if (valid_) table_ = pairs();
+  }
+
+  bool valid() const { return valid_; }
+  /// Combining is commutative and associative; `position` as in Reorder.
+  bool reorders(int position) const {
+    std::vector<size_t> f(count_ * count_);
+    for (size_t a = 0; a < count_; ++a) {
+      for (size_t b = 0; b < count_; ++b) {
+        size_t straight = table_[a * count_ + b], crossed = table_[b * count_ + a];
+        size_t& result = f[a * count_ + b] = straight;
+        if (straight == crossed) continue;
+        if (position < 0 || part(a, position) == part(b, position)) return false;
+        if (part(b, position) < part(a, position)) result = crossed;
+      }
+    }
+    for (size_t a = 0; a < count_; ++a) {
+      for (size_t b = 0; b < count_; ++b) {
+        for (size_t c = 0; c < count_; ++c) {
+          if (f[f[a * count_ + b] * count_ + c] != f[a * count_ + f[b * count_ + c]]) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+ private:
+  static Literal refuse_one() { throw Error(ErrorKind::kFailed, "not straight-line code"); }
+  static inline const eval::RunComputation refuse = [](const Computation&, std::span<const Literal>) {
+    return refuse_one();
+  };
+
+  static std::vector<Literal> samples(DType type) {
+    std::vector<Literal> list;
+    for (int k = 0; k < (is_pred(type) ? 2 : 3); ++k) {
+      Literal& l = list.emplace_back(Shape::scalar(type));
+      is_float(type) ? l.set_double(0, 1 << k) : l.set_int(0, k);  // 1, 2, 4 every float type has
+    }
+    if (is_float(type)) {
+      Literal nan(Shape::scalar(type));
+      nan.set_double(0, std::numeric_limits<double>::quiet_NaN());
+      if (std::isnan(nan.as_double(0))) list.push_back(std::move(nan));
+    }
+    return list;
+  }
+
+  /// Number of the sample that part `p` of `element` is. Ascending, NaN last.
+  size_t part(size_t element, size_t p) const {
+    for (size_t q = 0; q < p; ++q) element /= samples_[q].size();
+    return element % samples_[p].size();
+  }
+
+  size_t find(size_t p, const std::byte* bytes) const {
+    Literal got(samples_[p][0].shape());
+    std::memcpy(got.bytes().data(), bytes, got.bytes().size());
+    for (size_t k = 0; k < samples_[p].size(); ++k) {
+      const Literal& s = samples_[p][k];
+      bool both_nan = is_float(got.shape().type) && std::isnan(got.as_double(0)) && std::isnan(s.as_double(0));
+      if (both_nan || std::ranges::equal(got.bytes(), s.bytes())) return k;
+    }
+    return 0;  // cannot be: selections make no values
+  }
+
+  /// f(a, b) for all elements.
+  std::vector<size_t> pairs() {
+    size_t n = count_ * count_;
+    std::vector<std::vector<std::byte>> in(2 * parts_), out(parts_);
+    for (size_t k = 0; k < 2 * parts_; ++k) {
+      size_t p = k % parts_;
+      for (size_t at = 0; at < n; ++at) {
+        size_t element = k < parts_ ? at / count_ : at % count_;
+        auto bytes = samples_[p][part(element, p)].bytes();
+        in[k].insert(in[k].end(), bytes.begin(), bytes.end());
+      }
+    }
+    std::vector<const void*> arguments;
+    std::vector<void*> results;
+    for (auto& v : in) arguments.push_back(v.data());
+    for (size_t p = 0; p < parts_; ++p) {
+      out[p].resize(in[p].size());
+      results.push_back(out[p].data());
+    }
+    function_.run(static_cast<int64_t>(n), arguments.data(), results.data());
+    std::vector<size_t> table(n);
+    for (size_t at = 0; at < n; ++at) {
+      size_t scale = 1;
+      for (size_t p = 0; p < parts_; ++p) {
+        table[at] += scale * find(p, out[p].data() + at * (out[p].size() / n));
+        scale *= samples_[p].size();
+      }
+    }
+    return table;
+  }
+
+  eval::ScalarFunction function_;
+  size_t parts_ = 0, count_ = 1;
+  bool valid_ = false;
+  std::vector<std::vector<Literal>> samples_;
+  std::vector<size_t> table_;
+};
+
+/// Operand `k` counts along the one dim that is reduced.
+bool counts(const Instruction& reduce, size_t k) {
+  if (reduce.attrs.dimensions.size() != 1) return false;
+  const Instruction* i = reduce.operand(k);
+  int64_t dim = reduce.attrs.dimensions[0];
+  while (i->is(Opcode::kBroadcast)) {
+    auto at = std::ranges::find(i->attrs.dimensions, dim);
+    if (at == i->attrs.dimensions.end()) return false;
+    dim = at - i->attrs.dimensions.begin();
+    i = i->operand(0);
+  }
+  return i->is(Opcode::kIota) && i->attrs.dimensions[0] == dim && dtype_bits(i->shape.type) >= 32;
+}
+
+}  // namespace
+
+Reorder selection_order(const Instruction& reduce) {
+  if (!reduce.is(Opcode::kReduce) || !only_selects(*reduce.to_apply())) return {};
+  Trial trial(*reduce.to_apply());
+  if (!trial.valid()) return {};
+  if (trial.reorders(-1)) return {true, -1};
+  for (size_t k = 0; k < reduce.operand_count() / 2; ++k) {
+    int position = static_cast<int>(k);
+    if (counts(reduce, k) && trial.reorders(position)) return {true, position};
+  }
+  return {};
+}
+
+}  // namespace hlojit

@@ -1,0 +1,24 @@
+// May a reduction's elements be combined in another order than their own? Sums may by decree, maxima by
+// algebra. Argmax and its kin are computations of comparisons and selections on several values, and may
+// or may not: (a, b) -> b selects, too. What such a computation does depends on how its arguments
+// compare and on nothing else, so that trying three values a type, NaN, and all triples of them is a proof.
+//
+// JAX's argmax is commutative but for several NaNs, of which it keeps the first; its indices are those of
+// the elements, so they say which is first, wherever the two come from. That is tried out the same way.
+#pragma once
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+struct Reorder {
+  bool allowed = false;
+  /// Where the order of two partial results matters, that goes first whose value number `position` is
+  /// less; -1 if it never does.
+  int position = -1;
+};
+
+/// Of a reduce whose computation is made of comparisons and selections; any other is not allowed.
+Reorder selection_order(const Instruction& reduce);
+
+}  // namespace hlojit
