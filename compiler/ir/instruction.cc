@@ -1,9 +1,9 @@
 // Instruction: edges between values, kept in both directions, and facts that follow from the
 // opcode.
 #include <algorithm>
-#include <cassert>
 #include <unordered_set>
 
+#include "compiler/ir/ensure.h"
 #include "compiler/ir/module.h"
 
 namespace hlojit {
@@ -40,7 +40,7 @@ bool Instruction::is_root() const { return parent_ && parent_->root_ == this; }
 void Instruction::drop_user(Instruction* user) {
   // Edits come in clusters of recent instructions: search from the back.
   auto at = std::find(users_.rbegin(), users_.rend(), user);
-  assert(at != users_.rend());
+  ensure(at != users_.rend(), "a user is not listed");
   *at = users_.back();
   users_.pop_back();
 }

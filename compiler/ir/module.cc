@@ -5,8 +5,9 @@
 #include "compiler/ir/module.h"
 
 #include <algorithm>
-#include <cassert>
 #include <unordered_set>
+
+#include "compiler/ir/ensure.h"
 
 namespace hlojit {
 namespace {
@@ -61,9 +62,9 @@ Computation* Module::find(std::string_view computation_name) const {
 }
 
 void Module::remove(Computation* computation) {
-  assert(computation != entry_);
+  ensure(computation != entry_, "the entry computation is removed");
   auto at = find_owned(computations_, computation);
-  assert(at != computations_.end());
+  ensure(at != computations_.end(), "a computation of another module is removed");
   computations_.erase(at);
 }
 
@@ -177,7 +178,7 @@ Instruction* Computation::add(Opcode opcode, Shape shape, std::vector<Instructio
   Instruction* raw = made.get();
   if (before) {
     auto at = find_owned(instructions_, static_cast<const Instruction*>(before));
-    assert(at != instructions_.end());
+    ensure(at != instructions_.end(), "an instruction is added before one that is not there");
     instructions_.insert(at, std::move(made));
   } else {
     instructions_.push_back(std::move(made));
@@ -221,14 +222,14 @@ Instruction* Computation::clone_instruction(const Instruction& from,
 }
 
 void Computation::remove(Instruction* instruction) {
-  assert(instruction->users_.empty());
+  ensure(instruction->users_.empty(), "an instruction that is used is removed");
   remove_all(std::span(&instruction, 1));
 }
 
 void Computation::remove_all(std::span<Instruction* const> dead) {
   std::unordered_set<const Instruction*> gone(dead.begin(), dead.end());
   for (Instruction* i : dead) {
-    assert(i != root_);
+    ensure(i != root_, "the root is removed");
     i->set_operands({});  // an operand read twice counts once
     if (i->is(Opcode::kParameter)) std::erase(parameters_, i);
   }
@@ -301,7 +302,7 @@ bool Computation::sort_topologically() {
 }
 
 void Computation::set_order(std::span<Instruction* const> order) {
-  assert(order.size() == instructions_.size());
+  ensure(order.size() == instructions_.size(), "an order lacks instructions");
   std::unordered_map<const Instruction*, size_t> rank;
   rank.reserve(order.size());
   for (const Instruction* i : order) rank.emplace(i, rank.size());
