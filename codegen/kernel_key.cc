@@ -28,6 +28,8 @@ class KeyText {
 
   void shapes(const Instruction& fusion) {
     append("{} ", op_name(fusion.opcode));
+    append_own_attributes(fusion, text_);
+    text_ += ' ';
     for (const Instruction* o : fusion.operands()) append("{} ", o->shape.to_string());
     append("-> {}\n", fusion.shape.to_string());
   }
@@ -39,7 +41,27 @@ class KeyText {
     text_ += '\n';
   }
 
-  void config(const Instruction& i) { append("{}:{}\n", i.attrs.backend_config.size(), i.attrs.backend_config); }
+  // A plan names instructions of its fusion, as in `reduce %sum.7`: numbers for those too. A byte that no plan
+  // holds stands before them, so that no text of a program can be mistaken for one.
+  void config(const Instruction& i) {
+    std::string_view rest = i.attrs.backend_config;
+    std::unordered_map<std::string_view, size_t> number;
+    if (rest.contains('%') && !i.called.empty()) {
+      for (const auto& inner : i.to_apply()->instructions()) number.emplace(inner->name, number.size());
+    }
+    while (!rest.empty()) {
+      size_t at = rest.find('%');
+      text_ += rest.substr(0, at);
+      if (at == rest.npos) break;
+      rest.remove_prefix(at + 1);
+      std::string_view name = rest.substr(0, rest.find_first_of(" \""));
+      auto known = number.find(name);
+      if (known == number.end()) append("%{}", name);
+      else append("\x01{}", known->second);
+      rest.remove_prefix(name.size());
+    }
+    text_ += '\n';
+  }
 
   const std::string& text() const { return text_; }
 

@@ -8,8 +8,10 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
+#include "codegen/digest.h"
 #include "codegen/kernel_key.h"
 #include "codegen/kernels/kernel.h"
+#include "codegen/kernels/micro_kernel.h"
 #include "codegen/number_bytes.h"
 
 namespace hlojit::codegen {
@@ -64,32 +66,52 @@ class Kept {
 
 // ---- in the store ----------------------------------------------------------------------------------------
 
-std::string symbol_of(const std::string& key, size_t n) { return fmt::format("kernel_{}_{}", key.substr(0, 32), n); }
+void put_text(std::string& out, std::string_view text) {
+  put_number(out, static_cast<int64_t>(text.size()));
+  out += text;
+}
 
-// Number of calls; chunks, scratch and cost of each; the object.
+std::string_view take_text(std::string_view& in) {
+  auto size = static_cast<uint64_t>(take_number(in));
+  std::string_view text = in.substr(0, size);
+  in.remove_prefix(text.size());
+  return text;
+}
+
+// Calls, keys of callees, object.
 std::string pack(const KernelUnit& unit) {
   std::string bytes;
   put_number(bytes, static_cast<int64_t>(unit.calls.size()));
   for (const KernelCall& c : unit.calls) {
+    put_text(bytes, c.symbol);
     for (int64_t n : {c.chunks, c.scratch_bytes, c.cost_ns}) put_number(bytes, n);
   }
-  return bytes + unit.object;
+  put_number(bytes, static_cast<int64_t>(unit.callees.size()));
+  for (const auto& callee : unit.callees) put_text(bytes, callee->key);
+  put_text(bytes, unit.object);
+  return bytes;
 }
 
-std::shared_ptr<KernelUnit> unpack(const std::string& key, std::string_view bytes) {
+// The store checks what it gives: bytes under a key are those that were put there.
+std::shared_ptr<KernelUnit> unpack(const std::string& key, std::string_view bytes, std::vector<std::string>& callees) {
   auto unit = std::make_shared<KernelUnit>();
   unit->key = key;
-  int64_t count = take_number(bytes);
-  if (count < 0 || static_cast<uint64_t>(count) > bytes.size() / 24) return nullptr;
-  for (int64_t n = 0; n < count; ++n) {
+  for (int64_t n = take_number(bytes); n > 0 && !bytes.empty(); --n) {
     KernelCall& c = unit->calls.emplace_back();
-    c.symbol = symbol_of(key, static_cast<size_t>(n));
+    c.symbol = take_text(bytes);
     c.chunks = take_number(bytes);
     c.scratch_bytes = take_number(bytes);
     c.cost_ns = take_number(bytes);
   }
-  unit->object = bytes;
+  for (int64_t n = take_number(bytes); n > 0 && !bytes.empty(); --n) callees.emplace_back(take_text(bytes));
+  unit->object = take_text(bytes);
   return unit;
+}
+
+IrModule new_module() {
+  IrModule ir("kernel");
+  ir.context->setDiscardValueNames(true);
+  return ir;
 }
 
 }  // namespace
@@ -104,63 +126,94 @@ KernelUnits::KernelUnits(const EmitOptions& options, ObjectStore* store, int thr
 
 KernelUnits::~KernelUnits() { end_jobs(true); }  // what is left then is not wanted: an error is on its way
 
+// ---- finding and emitting --------------------------------------------------------------------------------
+
 const std::vector<KernelCall>& KernelUnits::kernel(const Instruction& fusion, const OverlapMatrix& overlap) {
   std::string key = kernel_key(fusion, overlap, option_text_);
-  auto [known, fresh] = known_.try_emplace(key);
-  if (!fresh) return known->second->calls;
+  if (auto known = find(key)) return known->calls;
+  auto unit = std::make_shared<KernelUnit>();
+  unit->key = key;
+  IrModule ir = new_module();
+  std::vector<MicroKernelShape> micro_kernels;
+  EmitOptions options = options_;
+  options.micro_kernels = &micro_kernels;
+  for (const KernelFunction& f : emit_kernel(*ir.module, fusion, overlap, options)) {
+    std::string symbol = fmt::format("kernel_{}_{}", key.substr(0, 32), unit->calls.size());
+    f.function->setName(symbol);
+    f.function->setLinkage(llvm::GlobalValue::ExternalLinkage);
+    unit->calls.push_back({std::move(symbol), f.chunks, f.scratch_bytes, f.cost_ns});
+  }
+  for (const MicroKernelShape& shape : micro_kernels) unit->callees.push_back(micro_kernel_unit(shape));
+  return add_job(std::move(unit), std::move(ir))->calls;
+}
+
+std::shared_ptr<const KernelUnit> KernelUnits::micro_kernel_unit(const MicroKernelShape& shape) {
+  std::string name = micro_kernel_name(shape);
+  std::string key = digest(option_text_ + name);
+  if (auto known = find(key)) return known;
+  auto unit = std::make_shared<KernelUnit>();
+  unit->key = key;
+  unit->calls.push_back({.symbol = name});
+  IrModule ir = new_module();
+  micro_kernel(*ir.module, shape, options_)->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  return add_job(std::move(unit), std::move(ir));
+}
+
+std::shared_ptr<const KernelUnit> KernelUnits::find(const std::string& key) {
+  if (auto known = known_.find(key); known != known_.end()) return known->second;
   if (auto kept = Kept::get().find(key)) {
-    if (store_ && !store_->contains(key)) store_->store(key, pack(*kept));
-    known->second = kept;
-    units_.push_back(kept);
-    return kept->calls;
+    adopt(kept);
+    return kept;
   }
-  std::shared_ptr<KernelUnit> unit;
-  IrModule ir;
-  if (store_) {
-    if (std::optional<std::string> bytes = store_->load(key)) unit = unpack(key, *bytes);
+  std::optional<std::string> bytes = store_ ? store_->load(key) : std::nullopt;
+  if (!bytes) return nullptr;
+  std::vector<std::string> callees;
+  std::shared_ptr<KernelUnit> unit = unpack(key, *bytes, callees);
+  for (const std::string& callee : callees) {
+    unit->callees.push_back(find(callee));
+    if (!unit->callees.back()) return nullptr;
   }
-  if (!unit) {
-    unit = std::make_shared<KernelUnit>();
-    unit->key = key;
-    ir = IrModule("kernel");
-    ir.context->setDiscardValueNames(true);
-    for (const KernelFunction& f : emit_kernel(*ir.module, fusion, overlap, options_)) {
-      unit->calls.push_back({symbol_of(key, unit->calls.size()), f.chunks, f.scratch_bytes, f.cost_ns});
-      f.function->setName(unit->calls.back().symbol);
-      f.function->setLinkage(llvm::GlobalValue::ExternalLinkage);
-    }
-    ++compiled_;
-  }
-  known->second = unit;
+  return add_job(std::move(unit), IrModule());
+}
+
+// What the process knew may be new to the store.
+void KernelUnits::adopt(const std::shared_ptr<const KernelUnit>& unit) {
+  if (!known_.emplace(unit->key, unit).second) return;
+  for (const auto& callee : unit->callees) adopt(callee);
+  if (store_ && !store_->contains(unit->key)) store_->store(unit->key, pack(*unit));
   units_.push_back(unit);
-  add_job(unit, std::move(ir));
-  return unit->calls;
 }
 
 // ---- compiling -------------------------------------------------------------------------------------------
 
-void KernelUnits::add_job(std::shared_ptr<KernelUnit> unit, IrModule ir) {
+std::shared_ptr<const KernelUnit> KernelUnits::add_job(std::shared_ptr<KernelUnit> unit, IrModule ir) {
+  if (ir.module) ++compiled_;
+  known_.emplace(unit->key, unit);
+  units_.push_back(unit);
   {
     std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(unit), std::move(ir), nullptr});
+    jobs_.push_back({unit, std::move(ir)});
+    unfinished_.insert(unit.get());
   }
-  more_.notify_one();
-  if (helpers_.size() >= std::min(helpers_most_, jobs_.size())) return;
-  try {
-    helpers_.emplace_back([this] {
-      while (run_one(true)) {
-      }
-    });
-  } catch (const std::system_error&) {
-    // No thread to be had: finish() does it all.
+  changed_.notify_all();
+  if (helpers_.size() < std::min(helpers_most_, jobs_.size())) {
+    try {
+      helpers_.emplace_back([this] {
+        while (run_one(true)) {
+        }
+      });
+    } catch (const std::system_error&) {
+      // No thread to be had: finish() does it all.
+    }
   }
+  return unit;
 }
 
 bool KernelUnits::run_one(bool waits) {
   Job* job = nullptr;
   {
     std::unique_lock lock(mutex_);
-    if (waits) more_.wait(lock, [&] { return complete_ || next_ < jobs_.size(); });
+    if (waits) changed_.wait(lock, [&] { return complete_ || next_ < jobs_.size(); });
     if (next_ == jobs_.size()) return false;
     job = &jobs_[next_++];
   }
@@ -169,6 +222,11 @@ bool KernelUnits::run_one(bool waits) {
   } catch (...) {
     job->failure = std::current_exception();
   }
+  {
+    std::lock_guard lock(mutex_);
+    unfinished_.erase(job->unit.get());
+  }
+  changed_.notify_all();
   return true;
 }
 
@@ -180,7 +238,15 @@ void KernelUnits::run(Job& job) {
     job.ir = IrModule();
     if (store_) store_->store(unit.key, pack(unit));
   }
-  unit.code = link_objects({unit.object});
+  std::vector<Symbol> symbols;
+  for (const auto& callee : unit.callees) {
+    // Jobs are taken in order, so whoever has this one runs it.
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !unfinished_.contains(callee.get()); });
+    if (callee->addresses.empty()) throw Error(ErrorKind::kFailed, "a micro-kernel could not be compiled");
+    symbols.push_back({callee->calls[0].symbol, callee->addresses[0]});
+  }
+  unit.code = link_objects({unit.object}, symbols);
   for (const KernelCall& c : unit.calls) unit.addresses.push_back(unit.code.lookup(c.symbol));
 }
 
@@ -190,7 +256,7 @@ void KernelUnits::end_jobs(bool drop) {
     complete_ = true;
     if (drop) next_ = jobs_.size();
   }
-  more_.notify_all();
+  changed_.notify_all();
   while (run_one(false)) {
   }
   for (std::thread& t : helpers_) t.join();

@@ -2,6 +2,7 @@
 //
 // A kernel is looked for in the process first, then in the store, and only then emitted; it is emitted on the
 // asking thread (entry code needs its number of chunks at once) and compiled on whichever thread is free.
+// Micro-kernels, the dear part of a dot, are units too: shared between dots, compiled beside what calls them.
 // The process keeps what was used last, up to kKeptBytes; what an executable uses lives at least as long as it.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/jit.h"
 #include "codegen/kernel_source.h"
@@ -25,6 +27,7 @@ struct KernelUnit {
   std::vector<KernelCall> calls;
   std::vector<void*> addresses;  ///< of the calls
   std::string object;
+  std::vector<std::shared_ptr<const KernelUnit>> callees;  ///< micro-kernels
   JitCode code;
   /// Memory held, coarsely: pages of code, the object, the linker's tables.
   size_t bytes() const { return object.size() + (size_t{16} << 10); }
@@ -53,9 +56,13 @@ class KernelUnits final : public KernelSource {
   struct Job {
     std::shared_ptr<KernelUnit> unit;
     IrModule ir;  ///< empty: `unit` has its object
-    std::exception_ptr failure;
+    std::exception_ptr failure = nullptr;
   };
-  void add_job(std::shared_ptr<KernelUnit> unit, IrModule ir);
+  /// The unit of this key in this compilation, in the process or in the store; none if it must be emitted.
+  std::shared_ptr<const KernelUnit> find(const std::string& key);
+  void adopt(const std::shared_ptr<const KernelUnit>& unit);
+  std::shared_ptr<const KernelUnit> micro_kernel_unit(const MicroKernelShape& shape);
+  std::shared_ptr<const KernelUnit> add_job(std::shared_ptr<KernelUnit> unit, IrModule ir);
   bool run_one(bool waits);
   void run(Job& job);
   void end_jobs(bool drop);
@@ -68,8 +75,9 @@ class KernelUnits final : public KernelSource {
   std::unordered_map<std::string, std::shared_ptr<const KernelUnit>> known_;
   std::vector<std::shared_ptr<const KernelUnit>> units_;
   std::mutex mutex_;  // guards what follows, but for the jobs that were handed out
-  std::condition_variable more_;
-  std::deque<Job> jobs_;  // stays in place while it grows
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;  // stays in place while it grows; callees before callers
+  std::unordered_set<const KernelUnit*> unfinished_;
   size_t next_ = 0;
   bool complete_ = false;  // no job will follow
   std::vector<std::thread> helpers_;

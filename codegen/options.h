@@ -6,12 +6,15 @@
 namespace hlojit::codegen {
 
 class Target;
+struct MicroKernelShape;
 
 struct EmitOptions {
   const Target* target = nullptr;
   bool strict = false;   ///< no contraction
   bool fast = false;     ///< compile quickly, run slower; same bits
   int vector_bytes = 0;  ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
+  /// Not null: micro-kernels are only declared, and listed here for whoever compiles them for themselves.
+  std::vector<MicroKernelShape>* micro_kernels = nullptr;
 };
 
 /// Where a kernel's buffers may overlap: may_overlap[a][b] for the fusion's operands then results.

@@ -176,7 +176,7 @@ class Contraction {
     int unroll = kc % (4 * pair_) == 0 && product_.k % (4 * pair_) == 0 ? 4 : 1;
     MicroKernelShape shape{type_, static_cast<int>(mr), static_cast<int>(nr / lanes_), lanes_, row_stride, k_stride,
                            right_ ? right_->k : nr, unroll, pair_lanes_, slices_ > 1};
-    b.CreateCall(micro_kernel(module_, shape), {a, right, c, b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
+    b.CreateCall(micro_kernel(module_, shape, options_), {a, right, c, b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
     c_offset = c_offset + shift * nr;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));

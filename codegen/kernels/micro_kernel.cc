@@ -29,18 +29,27 @@ llvm::Value* multiply_pairs(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y
 
 }  // namespace
 
-llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape) {
-  std::string name = fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
-                                 shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll, shape.pair_lanes,
-                                 shape.accumulates ? "+" : "");
+std::string micro_kernel_name(const MicroKernelShape& shape) {
+  return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+                     shape.lanes, shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll, shape.pair_lanes,
+                     shape.accumulates ? "+" : "");
+}
+
+llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
+  std::string name = micro_kernel_name(shape);
   if (llvm::Function* known = module.getFunction(name)) return known;
   auto& context = module.getContext();
   llvm::IRBuilder<> b(context);
   auto* pointer = b.getPtrTy();
   auto* i64 = b.getInt64Ty();
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, b.getInt1Ty()}, false);
-  auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+  auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
+  auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
+  if (options.micro_kernels) {
+    options.micro_kernels->push_back(shape);
+    return f;
+  }
   llvm::Value *a = f->getArg(0), *panel = f->getArg(1), *c = f->getArg(2), *count = f->getArg(3), *accumulate = f->getArg(4);
 
   llvm::Type* scalar = storage_type(b, shape.type, 1);

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "codegen/options.h"
 #include "layout/dtype.h"
 
 namespace llvm {
@@ -32,8 +34,11 @@ struct MicroKernelShape {
   bool operator==(const MicroKernelShape&) const = default;
 };
 
+/// Its function's name: says all of the shape.
+std::string micro_kernel_name(const MicroKernelShape& shape);
 /// void f(ptr a, ptr b, ptr c, i64 k, i1 accumulate): c is a dense tile of rows x columns; added to if
-/// `accumulate`, else overwritten. Emitted once a module for each shape.
-llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape);
+/// `accumulate`, else overwritten. Emitted once a module for each shape, or declared and listed in
+/// options.micro_kernels.
+llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options);
 
 }  // namespace hlojit::codegen
