@@ -1,0 +1,82 @@
+// Kernels as units: shared, found again, compiled from many threads at once.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "codegen/native.h"
+#include "codegen/target.h"
+#include "compiler/pipeline.h"
+#include "compiler/text/parser.h"
+
+namespace hlojit::codegen {
+namespace {
+
+NativeCode compiled(const std::string& text, int threads = 2) {
+  const Target& target = Target::get("avx2");
+  auto module = parse_module(text);
+  PipelineOptions options;
+  options.target = target.info();
+  run_pipeline(*module, options);
+  return compile_module(*module, assign_buffers(*module), {.target = &target}, nullptr, threads);
+}
+
+std::string dots(int count, int size) {
+  std::string shape = "f32[" + std::to_string(size) + "," + std::to_string(size) + "]{1,0}";
+  std::string text = "HloModule m\nENTRY e {\n  d0 = " + shape + " parameter(0)\n  w = " + shape + " parameter(1)\n";
+  for (int k = 1; k <= count; ++k) {
+    text += "  d" + std::to_string(k) + " = " + shape + " dot(d" + std::to_string(k - 1) +
+            ", w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  }
+  return text + "}\n";
+}
+
+TEST_CASE("equal kernels are one unit") {
+  forget_kernels();
+  NativeCode one = compiled(dots(1, 24)), many = compiled(dots(40, 24));
+  CHECK(many.facts.kernels == 40);
+  CHECK(many.kernels.size() == one.kernels.size());
+  CHECK(many.units_compiled == 1);  // entry
+  CHECK(many.kernels.back() == one.kernels.back());
+}
+
+TEST_CASE("an executable keeps its kernels though they are forgotten") {
+  NativeCode code = compiled(dots(1, 24));
+  forget_kernels();
+  std::vector<float> a(24 * 24, 1.0f), w(24 * 24, 2.0f), result(24 * 24);
+  void* params[] = {a.data(), w.data()};
+  void* results[] = {result.data()};
+  std::vector<char> arena(static_cast<size_t>(code.facts.arena_bytes) + 64);
+  auto aligned = (reinterpret_cast<uintptr_t>(arena.data()) + 63) / 64 * 64;
+  abi::Context context;
+  CHECK(code.entry(&context, params, results, reinterpret_cast<char*>(aligned)) == abi::kOk);
+  CHECK(result[5] == 48.0f);
+}
+
+TEST_CASE("any number of threads may compile at once") {
+  forget_kernels();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      for (int k = 0; k < 3; ++k) compiled(dots(2, 20 + (t + k) % 3), 1 + t % 2);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(compiled(dots(2, 20)).units_compiled == 1);
+}
+
+TEST_CASE("long sequences are cut, and fail and succeed as short ones") {
+  NativeCode code = compiled(dots(2'500, 2));
+  CHECK(code.facts.kernels == 2'500);
+  std::vector<float> a = {1, 0, 0, 1}, w = {0, 1, 1, 0}, result(4);
+  void* params[] = {a.data(), w.data()};
+  void* results[] = {result.data()};
+  std::vector<char> arena(static_cast<size_t>(code.facts.arena_bytes) + 64);
+  auto aligned = (reinterpret_cast<uintptr_t>(arena.data()) + 63) / 64 * 64;
+  abi::Context context;
+  CHECK(code.entry(&context, params, results, reinterpret_cast<char*>(aligned)) == abi::kOk);
+  CHECK(result == a);                     // an even number of swaps
+  CHECK(code.facts.arena_bytes < 4'000);  // calls with equal lists of buffers share them
+}
+
+}  // namespace
+}  // namespace hlojit::codegen
