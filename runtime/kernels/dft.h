@@ -1,0 +1,53 @@
+// Discrete Fourier transforms of several lines side by side.
+//
+// Real and imaginary parts are planes of their own: element j of line v lies at [j * lanes + v], so
+// every butterfly is a loop over consecutive lanes. The passes are Stockham's: from one pair of
+// planes to the other, in order, one pass a factor, each with as many consecutive elements as the
+// factors before it. A length with a large prime factor becomes a convolution of a smooth length
+// (Bluestein).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hlojit {
+
+template <class T>
+struct Planes {
+  T *re, *im;
+};
+
+/// A forward transform of length n >= 1, unscaled. (Backwards: exchange the planes before and
+/// after.) Tables are computed in double precision. Immutable.
+template <class T>
+class Dft {
+ public:
+  explicit Dft(int64_t n);
+
+  /// Whether n has only the factors that have a pass.
+  static bool is_smooth(int64_t n);
+  /// Elements of a line that each plane must have room for: n or more.
+  int64_t room() const { return room_; }
+  /// Transforms `lanes` lines in x, with y as room; returns which of the two holds the result.
+  Planes<T> run(Planes<T> x, Planes<T> y, int64_t lanes) const;
+
+ private:
+  struct Stage {
+    int radix;
+    int64_t m;                // length behind this factor
+    std::vector<T> twiddles;  // for each p < m: cos and sin of p k, 1 <= k < radix
+  };
+  Planes<T> convolve(Planes<T> x, Planes<T> y, int64_t lanes) const;
+
+  int64_t n_, room_;
+  std::vector<Stage> stages_;
+  // Bluestein's: the chirp, and the transform of its conjugate, scaled.
+  std::vector<T> chirp_, filter_;
+  std::unique_ptr<Dft> inner_;
+};
+
+extern template class Dft<float>;
+extern template class Dft<double>;
+
+}  // namespace hlojit
