@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "compiler/analysis/steps.h"
-#include "compiler/text/attribute_forms.h"
 #include "runtime/collectives/collectives.h"
+#include "runtime/kernels/custom_call.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/kernels/linalg.h"
 #include "runtime/kernels/sort.h"
@@ -38,6 +38,7 @@ int32_t run_step(abi::Context* context, const void* state, void* const* buffers,
 StepFunction make_step(const Instruction& i) {
   switch (i.opcode) {
     case Opcode::kCholesky: return cholesky_step(i);
+    case Opcode::kCustomCall: return custom_call_step(i);
     case Opcode::kFft: return fft_step(i);
     case Opcode::kSort: return sort_step(i);
     case Opcode::kTopK: return top_k_step(i);
@@ -54,8 +55,6 @@ StepFunction make_step(const Instruction& i) {
     case Opcode::kSendDone:
     case Opcode::kRecv:
     case Opcode::kRecvDone: return queue_step(i);
-    case Opcode::kCustomCall:
-      not_compiled(i, "custom-call target " + quote(i.attrs.custom_call_target) + " is not known");
     case Opcode::kTriangularSolve: return triangular_solve_step(i);
     default: not_compiled(i, std::string(op_name(i.opcode)) + " is not compiled yet");
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/module.h"
+#include "hlojit/custom_call.h"
 #include "layout/index.h"
 #include "tools/npy.h"
 #include "tools/random.h"
@@ -148,10 +149,10 @@ Options compile_options(const Request& r) {
     throw UsageError(fmt::format("--scatter-oob: '{}' is neither element nor window", r.scatter_oob));
   }
   if (r.threads < 0 || r.threads > 4096) throw UsageError("--threads: a number from 1 to 4096 is needed");
-  if (!r.load.empty()) throw Error(ErrorKind::kUnsupported, "--load: custom calls are not compiled yet");
   if (r.replicas < 0 || r.partitions < 0 || r.replicas > kMostDevices || r.partitions > kMostDevices) {
     throw UsageError(fmt::format("--replicas, --partitions: a number from 1 to {} is needed", kMostDevices));
   }
+  for (const std::string& library : r.load) load_custom_calls(library);
   if (r.effort < 0 || r.effort > 2) throw UsageError("--effort: 0, 1 or 2");
   std::vector<std::string> known = pass_list();
   for (const std::string& name : r.disable) {

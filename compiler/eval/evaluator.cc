@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "compiler/eval/ops.h"
+#include "compiler/ir/annotation.h"
 #include "compiler/ir/async.h"
 
 namespace hlojit {
@@ -293,14 +294,9 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kPartitionId: return share(Literal(op.shape));
 
     case Opcode::kCustomCall: {
-      // Annotations of partitioned programs; on one device they are the identity.
-      const std::string& target = op.attrs.custom_call_target;
-      if (target == "Sharding" || target == "SPMDFullToShardShape" ||
-          target == "SPMDShardToFullShape" || target == "LayoutConstraint") {
-        return *in.at(0);
-      }
+      if (is_annotation(op)) return *in.at(0);
       throw Error(ErrorKind::kUnsupported, op.location,
-                  "no registered implementation of custom call \"" + target + "\"");
+                  "no registered implementation of custom call \"" + op.attrs.custom_call_target + "\"");
     }
     default: return share(array_op(op, in));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "compiler/ir/annotation.h"
 #include "compiler/ir/ensure.h"
 #include "compiler/ir/module.h"
 
@@ -24,7 +25,7 @@ bool has_own_effect(const Instruction& instruction) {
     case Opcode::kDomain:
     case Opcode::kPartitionId:
     case Opcode::kReplicaId: return false;
-    case Opcode::kCustomCall: return instruction.attrs.custom_call_has_side_effect;
+    case Opcode::kCustomCall: return instruction.attrs.custom_call_has_side_effect && !is_annotation(instruction);
     // The sugar form of a wrapped op has no computation to look into: assume the worst.
     case Opcode::kAsyncStart: return instruction.called.empty();
     case Opcode::kAsyncUpdate:

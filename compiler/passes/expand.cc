@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/annotation.h"
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"
 
@@ -26,10 +27,23 @@ Instruction* expand_tuple_constant(Builder& b, const Literal& literal) {
   return b.tuple(elements);
 }
 
+/// XLA's own form of topk, as its rewriters leave it in dumps.
+Instruction* expand_top_k_call(Builder& b, const Instruction& call) {
+  if (call.attrs.custom_call_target != "TopK" || call.operand_count() != 1 || !call.shape.is_tuple()) return nullptr;
+  const Shape& from = call.operand(0)->shape;
+  if (call.shape.elements.size() != 2 || call.shape.elements[0].rank() != from.rank() || from.rank() == 0) return nullptr;
+  const Instruction* order = call.called.empty() ? nullptr : call.called[0]->root();
+  Instruction* top = b.computation()->add(Opcode::kTopK, call.shape, {call.operand(0)}, call.name);
+  top->attrs.k = call.shape.elements[0].dims.back();
+  top->attrs.largest = !order || !order->is(Opcode::kCompare) || order->attrs.direction != Direction::kLt;
+  return top;
+}
+
 Instruction* expansion(Builder& b, const Instruction& op) {
   switch (op.opcode) {
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kGather: return expand_empty_gather(b, op);
+    case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
     case Opcode::kMap: return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
     case Opcode::kRng: return expand_rng(b, op);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);

@@ -1,0 +1,11 @@
+// Custom calls that only say something about their operand.
+#pragma once
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+/// A custom call that says where its operand lies among devices, or in which layout: the identity here.
+bool is_annotation(const Instruction& instruction);
+
+}  // namespace hlojit
