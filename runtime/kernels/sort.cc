@@ -3,6 +3,7 @@
 #include "runtime/kernels/sort.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "compiler/analysis/sort_order.h"
@@ -151,6 +152,15 @@ int64_t place_of(Packed packed, int bits) {
   }
 }
 
+template <class Key, class Packed>
+Key key_of(Packed packed, int bits) {
+  if constexpr (std::is_same_v<Packed, Wide>) {
+    return static_cast<Key>(packed.high);
+  } else {
+    return static_cast<Key>(packed >> bits);
+  }
+}
+
 template <size_t kBytes, class Packed>
 void gather(const Packed* from, int bits, const char* in, char* out, int64_t begin, int64_t end) {
   for (int64_t k = begin; k < end; ++k)
@@ -169,17 +179,28 @@ void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, con
   std::shared_ptr<void> memory =
       pool_allocate(static_cast<size_t>(n) * sizeof(Packed) * (both ? 2 : 1));
   auto* packed = static_cast<Packed*>(memory.get());
+  std::atomic<bool> exact = true;  // the keys hold all bits of the elements
   way.pieces(n, [&](int64_t begin, int64_t end) {
+    Key difference = 0;
     for (int64_t k = begin; k < end; ++k) {
-      Key key = Type::to_key(order.canonical ? Type::canonical(in[k]) : in[k]);
-      packed[k] = pack<Packed>(static_cast<Key>(key ^ flip), k, bits);
+      Key canonical = order.canonical ? Type::canonical(in[k]) : in[k];
+      difference |= static_cast<Key>(canonical ^ in[k]);
+      packed[k] = pack<Packed>(static_cast<Key>(Type::to_key(canonical) ^ flip), k, bits);
     }
+    if (difference != 0) exact = false;
   });
   const Packed* sorted = way.sort(packed, both ? packed + n : nullptr, n);
   way.pieces(n, [&](int64_t begin, int64_t end) {
     for (size_t o = 0; o < lines.widths.size(); ++o) {
       const char* source = lines.at(call, o, line);
       char* target = lines.at(call, o + lines.widths.size(), line);
+      if (exact && o == static_cast<size_t>(order.operand)) {
+        auto* keys = reinterpret_cast<Key*>(target);
+        for (int64_t k = begin; k < end; ++k) {
+          keys[k] = Type::from_key(static_cast<Key>(key_of<Key>(sorted[k], bits) ^ flip));
+        }
+        continue;
+      }
       switch (lines.widths[o]) {
         case 1: gather<1>(sorted, bits, source, target, begin, end); break;
         case 2: gather<2>(sorted, bits, source, target, begin, end); break;
