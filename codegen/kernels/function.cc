@@ -70,6 +70,7 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     buffers_.push_back({load, llvm::MDNode::get(context, {scopes[k]}), llvm::MDNode::get(context, apart)});
     const Shape& shape = k < operands_ ? fusion.operand(k)->shape : *leaves(fusion.shape)[k - operands_];
     buffers_.back().elements = physical_elements(shape);
+    buffers_.back().element_bits = element_bits(shape);
     buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, overlap, options);
     streams_ |= buffers_.back().streaming;
   }

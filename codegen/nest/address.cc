@@ -9,6 +9,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
+#include "codegen/nest/packed.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -255,6 +256,7 @@ std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& 
 }
 
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask) {
+  if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
@@ -318,6 +320,7 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);
   value = splat(b, value, lanes);
+  if (packs(buffer, value.type)) return store_packed(scope, buffer, address, value);
   llvm::Type* element = storage_type(b, value.type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
   llvm::Value* raw = to_storage(b, value);
@@ -342,7 +345,7 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   auto count = static_cast<int64_t>(values.size());
   auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
   auto unit = address.coefficient(block_ids_[0]);
-  bool block = stride && *stride > 1 && unit == 1 && !vector_bound(address) && (count == lanes || *stride == count);
+  bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) && (count == lanes || *stride == count);
   if (!block) {
     for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
     return;

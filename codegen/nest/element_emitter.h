@@ -30,6 +30,7 @@ struct BufferRef {
   /// known to be 64-byte aligned, and the function must end in a store fence.
   bool streaming = false;
   int64_t elements = 0;                 ///< of the type it holds, padding included; 0: not known
+  int64_t element_bits = 0;             ///< from one element to the next; 0: the type's own bytes
 };
 
 /// Values of one op brought to the same lane count.
@@ -166,6 +167,9 @@ class ElementEmitter {
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, const IndexExpr& start,
                        int64_t most, int64_t last, Carried carried, llvm::Value* fresh, const Body& body);
+  Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
+  void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value);
+  bool fills_bytes(const IndexExpr& address, int64_t per_byte) const;
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                    int64_t stride);

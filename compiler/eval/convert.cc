@@ -14,6 +14,7 @@
 
 #include "compiler/eval/elementwise.h"
 #include "compiler/ir/narrow.h"
+#include "compiler/math/convert.h"
 
 namespace hlojit::eval {
 namespace {
@@ -42,56 +43,10 @@ const std::array<float, 256>& decode_table(DType type) {
   return tables[static_cast<size_t>(type)];
 }
 
-float decode_bf16(uint16_t code) { return std::bit_cast<float>(static_cast<uint32_t>(code) << 16); }
-
-uint16_t encode_bf16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-float decode_f16(uint16_t code) {
-  const uint32_t sign = static_cast<uint32_t>(code & 0x8000) << 16;
-  const uint32_t magnitude = code & 0x7FFF;
-  float value;
-  if (magnitude >= 0x7C00) {
-    value = std::bit_cast<float>(0x7F800000u | (magnitude & 0x3FF) << 13);
-  } else if (magnitude >= 0x400) {
-    value = std::bit_cast<float>((magnitude << 13) + (112u << 23));
-  } else {
-    value = static_cast<float>(magnitude) * 0x1p-24f;
-  }
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
-}
-
-// The last kept bit of a normal result is bit 13; a subnormal result is counted in units of 2^-24
-// by letting an addition do the rounding.
-uint16_t encode_f16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  const uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) {
-    return static_cast<uint16_t>(sign | 0x7E00 | (magnitude >> 13 & 0x1FF));
-  }
-  if (magnitude >= 0x47800000) return sign | 0x7C00;  // 2^16 and above
-  if (magnitude < 0x38800000) {                       // below 2^-14
-    float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000));
-  }
-  const uint32_t rounded = magnitude + 0xFFF + (magnitude >> 13 & 1) - (112u << 23);
-  return static_cast<uint16_t>(sign | rounded >> 13);
-}
-
+// Towards zero, saturating, NaN to 0.
 template <class T>
 T to_integer(double value, int bits) {
-  if (std::isnan(value)) return 0;
-  const double limit = std::ldexp(1.0, std::is_signed_v<T> ? bits - 1 : bits);
-  constexpr bool sign = std::is_signed_v<T>;
-  const uint64_t top = sign ? (uint64_t{1} << (bits - 1)) - 1 : ~uint64_t{0} >> (64 - bits);
-  if (value >= limit) return static_cast<T>(top);
-  if (sign && value < -limit) return static_cast<T>(~top);
-  if (!sign && value <= 0) return 0;
-  return static_cast<T>(value);
+  return static_cast<T>(math::to_int_saturating(value, bits, std::is_signed_v<T>).v);
 }
 
 template <class T>
@@ -265,25 +220,16 @@ void decode_narrow(DType type, int64_t n, const void* in, float* out) {
     return;
   }
   const uint16_t* codes = static_cast<const uint16_t*>(in);
-  if (type == DType::kBF16) {
-    for (int64_t i = 0; i < n; ++i) out[i] = decode_bf16(codes[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = decode_f16(codes[i]);
-  }
+  const math::NarrowFormat format = math::narrow_format(type);
+  for (int64_t i = 0; i < n; ++i) out[i] = math::decode_narrow(0.0f, {codes[i]}, format);
 }
 
 void encode_narrow(DType type, int64_t n, const float* in, void* out) {
+  const math::NarrowFormat format = math::narrow_format(type);
   if (dtype_bytes(type) == 1) {
-    uint8_t* codes = static_cast<uint8_t*>(out);
-    for (int64_t i = 0; i < n; ++i)
-      codes[i] = static_cast<uint8_t>(narrow_from_double(type, in[i]));
-    return;
-  }
-  uint16_t* codes = static_cast<uint16_t*>(out);
-  if (type == DType::kBF16) {
-    for (int64_t i = 0; i < n; ++i) codes[i] = encode_bf16(in[i]);
+    for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(math::encode_narrow(in[i], format).v);
   } else {
-    for (int64_t i = 0; i < n; ++i) codes[i] = encode_f16(in[i]);
+    for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(math::encode_narrow(in[i], format).v);
   }
 }
 

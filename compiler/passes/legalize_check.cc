@@ -24,11 +24,17 @@ bool is_structure(const Instruction& i) {
   }
 }
 
-// An array whose elements do not lie in memory the way kernels load and store them: packed, or behind metadata.
+// Do kernels load and store elements that lie in memory like this?
+bool supported_storage(const Shape& leaf) {
+  if (!leaf.is_array()) return true;
+  int64_t bits = element_bits(leaf), own = 8 * dtype_bytes(leaf.type);
+  bool packed = (bits == 1 || bits == 2 || bits == 4) && dtype_bits(leaf.type) <= bits;
+  return leaf.layout.metadata_prefix_bytes == 0 && (packed || bits % own == 0);
+}
+
 const Shape* unsupported_storage(const Shape& shape) {
   for (const Shape* leaf : leaves(shape)) {
-    if (!leaf->is_array()) continue;
-    if (element_bits(*leaf) != 8 * dtype_bytes(leaf->type) || leaf->layout.metadata_prefix_bytes != 0) return leaf;
+    if (!supported_storage(*leaf)) return leaf;
   }
   return nullptr;
 }

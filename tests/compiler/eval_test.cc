@@ -9,8 +9,8 @@
 
 #include "compiler/eval/elementwise.h"
 #include "compiler/eval/evaluator.h"
-#include "compiler/ir/narrow.h"
 #include "compiler/text/parser.h"
+#include "tests/compiler/plain_codec.h"
 
 namespace hlojit {
 namespace {
@@ -142,7 +142,7 @@ TEST_CASE("narrow floats: every code decodes as the plain codec says, and encode
       const uint16_t bits = static_cast<uint16_t>(code);
       float value;
       decode_narrow(type, 1, &bits, &value);
-      const double plain = narrow_to_double(type, code);
+      const double plain = test::plain_to_double(type, code);
       const bool nan = std::isnan(plain);
       REQUIRE(std::isnan(value) == nan);
       if (nan) continue;
@@ -162,7 +162,7 @@ TEST_CASE("narrow floats: rounding agrees with the plain codec on a sample of al
       if (std::isnan(value)) continue;
       uint16_t code;
       eval::encode_narrow(type, 1, &value, &code);
-      REQUIRE(code == narrow_from_double(type, value));
+      REQUIRE(code == test::plain_from_double(type, value));
     }
   }
 }
@@ -174,9 +174,9 @@ TEST_CASE("64-bit integers become narrow floats in one rounding") {
                             std::numeric_limits<int64_t>::min()};
   uint16_t codes[3];
   eval::convert(DType::kS64, DType::kBF16, 3, values, codes);
-  CHECK(narrow_to_double(DType::kBF16, codes[0]) == 0x1p62);
-  CHECK(narrow_to_double(DType::kBF16, codes[1]) == 0x1p62 + 0x1p55);
-  CHECK(narrow_to_double(DType::kBF16, codes[2]) == -0x1p63);
+  CHECK(test::plain_to_double(DType::kBF16, codes[0]) == 0x1p62);
+  CHECK(test::plain_to_double(DType::kBF16, codes[1]) == 0x1p62 + 0x1p55);
+  CHECK(test::plain_to_double(DType::kBF16, codes[2]) == -0x1p63);
 }
 
 }  // namespace hlojit
