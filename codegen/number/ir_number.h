@@ -169,6 +169,12 @@ Int<N> to_int(Float<N> x) {
   return {b().CreateFreeze(b().CreateFPToSI(x.v, int_type<N>(x.v->getType())))};
 }
 template <int N>
+Int<N> to_small_int(Float<N> x) {
+  if (N == 32 || recorder.avx512) return to_int(x);
+  Float<N> magic = like(x, 0x1.8p52);
+  return as_int(trunc_(x) + magic) - as_int(magic);
+}
+template <int N>
 Int<N> ashr(Int<N> x, int n) {
   return {b().CreateAShr(x.v, static_cast<uint64_t>(n))};
 }

@@ -187,6 +187,7 @@ IntOf<F> to_int_saturating(F x, int bits, bool is_signed) {
   int top_bit = is_signed ? bits - 1 : bits;
   F limit = like(x, __builtin_ldexp(1.0, top_bit));
   v = at_least(v, is_signed ? -limit : like(x, 0.0));
+  if (is_f64<F> && top_bit < 32) return to_small_int(at_most(v, limit - like(x, 1.0)));
   auto zero = as_int(like(x, 0.0));
   auto max = likei(zero, top_bit == 64 ? -1 : static_cast<int64_t>((uint64_t{1} << top_bit) - 1));
   if (top_bit < width) return select(v >= limit, max, to_int(v));

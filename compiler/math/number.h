@@ -24,6 +24,7 @@
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
 //                                 the CPU lacks it)
+//   to_small_int(x) -> I          towards zero; |x| < 2^31 (as to_float, without a CPU's help)
 //   to_int(x) -> I                towards zero; x must fit I (anything else gives any value, no
 //   trap) i + j   i - j   -i   i & j   i | j   i ^ j -> I i == j   i != j   i < j   i > j -> B
 //   signed shl(i, n)   lshr(i, n)   ashr(i, n) -> I     bit(i, n) -> B: bit n is set to_f64(F32) ->
@@ -183,6 +184,9 @@ inline Wrapping<int32_t> to_int(float x) {
 inline Wrapping<int64_t> to_int(double x) {
   return {x >= -0x1p63 && x < 0x1p63 ? static_cast<int64_t>(x) : INT64_MIN};
 }
+
+inline Wrapping<int32_t> to_small_int(float x) { return to_int(x); }
+inline Wrapping<int64_t> to_small_int(double x) { return to_int(x); }
 
 inline double to_f64(float x) { return x; }
 inline float to_f32(double x) { return static_cast<float>(x); }

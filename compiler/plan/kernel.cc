@@ -300,8 +300,9 @@ bool is_kernel_op(const Instruction& i) {
     case Opcode::kCopy:
       return !is_donated_copy(i);
     case Opcode::kMap:
-    case Opcode::kStochasticConvert:
       return false;
+    case Opcode::kStochasticConvert:
+      return is_signed(i.shape.type);  // what other targets do is nowhere defined
     default:
       return is_elementwise(i.opcode) || is_movement(i.opcode);
   }
