@@ -194,8 +194,12 @@ Mask bit(Int<N> x, int n) {
 inline F64 to_f64(F32 x) { return {b().CreateFPExt(x.v, with_scalar(x.v->getType(), b().getDoubleTy()))}; }
 inline F32 to_f32(F64 x) { return {b().CreateFPTrunc(x.v, with_scalar(x.v->getType(), b().getFloatTy()))}; }
 
+/// x * 2^n, n whole, by AVX-512's scale instruction: one rounding, as the contract of ldexp2 has it.
+llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n);
+
 template <int N>
 Float<N> ldexp2(Float<N> x, Int<N> i) {
+  if (recorder.avx512) return {scale_avx512(x.v, to_float(i).v)};
   constexpr int bias = N == 64 ? 1023 : 127;
   constexpr int mantissa = N == 64 ? 52 : 23;
   Int<N> h = ashr(i, 1);
