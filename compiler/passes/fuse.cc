@@ -23,7 +23,7 @@ constexpr int64_t kMaxBuffers = 64;
 constexpr int64_t kMaxStreams = 24;         // vectors in flight
 constexpr int64_t kMaxInstructions = 2000;  // of the loop bodies, roughly
 constexpr double kRounding = 1e-3;          // costs this close are equal
-constexpr size_t kMaxMembers = 400;
+constexpr size_t kMaxMembers = 200;          // each step of a chain plans all of its kernel again
 constexpr size_t kMaxSiblings = 8;          // kernels ahead that a kernel is compared with
 
 /// Of an elementwise op, at most one operand is more than a scalar: a factor, an offset, a conversion.
