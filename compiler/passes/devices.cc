@@ -42,6 +42,7 @@ class Collective {
       case kReduceScatter: groups_ = device_groups(op_); return each(&Collective::reduce_scattered);
       case kAllToAll: groups_ = device_groups(op_); return all_to_all();
       case kRaggedAllToAll: groups_ = device_groups(op_); return ragged_all_to_all();
+      case kCustomCall: return annotated();
       default: return nullptr;
     }
   }
@@ -133,6 +134,16 @@ class Collective {
     }
     order.insert(order.begin() + to, from);
     return b_.transpose(x, order);
+  }
+
+  // Annotations of partitioned programs, where they cut nothing: the value itself.
+  Instruction* annotated() {
+    constexpr std::string_view kTargets[] = {"Sharding", "SPMDFullToShardShape",
+                                             "SPMDShardToFullShape", "LayoutConstraint"};
+    bool known = std::ranges::find(kTargets, op_.attrs.custom_call_target) != std::end(kTargets);
+    if (!known || op_.operand_count() != 1 || !compatible(op_.operand(0)->shape, op_.shape))
+      return nullptr;
+    return op_.operand(0);
   }
 
   // ---- one operand ----
@@ -313,7 +324,7 @@ bool devices_in(Computation& c) {
   Builder b(&c);
   std::vector<Instruction*> dead;
   for (Instruction* i : c.snapshot()) {
-    if (i->info().op_class != OpClass::kEffect) continue;
+    if (i->info().op_class != OpClass::kEffect && !i->is(kCustomCall)) continue;
     size_t before = c.instructions().size();
     Instruction* made = Collective(b, *i).run();
     if (!made) continue;

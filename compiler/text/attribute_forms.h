@@ -27,6 +27,8 @@ void append_ints(const Ints& values, std::string& out);
 std::string read_int_lists(Cursor& in);
 /// `[2,2]<=[4]T(1,0)`: device groups as a reshaped and transposed count, as text without spaces.
 std::string read_iota_groups(Cursor& in);
+/// What follows `mesh` in `mesh['a'=2,'b'=4] {'b'}`, as lists: `{{0,1,2,3},{4,5,6,7}}`.
+std::string read_mesh_groups(Cursor& in);
 
 /// `0_1x2_-3`, with a third number an entry if `interior`; nothing for a scalar.
 std::vector<PadDim> read_padding(Cursor& in, bool interior);

@@ -47,9 +47,7 @@ void keep_ints(Target& t) {
 }
 void keep_groups(Target& t) {
   if (t.in.peek() == '[') return keep(t, read_iota_groups(t.in));
-  if (t.in.peek() == '@' || t.in.at_identifier()) {
-    t.in.fail(t.in.pos(), "replica-groups", "replica groups over mesh axes are not supported");
-  }
+  if (t.in.accept_word("mesh")) return keep(t, read_mesh_groups(t.in));
   keep(t, read_int_lists(t.in));
 }
 template <const auto& words>

@@ -241,5 +241,19 @@ TEST_CASE("forms that XLA takes beside its own printing") {
         "convolution_kind=wgrad");
 }
 
+TEST_CASE("device groups over mesh axes are read as lists") {
+  auto groups = [](const std::string& mesh) {
+    std::string text =
+        printed("ROOT r = f32[4] all-reduce(x), replica_groups=" + mesh + ", to_apply=add");
+    size_t at = text.find("replica_groups=") + 15;
+    return text.substr(at, text.find("}}", at) + 2 - at);
+  };
+  CHECK(groups("mesh['a'=2,'b'=4] {'b'}") == "{{0,1,2,3},{4,5,6,7}}");
+  CHECK(groups("mesh['a'=2,'b'=4] {'a'}") == "{{0,4},{1,5},{2,6},{3,7}}");
+  CHECK(groups("mesh['a'=2,'b'=2] {'b','a'}") == "{{0,2,1,3}}");
+  CHECK(groups("mesh['a'=2,'b'=4] {'b':(1)2}") == "{{0,2},{1,3},{4,6},{5,7}}");
+  CHECK(groups("mesh['a'=2,'b'=4], device_ids=([4,2]T(1,0)) {'a'}") == "{{0,1},{2,3},{4,5},{6,7}}");
+}
+
 }  // namespace
 }  // namespace hlojit
