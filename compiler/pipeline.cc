@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "compiler/passes/alias.h"
+#include "compiler/passes/bitcasts.h"
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/devices.h"
@@ -35,6 +36,8 @@ struct Pass {
 };
 
 constexpr Pass kPasses[] = {
+    // Before anything changes a layout or drops a copy: what reads bytes becomes ops that do not.
+    {"bitcasts", bitcasts},
     // Asynchronous pairs become calls or plain ops, which the next pass can inline.
     {"synchronous", synchronous},
     // One flat graph a computation; foreign fusions are dissolved, ours kept.

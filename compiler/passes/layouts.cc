@@ -2,9 +2,8 @@
 
 #include <unordered_set>
 
-#include <fmt/format.h>
-
 #include "compiler/analysis/steps.h"
+#include "compiler/passes/bitcasts.h"
 
 namespace hlojit {
 namespace {
@@ -13,35 +12,6 @@ Shape with_default_layouts(Shape shape) {
   for (Shape& e : shape.elements) e = with_default_layouts(std::move(e));
   if (shape.is_array()) shape.layout = Layout::descending(shape.rank());
   return shape;
-}
-
-// Physical sizes, most major first, and the logical dim at each.
-Ints physical_order(const Shape& s) { return Ints(s.layout.minor_to_major.rbegin(), s.layout.minor_to_major.rend()); }
-
-// bitcast = transpose to memory order, reshape, transpose from memory order.
-void rewrite_bitcast(Computation& c, Instruction* i) {
-  const Shape& from = i->operand(0)->shape;
-  const Shape& to = i->shape;
-  bool plain = !from.layout.tiled() && !to.layout.tiled() && from.type == to.type && from.element_count() == to.element_count();
-  if (!plain) {
-    throw Error(ErrorKind::kUnsupported, i->location,
-                fmt::format("bitcast from {} to {} is not compiled yet", from.to_string(), to.to_string()));
-  }
-  auto sizes = [](const Shape& s, const Ints& order) {
-    Ints dims;
-    for (int64_t d : order) dims.push_back(s.dims[static_cast<size_t>(d)]);
-    return dims;
-  };
-  Ints out_of = physical_order(from), into = physical_order(to);
-  Instruction* flat = c.add(Opcode::kTranspose, Shape::array(from.type, sizes(from, out_of)), {i->operand(0)}, i->name, i);
-  flat->attrs.dimensions = out_of;
-  Instruction* cut = c.add(Opcode::kReshape, Shape::array(to.type, sizes(to, into)), {flat}, i->name, i);
-  Ints inverse(into.size());
-  for (size_t k = 0; k < into.size(); ++k) inverse[static_cast<size_t>(into[k])] = static_cast<int64_t>(k);
-  Instruction* back = c.add(Opcode::kTranspose, to, {cut}, i->name, i);
-  back->attrs.dimensions = inverse;
-  i->replace_all_uses_with(back);
-  c.remove(i);
 }
 
 // The value in the wanted layouts; `before` is where copies are added.
@@ -89,11 +59,6 @@ class Assignment {
   void run() {
     Computation* entry = module_.entry();
     const Shape& result = module_.result_shape();
-    for (const auto& c : module_.computations()) {
-      for (Instruction* i : c->snapshot()) {
-        if (i->is(Opcode::kBitcast)) rewrite_bitcast(*c, i);
-      }
-    }
     const auto& parameters = entry->parameters();
     for (size_t k = 0; k < parameters.size(); ++k) parameters[k]->shape = module_.parameter_shape(k);
     // A root that can be produced in the caller's layout is; any other is copied into it.
@@ -188,7 +153,8 @@ class Assignment {
 
 }  // namespace
 
-bool layouts(Module& module, const PipelineOptions&) {
+bool layouts(Module& module, const PipelineOptions& options) {
+  bitcasts(module, options);  // where this pass runs alone
   Assignment(module).run();
   return true;
 }

@@ -1,8 +1,7 @@
 // layouts: gives every array value of the sequential computations its layout.
 //
 // Fixed points are what the caller sees: entry parameters and results have the layouts of the entry
-// computation layout, and both sides of a `bitcast` mean bytes, so it is rewritten first to the
-// reshape and transposes it stands for. From there outwards an elementwise result takes the layout of
+// computation layout. From there outwards an elementwise result takes the layout of
 // its largest operand, dynamic-update-slice that of what it updates, everything else the default; loop
 // state and branch results have default layouts. Layouts written on other instructions are hints and
 // dropped. A `copy` is added only where a value must be in memory in two layouts.
