@@ -1,9 +1,17 @@
+// See layouts.h. Readers first say what they would like, from the end of a computation to its
+// beginning; then each value in order takes the cheapest of what its operands and its readers
+// suggest.
 #include "compiler/passes/layouts.h"
 
+#include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "compiler/analysis/steps.h"
 #include "compiler/passes/bitcasts.h"
+#include "compiler/passes/layout_rules.h"
 
 namespace hlojit {
 namespace {
@@ -14,26 +22,17 @@ Shape with_default_layouts(Shape shape) {
   return shape;
 }
 
-// The value in the wanted layouts; `before` is where copies are added.
-Instruction* matched(Computation& c, Instruction* value, const Shape& wanted, Instruction* before) {
-  if (value->shape == wanted) return value;
-  if (wanted.is_array()) return c.add(Opcode::kCopy, wanted, {value}, value->name + ".relayout", before);
-  std::vector<Instruction*> parts;
-  for (size_t k = 0; k < wanted.elements.size(); ++k) {
-    Instruction* part = nullptr;
-    if (value->is(Opcode::kTuple)) {
-      part = value->operand(k);
-    } else {
-      part = c.add(Opcode::kGetTupleElement, value->shape.elements[k], {value}, value->name + ".part", before);
-      part->attrs.tuple_index = static_cast<int64_t>(k);
-    }
-    parts.push_back(matched(c, part, wanted.elements[k], before));
-  }
-  return c.add(Opcode::kTuple, wanted, parts, value->name, before);
+/// Memory spaces and packing are the caller's; what is carried around has order and tiles only.
+Shape as_state(Shape shape) {
+  for (Shape& e : shape.elements) e = as_state(std::move(e));
+  shape.layout.element_size_in_bits = 0;
+  shape.layout.memory_space = 0;
+  return shape;
 }
 
-// Instructions whose own result can be produced in any layout.
+/// Instructions whose own result can be produced in any layout.
 bool layout_is_free(const Instruction* i) {
+  if (is_step(*i)) return false;
   switch (i->info().op_class) {
     case OpClass::kElementwise:
     case OpClass::kMoves: return !i->is(Opcode::kDynamicUpdateSlice) && !i->is(Opcode::kScatter);
@@ -43,119 +42,254 @@ bool layout_is_free(const Instruction* i) {
   }
 }
 
-const Layout* largest_operand_layout(const Instruction* i) {
-  const Instruction* best = nullptr;
-  for (const Instruction* o : i->operands()) {
-    if (!o->shape.is_array() || o->shape.dims != i->shape.dims) continue;
-    if (!best || dtype_bytes(o->shape.type) > dtype_bytes(best->shape.type)) best = o;
-  }
-  return best ? &best->shape.layout : nullptr;
+double bytes(const Shape& shape) {
+  return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type);
 }
 
 class Assignment {
  public:
-  explicit Assignment(Module& module) : module_(module) {}
+  Assignment(Module& module, const PipelineOptions& options) : module_(module), options_(options) {}
 
   void run() {
     Computation* entry = module_.entry();
-    const Shape& result = module_.result_shape();
     const auto& parameters = entry->parameters();
-    for (size_t k = 0; k < parameters.size(); ++k) parameters[k]->shape = module_.parameter_shape(k);
-    // A root that can be produced in the caller's layout is; any other is copied into it.
-    retarget(*entry->root(), result);
-    computation(*entry);
-    entry->set_root(matched(*entry, entry->root(), result, nullptr));
+    for (size_t k = 0; k < parameters.size(); ++k)
+      parameters[k]->shape = module_.parameter_shape(k);
+    computation(*entry, &module_.result_shape());
   }
 
  private:
-  // Sequential computations other than the entry: default layouts in and out.
-  void callee(Computation& c) {
-    for (Instruction* p : c.parameters()) p->shape = with_default_layouts(p->shape);
-    Shape wanted = with_default_layouts(c.root()->shape);
-    retarget(*c.root(), wanted);
-    computation(c);
-    c.set_root(matched(c, c.root(), wanted, nullptr));
+  struct Wish {
+    Shape shape;
+    bool fixed = false;  // another layout would be copied
+  };
+  struct Choice {
+    Layout layout;
+    std::string rule;
+    double cost = 0;
+  };
+
+  /// `result`: what the root has to be; nullptr if that is free.
+  void computation(Computation& c, const Shape* result) {
+    done_.insert(&c);
+    collect_wishes(c, result);
+    for (Instruction* i : c.snapshot()) assign(c, i);
+    if (result) c.set_root(matched(c, c.root(), *result, nullptr));
   }
 
-  void retarget(Instruction& root, const Shape& wanted) {
-    if (root.is(Opcode::kTuple)) {
-      for (size_t k = 0; k < root.operand_count(); ++k) retarget(*root.operand(k), wanted.elements[k]);
-    } else if (wanted.is_array() && root.shape.is_array() && layout_is_free(&root) && settled_.insert(&root).second) {
-      root.shape.layout = wanted.layout;
+  // ---- what readers would like
+  // ----------------------------------------------------------------------
+
+  void wish(Instruction* i, const Shape& shape, bool fixed) {
+    if (i->is(Opcode::kTuple)) {
+      for (size_t k = 0; k < i->operand_count(); ++k) wish(i->operand(k), shape.elements[k], fixed);
+      return;
     }
+    auto [at, fresh] = wishes_.try_emplace(i, Wish{shape, fixed});
+    if (!fresh && fixed && !at->second.fixed) at->second = {shape, fixed};
   }
 
-  void computation(Computation& c) {
-    for (Instruction* i : c.snapshot()) {
-      if (settled_.contains(i)) continue;
-      switch (i->opcode) {
-        case Opcode::kParameter: break;
-        case Opcode::kTuple: {
-          std::vector<Shape> shapes;
-          for (const Instruction* o : i->operands()) shapes.push_back(o->shape);
-          i->shape = Shape::tuple(std::move(shapes));
-          break;
-        }
-        case Opcode::kGetTupleElement:
-          i->shape = i->operand(0)->shape.elements[static_cast<size_t>(i->attrs.tuple_index)];
-          break;
-        case Opcode::kOptBarrier:
-        case Opcode::kAddDependency:
-        case Opcode::kDynamicUpdateSlice: i->shape = i->operand(0)->shape; break;
-        case Opcode::kFusion: {
-          // One of ours that was printed: its kernel was planned for these layouts.
-          const Computation& kernel = *i->to_apply();
-          for (size_t k = 0; k < i->operand_count(); ++k) {
-            i->set_operand(k, matched(c, i->operand(k), kernel.parameters()[k]->shape, i));
-          }
-          i->shape = kernel.root()->shape;
-          break;
-        }
-        case Opcode::kWhile:
-          for (Computation* callee_of : i->called) callee(*callee_of);
-          i->shape = with_default_layouts(i->shape);
-          i->set_operand(0, matched(c, i->operand(0), i->shape, i));
-          break;
-        case Opcode::kConditional:
-          for (Computation* callee_of : i->called) callee(*callee_of);
-          i->shape = with_default_layouts(i->shape);
-          for (size_t k = 1; k < i->operand_count(); ++k) {
-            Shape wanted = with_default_layouts(i->operand(k)->shape);
-            i->set_operand(k, matched(c, i->operand(k), wanted, i));
-          }
-          break;
-        default: {
-          if (is_step(*i)) {
-            StepLayouts wanted = step_layouts(*i);
-            for (size_t k = 0; k < i->operand_count(); ++k) {
-              i->set_operand(k, matched(c, i->operand(k), wanted.operands[k], i));
-            }
-            i->shape = wanted.result;
-            break;
-          }
-          if (!i->shape.is_array()) {
-            i->shape = with_default_layouts(i->shape);
-            break;
-          }
-          const Layout* like = is_elementwise(i->opcode) || i->is(Opcode::kCopy) ? largest_operand_layout(i) : nullptr;
-          Layout layout = like ? *like : Layout::descending(i->shape.rank());
-          layout.element_size_in_bits = 0;
-          layout.memory_space = 0;
-          i->shape.layout = layout;
+  void collect_wishes(Computation& c, const Shape* result) {
+    if (result) wish(c.root(), *result, true);
+    std::vector<Instruction*> order = c.snapshot();
+    for (auto at = order.rbegin(); at != order.rend(); ++at) {
+      const Instruction* i = *at;
+      if (i->is(Opcode::kFusion)) {
+        for (size_t k = 0; k < i->operand_count(); ++k)
+          wish(i->operand(k), i->to_apply()->parameters()[k]->shape, true);
+      } else if (is_step(*i)) {
+        StepLayouts wanted = step_layouts(*i);
+        for (size_t k = 0; k < i->operand_count(); ++k)
+          wish(i->operand(k), wanted.operands[k], true);
+      } else if (auto own = wishes_.find(i); own != wishes_.end() && i->shape.is_array()) {
+        for (size_t k = 0; k < i->operand_count(); ++k) {
+          Shape shape = i->operand(k)->shape;
+          auto layout = along_result(*i, k, own->second.shape.layout);
+          if (!layout) continue;
+          shape.layout = *layout;
+          wish(i->operand(k), shape, false);
         }
       }
     }
   }
 
+  // ---- one value after the other
+  // --------------------------------------------------------------------
+
+  void assign(Computation& c, Instruction* i) {
+    switch (i->opcode) {
+      case Opcode::kParameter: return;
+      case Opcode::kTuple: {
+        std::vector<Shape> shapes;
+        for (const Instruction* o : i->operands()) shapes.push_back(o->shape);
+        i->shape = Shape::tuple(std::move(shapes));
+        return;
+      }
+      case Opcode::kGetTupleElement:
+        i->shape = i->operand(0)->shape.elements[static_cast<size_t>(i->attrs.tuple_index)];
+        return;
+      case Opcode::kOptBarrier:
+      case Opcode::kAddDependency:
+      case Opcode::kDynamicUpdateSlice: i->shape = i->operand(0)->shape; return;
+      case Opcode::kFusion: {
+        // One of ours that was printed: its kernel was planned for these layouts.
+        const Computation& kernel = *i->to_apply();
+        for (size_t k = 0; k < i->operand_count(); ++k) {
+          i->set_operand(k, matched(c, i->operand(k), kernel.parameters()[k]->shape, i));
+        }
+        i->shape = kernel.root()->shape;
+        return;
+      }
+      case Opcode::kWhile: loop(c, i); return;
+      case Opcode::kConditional: branches(c, i); return;
+      default: break;
+    }
+    if (is_step(*i)) {
+      StepLayouts wanted = step_layouts(*i);
+      for (size_t k = 0; k < i->operand_count(); ++k)
+        i->set_operand(k, matched(c, i->operand(k), wanted.operands[k], i));
+      i->shape = wanted.result;
+    } else if (i->shape.is_array()) {
+      i->shape.layout = choose(*i);
+    } else {
+      i->shape = with_default_layouts(i->shape);
+    }
+  }
+
+  /// State keeps the layout it arrives in.
+  void loop(Computation& c, Instruction* i) {
+    Computation &condition = *i->while_condition(), &body = *i->while_body();
+    Shape state =
+        done_.contains(&body) ? body.parameters()[0]->shape : as_state(i->operand(0)->shape);
+    i->set_operand(0, matched(c, i->operand(0), state, i));
+    i->shape = state;
+    explain(*i, state, "as the state arrives");
+    if (done_.contains(&body)) return;
+    condition.parameters()[0]->shape = body.parameters()[0]->shape = state;
+    computation(condition, nullptr);
+    computation(body, &state);
+  }
+
+  /// So do arguments of branches; the first branch, or a reader, says what the results are like.
+  void branches(Computation& c, Instruction* i) {
+    auto own = wishes_.find(i);
+    Shape result;
+    bool known = own != wishes_.end() && own->second.fixed;
+    if (known) result = as_state(own->second.shape);
+    for (size_t b = 0; b < i->called.size(); ++b) {
+      Computation& branch = *i->called[b];
+      Instruction* parameter = branch.parameters().at(0);
+      bool done = done_.contains(&branch);
+      if (!done) parameter->shape = as_state(i->operand(b + 1)->shape);
+      i->set_operand(b + 1, matched(c, i->operand(b + 1), parameter->shape, i));
+      if (!done) computation(branch, known ? &result : nullptr);
+      if (!known) result = as_state(branch.root()->shape);
+      known = true;
+      branch.set_root(matched(branch, branch.root(), result, nullptr));
+    }
+    i->shape = result;
+    explain(*i, result, "as the first branch or a fixed reader has it");
+  }
+
+  // ---- the choice
+  // ------------------------------------------------------------------------------------
+
+  Layout choose(const Instruction& i) {
+    auto own = wishes_.find(&i);
+    const Wish* wanted = own == wishes_.end() ? nullptr : &own->second;
+    if (wanted && wanted->fixed && layout_is_free(&i)) {
+      explain(i, wanted->shape, "fixed by its reader");
+      return wanted->shape.layout;
+    }
+    Layout usual = Layout::descending(i.shape.rank());
+    if (i.is(Opcode::kScatter)) return i.operand(0)->shape.layout;
+    if (i.info().op_class == OpClass::kContracts) return usual;  // batch, rows, columns
+
+    // What reading each operand means, operands of most bytes first.
+    std::vector<std::pair<const Instruction*, Layout>> reads;
+    for (size_t k = 0; k < i.operand_count(); ++k) {
+      const Instruction* o = i.operand(k);
+      if (!o->shape.is_array()) continue;
+      if (auto layout = along_operand(i, k, o->shape.layout)) reads.emplace_back(o, *layout);
+    }
+    std::ranges::stable_sort(reads, std::greater<>(),
+                             [](const auto& r) { return bytes(r.first->shape); });
+
+    std::vector<Choice> choices;
+    auto add = [&](const Layout& layout, const std::string& rule) {
+      if (std::ranges::find(choices, layout, &Choice::layout) != choices.end()) return;
+      Choice& choice = choices.emplace_back(Choice{layout, rule});
+      for (const auto& [o, along] : reads)
+        choice.cost += bytes(o->shape) * mismatch(i.shape.dims, along, layout);
+      if (wanted) {
+        auto readers = static_cast<double>(i.users().size());
+        choice.cost +=
+            readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
+      }
+    };
+    for (const auto& [o, along] : reads) add(along, "along " + o->name);
+    if (wanted) {
+      Shape plain = as_state(wanted->shape);
+      add(plain.layout, "along its reader");
+    }
+    add(usual, "the default");
+    const Choice& best = *std::ranges::min_element(choices, {}, &Choice::cost);
+    if (options_.explain && choices.size() > 1) {
+      std::string others;
+      for (const Choice& other : choices) {
+        if (&other == &best) continue;
+        others +=
+            fmt::format("; {} ({}) costs {:.0f}", to_string(other.layout), other.rule, other.cost);
+      }
+      options_.explain(fmt::format("layouts {}: {} {}: {}, costs {:.0f}{}", i.parent()->name,
+                                   i.name, to_string(best.layout), best.rule, best.cost, others));
+    }
+    return best.layout;
+  }
+
+  void explain(const Instruction& i, const Shape& shape, std::string_view rule) const {
+    if (options_.explain)
+      options_.explain(
+          fmt::format("layouts {}: {} {}: {}", i.parent()->name, i.name, shape.to_string(), rule));
+  }
+
+  // ---- copies
+  // ----------------------------------------------------------------------------------------
+
+  /// The value in the wanted layouts; `before` is where copies are added.
+  Instruction* matched(Computation& c, Instruction* value, const Shape& wanted,
+                       Instruction* before) {
+    if (value->shape == wanted) return value;
+    if (wanted.is_array()) {
+      explain(*value, wanted, "a copy, it is " + to_string(value->shape.layout));
+      return c.add(Opcode::kCopy, wanted, {value}, value->name + ".relayout", before);
+    }
+    std::vector<Instruction*> parts;
+    for (size_t k = 0; k < wanted.elements.size(); ++k) {
+      Instruction* part = nullptr;
+      if (value->is(Opcode::kTuple)) {
+        part = value->operand(k);
+      } else {
+        part = c.add(Opcode::kGetTupleElement, value->shape.elements[k], {value},
+                     value->name + ".part", before);
+        part->attrs.tuple_index = static_cast<int64_t>(k);
+      }
+      parts.push_back(matched(c, part, wanted.elements[k], before));
+    }
+    return c.add(Opcode::kTuple, wanted, parts, value->name, before);
+  }
+
   Module& module_;
-  std::unordered_set<const Instruction*> settled_;  // results with the layout their reader asked for
+  const PipelineOptions& options_;
+  std::unordered_map<const Instruction*, Wish> wishes_;
+  std::unordered_set<const Computation*> done_;
 };
 
 }  // namespace
 
 bool layouts(Module& module, const PipelineOptions& options) {
   bitcasts(module, options);  // where this pass runs alone
-  Assignment(module).run();
+  Assignment(module, options).run();
   return true;
 }
 

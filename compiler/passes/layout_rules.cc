@@ -1,0 +1,182 @@
+// See layout_rules.h.
+#include "compiler/passes/layout_rules.h"
+
+#include <algorithm>
+
+namespace hlojit {
+namespace {
+
+constexpr double kOtherTiles = 0.25, kApart = 2;
+
+/// Only order and tiles take part; annotations and packing stay where they are.
+Layout plain(Ints minor_to_major, std::vector<Tile> tiles = {}) {
+  Layout l = Layout::descending(static_cast<int64_t>(minor_to_major.size()));
+  l.minor_to_major = std::move(minor_to_major);
+  l.tiles = std::move(tiles);
+  return l;
+}
+
+/// The dims of `kept` in their order in memory: dim kept[j] becomes j.
+Layout subset(const Layout& layout, const Ints& kept) {
+  Ints order;
+  for (int64_t d : layout.minor_to_major) {
+    auto at = std::ranges::find(kept, d);
+    if (at != kept.end()) order.push_back(at - kept.begin());
+  }
+  return plain(order);
+}
+
+/// Dim d becomes to[d].
+Layout renamed(const Layout& layout, const Ints& to) {
+  Ints order;
+  for (int64_t d : layout.minor_to_major) order.push_back(to[static_cast<size_t>(d)]);
+  return plain(order, layout.tiles);
+}
+
+Ints inverse(const Ints& permutation) {
+  Ints result(permutation.size());
+  for (size_t k = 0; k < permutation.size(); ++k)
+    result[static_cast<size_t>(permutation[k])] = static_cast<int64_t>(k);
+  return result;
+}
+
+/// A reshape splits and merges runs of neighbouring dims. Where each run of `from` lies in one
+/// piece and row-major, the runs of `to` can lie in the same order.
+std::optional<Layout> reshaped(const Ints& from, const Layout& layout, const Ints& to) {
+  if (std::ranges::count(from, 0) > 0) return std::nullopt;
+  std::vector<int> run_of(from.size());
+  std::vector<Ints> runs;  // dims of `to`, a list a run
+  for (size_t a = 0, b = 0; a < from.size() || b < to.size();) {
+    int64_t x = 1, y = 1;
+    Ints& run = runs.emplace_back();
+    int number = static_cast<int>(runs.size()) - 1;
+    do {
+      if (a < from.size() && (x <= y || b == to.size())) {
+        run_of[a] = number;
+        x *= from[a++];
+      } else if (b < to.size()) {
+        run.push_back(static_cast<int64_t>(b));
+        y *= to[b++];
+      } else {
+        break;
+      }
+    } while (x != y);
+    while (x == y && a < from.size() && from[a] == 1) run_of[a++] = number;
+    while (x == y && b < to.size() && to[b] == 1) run.push_back(static_cast<int64_t>(b++));
+  }
+  // From minor to major; within a run the last dim comes first. Dims of size 1 lie anywhere.
+  Ints order;
+  std::vector<bool> begun(runs.size()), ended(runs.size());
+  int at = -1;
+  int64_t last = 0;
+  for (int64_t d : layout.minor_to_major) {
+    if (from[static_cast<size_t>(d)] == 1) continue;
+    int run = run_of[static_cast<size_t>(d)];
+    if (run == at && d > last) return std::nullopt;
+    if (run != at) {
+      if (begun[static_cast<size_t>(run)]) return std::nullopt;
+      begun[static_cast<size_t>(run)] = true;
+      const Ints& made = runs[static_cast<size_t>(run)];
+      order.insert(order.end(), made.rbegin(), made.rend());
+    }
+    at = run;
+    last = d;
+  }
+  for (size_t run = runs.size(); run-- > 0;) {
+    if (!begun[run]) order.insert(order.end(), runs[run].rbegin(), runs[run].rend());
+  }
+  // Tiles stand if the dims they cut are the same ones.
+  bool same = from.size() == to.size() && from == to;
+  return plain(order, same ? layout.tiles : std::vector<Tile>{});
+}
+
+bool keeps_dims(const Instruction& i, size_t k) {
+  return i.operand(k)->shape.is_array() && i.operand(k)->shape.dims == i.shape.dims;
+}
+
+/// A slice of whole tiles, as far as two dims of the first tile tell.
+bool cuts_whole_tiles(const Instruction& slice, const Layout& layout) {
+  const Ints& tile = layout.tiles[0].dims;
+  for (size_t k = 0; k < tile.size() && k < layout.minor_to_major.size(); ++k) {
+    auto d = static_cast<size_t>(layout.minor_to_major[k]);
+    int64_t t = tile[tile.size() - 1 - k];
+    const SliceRange& range = slice.attrs.slice[d];
+    if (t < 1 || range.stride != 1 || range.start % t != 0) return false;
+  }
+  return true;
+}
+
+Ints kept_dims(const Instruction& reduce) {
+  Ints kept;
+  for (int64_t d = 0; d < reduce.operand(0)->shape.rank(); ++d) {
+    if (std::ranges::find(reduce.attrs.dimensions, d) == reduce.attrs.dimensions.end())
+      kept.push_back(d);
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::optional<Layout> along_operand(const Instruction& i, size_t k, const Layout& layout) {
+  const Shape& from = i.operand(k)->shape;
+  if (!i.shape.is_array() || !from.is_array() || from.rank() == 0) return std::nullopt;
+  switch (i.opcode) {
+    case Opcode::kTranspose: return renamed(layout, inverse(i.attrs.dimensions));
+    case Opcode::kReshape: return reshaped(from.dims, layout, i.shape.dims);
+    case Opcode::kReduce:
+      if (k >= i.operand_count() / 2) return std::nullopt;
+      return subset(layout, kept_dims(i));
+    case Opcode::kSlice:
+      return plain(layout.minor_to_major, layout.tiled() && cuts_whole_tiles(i, layout)
+                                              ? layout.tiles
+                                              : std::vector<Tile>{});
+    case Opcode::kPad:
+    case Opcode::kDynamicSlice:
+      if (k > 0) return std::nullopt;
+      [[fallthrough]];
+    case Opcode::kConcatenate: return plain(layout.minor_to_major);
+    case Opcode::kReverse:
+    case Opcode::kCopy: return plain(layout.minor_to_major, layout.tiles);
+    default:
+      if (!is_elementwise(i.opcode) || !keeps_dims(i, k)) return std::nullopt;
+      return plain(layout.minor_to_major, layout.tiles);
+  }
+}
+
+std::optional<Layout> along_result(const Instruction& i, size_t k, const Layout& layout) {
+  const Shape& from = i.operand(k)->shape;
+  if (!i.shape.is_array() || !from.is_array() || from.rank() == 0) return std::nullopt;
+  switch (i.opcode) {
+    case Opcode::kTranspose: return renamed(layout, i.attrs.dimensions);
+    case Opcode::kReshape: return reshaped(i.shape.dims, layout, from.dims);
+    case Opcode::kBroadcast: return subset(layout, i.attrs.dimensions);
+    case Opcode::kPad:
+    case Opcode::kDynamicSlice:
+    case Opcode::kDynamicUpdateSlice:
+      if (k > 1 || (k == 1 && !i.is(Opcode::kDynamicUpdateSlice))) return std::nullopt;
+      return plain(layout.minor_to_major, i.is(Opcode::kDynamicUpdateSlice) && k == 0
+                                              ? layout.tiles
+                                              : std::vector<Tile>{});
+    case Opcode::kSlice:
+    case Opcode::kConcatenate: return plain(layout.minor_to_major);
+    case Opcode::kReverse: return plain(layout.minor_to_major, layout.tiles);
+    default:
+      if (!is_elementwise(i.opcode) || !keeps_dims(i, k)) return std::nullopt;
+      return plain(layout.minor_to_major, layout.tiles);
+  }
+}
+
+double mismatch(const Ints& dims, const Layout& a, const Layout& b) {
+  auto order = [&](const Layout& l) {
+    Ints list;
+    for (int64_t d : l.minor_to_major) {
+      if (dims[static_cast<size_t>(d)] != 1) list.push_back(d);
+    }
+    return list;
+  };
+  Ints x = order(a), y = order(b);
+  if (x.empty() || x == y) return a.tiles == b.tiles ? 0 : kOtherTiles;
+  return x[0] == y[0] ? kOtherTiles : kApart;
+}
+
+}  // namespace hlojit

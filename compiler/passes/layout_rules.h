@@ -1,0 +1,23 @@
+// What an op makes of a layout: the layout of a result whose elements come in the order of an operand's
+// memory, and the other way round. Between two such layouts data is read as it is written; a transpose
+// or reshape with one of them moves nothing and becomes a bitcast.
+#pragma once
+
+#include <optional>
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+/// The layout of `i`'s result that goes along with operand `k` in `layout`; nullopt if the op has no
+/// opinion (a scalar, a gather, a contraction, a tuple). Tiles stay where whole tiles stay.
+std::optional<Layout> along_operand(const Instruction& i, size_t k, const Layout& layout);
+
+/// The layout of operand `k` that goes along with the result in `layout`.
+std::optional<Layout> along_result(const Instruction& i, size_t k, const Layout& layout);
+
+/// How much dearer an element is where data in one layout is read in the order of the other (same sizes):
+/// 0 if they are the same, little if vectors still lie in a row, more if each element is apart.
+double mismatch(const Ints& dims, const Layout& a, const Layout& b);
+
+}  // namespace hlojit
