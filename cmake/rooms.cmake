@@ -124,3 +124,16 @@ function(hlojit_user_library)
   install(FILES ${PROJECT_BINARY_DIR}/hlojit-config.cmake
                 ${PROJECT_BINARY_DIR}/hlojit-config-version.cmake DESTINATION ${package})
 endfunction()
+
+# hlojit_pjrt.so, the PJRT plugin: one exported name before libhlojit.so, which it finds beside itself.
+function(hlojit_pjrt_plugin)
+  if(NOT TARGET hlojit)
+    return()
+  endif()
+  add_library(hlojit_pjrt MODULE cmake/pjrt_plugin.cc)
+  hlojit_compile(hlojit_pjrt "")
+  target_link_libraries(hlojit_pjrt PRIVATE hlojit)
+  set_target_properties(hlojit_pjrt PROPERTIES PREFIX "" INSTALL_RPATH "\$ORIGIN" BUILD_RPATH_USE_ORIGIN ON)
+  target_link_options(hlojit_pjrt PRIVATE -Wl,--exclude-libs,ALL)
+  install(TARGETS hlojit_pjrt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()

@@ -1,0 +1,148 @@
+// Running a program on its devices.
+//
+// The caller gets buffers at once; what fills them is a launch: the operands' Arrays, the results'
+// Arrays, and the program. It runs here if it is brief and everything is there, else in the device's
+// queue. Donated operands are taken from their buffers before anything runs, so that one buffer cannot
+// be donated twice, or read by the call that it is donated to.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/pjrt/objects.h"
+
+namespace hlojit::pjrt {
+namespace {
+
+struct Launch {
+  std::shared_ptr<Program> program;
+  std::vector<std::shared_ptr<Array>> operands, results;
+  std::vector<bool> donated;
+  std::shared_ptr<Completion> done;
+};
+
+void run(Launch& launch) {
+  std::optional<PJRT_Error> error;
+  try {
+    std::vector<Buffer> inputs;
+    for (size_t k = 0; k < launch.operands.size(); ++k) {
+      std::shared_ptr<Array>& array = launch.operands[k];
+      if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
+      if (!launch.program->parameters[k].shape.is_array()) continue;
+      // Nobody else can come to hold an Array that no buffer names any more.
+      if (launch.donated[k] && array.use_count() == 1 && !array->data.borrowed()) {
+        inputs.push_back(std::move(array->data));
+      } else {
+        inputs.push_back(array->data);
+      }
+    }
+    std::vector<Buffer> outputs = launch.program->code->run(std::move(inputs));
+    size_t next = 0;
+    for (size_t k = 0; k < launch.results.size(); ++k) {
+      if (launch.program->results[k].shape.is_array()) launch.results[k]->data = std::move(outputs[next++]);
+    }
+  } catch (...) {
+    error = current_error();
+  }
+  launch.operands.clear();
+  for (auto& r : launch.results) r->ready.finish(error);
+  launch.done->finish(std::move(error));
+}
+
+// Operands of one device, checked; donated ones are taken.
+void take_operands(Launch& launch, PJRT_Buffer* const* arguments, size_t count, const PJRT_ExecuteOptions* options) {
+  const Program& p = *launch.program;
+  if (count != p.parameters.size()) {
+    fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the program {} takes {} buffers, {} were given", p.name, p.parameters.size(), count));
+  }
+  launch.donated = p.donated;
+  if (options) {
+    for (size_t k = 0; k < options->num_non_donatable_input_indices; ++k) {
+      auto index = static_cast<size_t>(options->non_donatable_input_indices[k]);
+      if (index < count) launch.donated[index] = false;
+    }
+  }
+  for (size_t k = 0; k < count; ++k) {
+    const Shape& wanted = p.parameters[k].shape;
+    const PJRT_Buffer& given = *arguments[k];
+    // A token may be handed in as any buffer: it has no elements to read.
+    if (wanted.is_array() && given.shape != wanted) {
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("hlojit: argument {} of {} is {}, the program takes {}", k, p.name, given.shape.to_string(), wanted.to_string()));
+    }
+    if (!launch.donated[k]) continue;
+    for (size_t j = 0; j < count; ++j) {
+      if (j != k && arguments[j] == arguments[k]) {
+        fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the buffer donated as argument {} of {} is also argument {}", k, p.name, j));
+      }
+    }
+  }
+  for (size_t k = 0; k < count; ++k) {
+    std::shared_ptr<Array> array = arguments[k]->array();
+    if (!array) {
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the buffer of argument {} of {} has been deleted or donated", k, p.name));
+    }
+    launch.operands.push_back(std::move(array));
+  }
+  for (size_t k = 0; k < count; ++k) {
+    if (launch.donated[k]) arguments[k]->release();
+  }
+}
+
+void start(std::shared_ptr<Launch> launch, Queue& queue) {
+  bool now = queue.inside();
+  if (!now && launch->program->brief && queue.idle()) {
+    now = std::all_of(launch->operands.begin(), launch->operands.end(), [](const auto& a) { return a->ready.done(); });
+  }
+  if (now) {
+    run(*launch);
+  } else {
+    queue.add([launch = std::move(launch)] { run(*launch); });
+  }
+}
+
+PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
+  return guard([&] {
+    PJRT_LoadedExecutable& e = *a->executable;
+    if (e.deleted) fail(PJRT_Error_Code_INVALID_ARGUMENT, "hlojit: the executable has been deleted");
+    if (a->options && (a->options->num_send_ops > 0 || a->options->num_recv_ops > 0)) {
+      fail(PJRT_Error_Code_UNIMPLEMENTED, "hlojit: send and recv callbacks are not supported");
+    }
+    std::vector<PJRT_Device*> devices = a->execute_device ? std::vector<PJRT_Device*>{a->execute_device} : e.devices;
+    if (devices.size() != a->num_devices) {
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the program runs on {} devices, arguments of {} were given", devices.size(), a->num_devices));
+    }
+    std::vector<std::shared_ptr<Launch>> launches;
+    for (size_t d = 0; d < devices.size(); ++d) {
+      auto launch = std::make_shared<Launch>();
+      launch->program = e.program;
+      take_operands(*launch, a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
+      launch->done = std::make_shared<Completion>();
+      for (size_t k = 0; k < e.program->results.size(); ++k) launch->results.push_back(std::make_shared<Array>());
+      launches.push_back(std::move(launch));
+    }
+    for (size_t d = 0; d < devices.size(); ++d) {
+      for (size_t k = 0; k < e.program->results.size(); ++k) {
+        a->output_lists[d][k] = new PJRT_Buffer(e.program->results[k].shape, &devices[d]->memory[0], launches[d]->results[k]);
+      }
+      if (a->device_complete_events) a->device_complete_events[d] = new_event(launches[d]->done);
+      start(launches[d], devices[d]->queue);
+    }
+  });
+}
+
+PJRT_Error* ExecuteContext_Create(PJRT_ExecuteContext_Create_Args* a) {
+  return guard([&] { a->context = new PJRT_ExecuteContext; });
+}
+PJRT_Error* ExecuteContext_Destroy(PJRT_ExecuteContext_Destroy_Args* a) {
+  return guard([&] { delete a->context; });
+}
+
+}  // namespace
+
+void add_execute_functions(PJRT_Api& api) {
+  HLOJIT_PJRT_SET(api, LoadedExecutable_Execute);
+  HLOJIT_PJRT_SET(api, ExecuteContext_Create);
+  HLOJIT_PJRT_SET(api, ExecuteContext_Destroy);
+}
+
+}  // namespace hlojit::pjrt

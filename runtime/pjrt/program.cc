@@ -1,0 +1,228 @@
+// From a frontend's program to a compiled one.
+//
+// Programs come as "mlir" (StableHLO or VHLO), which the client's decoder turns into an HloModuleProto,
+// as "hlo" (the proto) or as "hlo_with_config" (the proto wrapped). What a frontend must be told of its
+// program (leaves, donations, layouts, costs) is read off the module here, once.
+#include <fmt/format.h>
+
+#include "codegen/digest.h"
+#include "compiler/ir/module.h"
+#include "compiler/proto/wire.h"
+#include "layout/index.h"
+#include "runtime/pjrt/objects.h"
+
+namespace hlojit::pjrt {
+namespace {
+
+void append_leaves(const Shape& shape, std::vector<Leaf>& out) {
+  if (shape.is_tuple()) {
+    for (const Shape& e : shape.elements) append_leaves(e, out);
+    return;
+  }
+  Shape leaf = shape;
+  if (leaf.is_array()) leaf.dynamic.clear();
+  out.push_back({leaf, to_pjrt(leaf.type)});
+}
+
+int64_t count_leaves(const Shape& shape) {
+  if (!shape.is_tuple()) return 1;
+  int64_t n = 0;
+  for (const Shape& e : shape.elements) n += count_leaves(e);
+  return n;
+}
+
+// Number of the leaf at `index`, tokens counted.
+size_t leaf_number(const Shape& shape, std::span<const int64_t> index) {
+  int64_t n = 0;
+  const Shape* s = &shape;
+  for (int64_t at : index) {
+    for (int64_t k = 0; k < at; ++k) n += count_leaves(s->elements.at(static_cast<size_t>(k)));
+    s = &s->elements.at(static_cast<size_t>(at));
+  }
+  return static_cast<size_t>(n);
+}
+
+size_t parameter_leaf(const Module& module, int64_t parameter, std::span<const int64_t> index) {
+  size_t n = 0;
+  const auto& all = module.entry()->parameters();
+  for (int64_t p = 0; p < parameter; ++p) n += static_cast<size_t>(count_leaves(all.at(static_cast<size_t>(p))->shape));
+  return n + leaf_number(all.at(static_cast<size_t>(parameter))->shape, index);
+}
+
+// Gives each donated parameter that no result aliases the first result of its shape that is still free.
+void pair_donors(Module& module) {
+  const Shape& result = module.entry()->root()->shape;
+  std::vector<Ints> places;
+  if (result.is_tuple()) {
+    for (size_t k = 0; k < result.elements.size(); ++k) places.push_back({static_cast<int64_t>(k)});
+  } else {
+    places.push_back({});
+  }
+  for (const auto& [parameter, index] : module.config.buffer_donor) {
+    if (!index.empty()) continue;
+    const Shape& given = module.entry()->parameters().at(static_cast<size_t>(parameter))->shape;
+    auto& aliases = module.config.input_output_alias;
+    for (const Ints& place : places) {
+      const Shape& wanted = place.empty() ? result : result.elements[static_cast<size_t>(place[0])];
+      bool taken = std::any_of(aliases.begin(), aliases.end(), [&](const Alias& a) { return a.output_index == place; });
+      if (taken || !given.is_array() || wanted != given) continue;
+      aliases.push_back({.output_index = place, .operand = parameter, .operand_index = {}, .must = false});
+      break;
+    }
+  }
+}
+
+Shape with_default_layout(Shape shape) {
+  for (Shape& e : shape.elements) e = with_default_layout(std::move(e));
+  if (shape.is_array()) shape.layout = Layout::descending(shape.rank());
+  return shape;
+}
+
+void set_default_layouts(Module& module) {
+  module.config.has_entry_layout = true;
+  module.config.entry_parameters.clear();
+  for (const Instruction* p : module.entry()->parameters()) module.config.entry_parameters.push_back(with_default_layout(p->shape));
+  module.config.entry_result = with_default_layout(module.entry()->root()->shape);
+}
+
+// Over in microseconds, as far as one can tell: no loops, nothing called, little data.
+bool is_brief(const Module& module) {
+  double work = 0;
+  for (const auto& c : module.computations()) {
+    for (const auto& i : c->instructions()) {
+      switch (i->opcode) {
+        case Opcode::kWhile:
+        case Opcode::kCustomCall:
+        case Opcode::kInfeed:
+        case Opcode::kOutfeed:
+        case Opcode::kSort: return false;
+        default: break;
+      }
+      if (!i->shape.is_array()) continue;
+      double cost = 1;
+      if (i->is(Opcode::kDot) || i->is(Opcode::kConvolution)) cost = static_cast<double>(i->operand(0)->shape.element_count());
+      work += cost * static_cast<double>(i->shape.element_count());
+    }
+  }
+  return work < 1e6;
+}
+
+void fill_tables(Program& p) {
+  for (const Leaf& l : p.parameters) p.parameter_layouts.push_back({l.shape.is_array() ? to_string(l.shape.layout) : "{}"});
+  for (const Leaf& l : p.results) {
+    p.result_layouts.push_back({l.shape.is_array() ? to_string(l.shape.layout) : "{}"});
+    p.result_types.push_back(l.type);
+    p.result_dims.insert(p.result_dims.end(), l.shape.dims.begin(), l.shape.dims.end());
+    p.result_ranks.push_back(l.shape.dims.size());
+    p.memory_kinds.push_back(kMemoryKinds[0]);
+    p.memory_kind_sizes.push_back(std::string_view(kMemoryKinds[0]).size());
+  }
+  for (auto& l : p.parameter_layouts) p.parameter_layout_pointers.push_back(&l);
+  for (auto& l : p.result_layouts) p.result_layout_pointers.push_back(&l);
+  p.costs = {named("flops", static_cast<float>(p.code->flops())),
+             named("bytes accessed", static_cast<float>(p.code->io_bytes_read() + p.code->io_bytes_written()))};
+}
+
+std::string decode(PJRT_Client* client, std::string_view program) {
+  if (!client->decoder) {
+    fail(PJRT_Error_Code_UNIMPLEMENTED,
+         "hlojit: programs in MLIR need a decoder, which this client was made without (client option \"decoder\"; the Python "
+         "package hlojit[jax] brings one); formats \"hlo\" and \"hlo_with_config\" need none");
+  }
+  std::string out;
+  int status = client->decoder(program.data(), program.size(), &out,
+                               [](void* sink, const char* bytes, size_t size) { static_cast<std::string*>(sink)->assign(bytes, size); });
+  if (status != 0) fail(PJRT_Error_Code_INVALID_ARGUMENT, "hlojit: the program could not be read: " + out);
+  return out;
+}
+
+PJRT_Error* Client_Compile(PJRT_Client_Compile_Args* a) {
+  return guard([&] {
+    std::string_view format(a->program->format, a->program->format_size), code(a->program->code, a->program->code_size);
+    std::string hlo;
+    bool mlir = format == "mlir";
+    if (mlir) {
+      hlo = decode(a->client, code);
+    } else if (format == "hlo") {
+      hlo = code;
+    } else if (format == "hlo_with_config") {
+      hlo = proto::Message(code).text(1);
+    } else {
+      fail(PJRT_Error_Code_UNIMPLEMENTED, fmt::format("hlojit reads programs in the formats mlir, hlo and hlo_with_config, not {}", format));
+    }
+    a->executable = load_program(make_program(a->client, std::move(hlo), std::string(a->compile_options, a->compile_options_size), mlir));
+  });
+}
+
+}  // namespace
+
+CompileOptions read_compile_options(std::string_view bytes) {
+  proto::Message all(bytes);
+  proto::Message build = all.message(3);
+  CompileOptions o;
+  o.portable = all.boolean(4);
+  o.replicas = std::max<int64_t>(build.integer(4), 1);
+  o.partitions = std::max<int64_t>(build.integer(5), 1);
+  o.spmd = build.boolean(6);
+  proto::Message assignment = build.message(9);
+  std::vector<std::vector<int64_t>> by_partition;
+  for (const proto::Message& c : assignment.messages(3)) by_partition.push_back(c.integers(1));
+  for (int64_t r = 0; r < o.replicas; ++r) {
+    for (const auto& ids : by_partition) {
+      if (static_cast<size_t>(r) < ids.size()) o.devices.push_back(ids[static_cast<size_t>(r)]);
+    }
+  }
+  return o;
+}
+
+std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto, bool default_layouts) {
+  auto p = std::make_shared<Program>();
+  p->client = client;
+  p->proto = std::move(hlo);
+  p->options_proto = std::move(options_proto);
+  p->options = read_compile_options(p->options_proto);
+  ModulePtr parsed = parse(p->proto);
+  if (p->options.partitions > 1 && p->options.spmd) {
+    fail(PJRT_Error_Code_UNIMPLEMENTED, fmt::format("hlojit does not partition programs; {} partitions were asked for", p->options.partitions));
+  }
+  std::unique_ptr<Module> module = parsed->clone();
+  p->default_layouts = default_layouts;
+  if (default_layouts) set_default_layouts(*module);
+  pair_donors(*module);
+  const ModuleConfig& config = module->config;
+  const auto& parameters = module->entry()->parameters();
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    append_leaves(config.has_entry_layout && k < config.entry_parameters.size() ? config.entry_parameters[k] : parameters[k]->shape, p->parameters);
+  }
+  append_leaves(config.has_entry_layout ? config.entry_result : module->entry()->root()->shape, p->results);
+  p->donated.resize(p->parameters.size());
+  for (const Alias& a : config.input_output_alias) p->donated.at(parameter_leaf(*module, a.operand, a.operand_index)) = true;
+  for (const auto& [parameter, index] : config.buffer_donor) p->donated.at(parameter_leaf(*module, parameter, index)) = true;
+  p->name = module->name;
+  p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);
+  p->fingerprint = codegen::digest(codegen::digest(p->proto) + p->options_proto);
+  p->code.emplace(compile(ModulePtr(std::move(module)), client->options));
+  fill_tables(*p);
+  return p;
+}
+
+PJRT_LoadedExecutable* load_program(std::shared_ptr<Program> program) {
+  auto loaded = std::make_unique<PJRT_LoadedExecutable>();
+  const CompileOptions& o = program->options;
+  auto count = static_cast<size_t>(o.replicas * o.partitions);
+  if (o.devices.size() >= count) {
+    for (size_t k = 0; k < count; ++k) loaded->devices.push_back(program->client->device(o.devices[k]));
+  } else if (!o.portable) {
+    for (size_t k = 0; k < count; ++k) loaded->devices.push_back(program->client->device(static_cast<int64_t>(k)));
+  }
+  for (size_t k = 0; k < loaded->devices.size(); ++k) {
+    auto at = static_cast<int>(k), width = static_cast<int>(o.partitions);
+    loaded->logical_ids.push_back({at / width, at % width});
+  }
+  loaded->program = std::move(program);
+  return loaded.release();
+}
+
+void add_program_functions(PJRT_Api& api) { HLOJIT_PJRT_SET(api, Client_Compile); }
+
+}  // namespace hlojit::pjrt
