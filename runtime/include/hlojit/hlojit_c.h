@@ -1,0 +1,152 @@
+/* hlojit in C: the interface of hlojit/hlojit.h for other languages to bind to. C99.
+ *
+ *     hlojit_module* m;  hlojit_executable* e;  hlojit_buffer* out[1];
+ *     hlojit_error* err = hlojit_parse(text, strlen(text), &m);
+ *     if (!err) err = hlojit_compile(m, NULL, &e);
+ *     if (!err) err = hlojit_execute(e, inputs, 2, out, 1);
+ *     if (err) { puts(hlojit_error_message(err)); hlojit_error_free(err); }
+ *
+ * Every function that can fail returns NULL or an error, which the caller frees; outputs are written on
+ * success only. Handles are freed by the function of their name, in any order: what one needs of another
+ * it keeps. Text that a function returns belongs to the handle asked and lives as long. Any handle may be
+ * used from several threads at once, but freed only once nobody uses it. Leaves are the arrays inside the
+ * (possibly nested) tuples of the parameters or of the result, counted depth first; tokens have none.
+ *
+ * Stable: structs begin with their size, set by the caller, and only grow at their end; a function once
+ * here keeps its meaning. hlojit_abi_version() counts additions.
+ */
+#ifndef HLOJIT_HLOJIT_C_H
+#define HLOJIT_HLOJIT_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HLOJIT_C_API __attribute__((visibility("default")))
+#else
+#define HLOJIT_C_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HLOJIT_ABI_VERSION 1
+
+typedef struct hlojit_error hlojit_error;
+typedef struct hlojit_module hlojit_module;
+typedef struct hlojit_executable hlojit_executable;
+typedef struct hlojit_buffer hlojit_buffer;
+
+/* The version of the library, and of this interface as the library has it. */
+HLOJIT_C_API const char* hlojit_version(void);
+HLOJIT_C_API int hlojit_abi_version(void);
+
+/* ---- errors ------------------------------------------------------------------------------------ */
+
+enum hlojit_error_kind {
+  HLOJIT_UNSUPPORTED = 3, /* known HLO that this version does not compile */
+  HLOJIT_INVALID = 4,     /* not valid HLO */
+  HLOJIT_INPUT = 5,       /* a buffer or an argument does not fit */
+  HLOJIT_FAILED = 6       /* failed while running: memory, a custom call */
+};
+
+/* One finding. Fill in struct_size before asking. */
+typedef struct hlojit_diagnostic {
+  size_t struct_size;
+  int line, column;        /* from 1; 0: unknown */
+  const char* instruction; /* never NULL; empty if there is none */
+  const char* rule;        /* a short stable name such as "result-shape", or empty */
+  const char* message;     /* one line */
+  const char* details;     /* further lines, or empty */
+} hlojit_diagnostic;
+
+HLOJIT_C_API int hlojit_error_get_kind(const hlojit_error* error);
+/* The first finding with its place, in one line. */
+HLOJIT_C_API const char* hlojit_error_message(const hlojit_error* error);
+HLOJIT_C_API size_t hlojit_error_count(const hlojit_error* error);
+/* Finding number `index`; 0 if there is none of that number. */
+HLOJIT_C_API int hlojit_error_get(const hlojit_error* error, size_t index, hlojit_diagnostic* out);
+HLOJIT_C_API void hlojit_error_free(hlojit_error* error);
+
+/* ---- modules ----------------------------------------------------------------------------------- */
+
+/* HLO text, or a serialised HloModuleProto. */
+HLOJIT_C_API hlojit_error* hlojit_parse(const char* text, size_t size, hlojit_module** out);
+/* The error holds every finding of the module. */
+HLOJIT_C_API hlojit_error* hlojit_verify(const hlojit_module* module);
+/* As HLO text. */
+HLOJIT_C_API const char* hlojit_module_text(hlojit_module* module);
+HLOJIT_C_API void hlojit_module_free(hlojit_module* module);
+
+/* ---- compiling --------------------------------------------------------------------------------- */
+
+/* Zero everything but struct_size for the defaults. */
+typedef struct hlojit_options {
+  size_t struct_size;
+  int threads;            /* of a run, the caller included; 0: one a core */
+  int strict;             /* 1: elementwise results equal the evaluator's bit for bit */
+  int fast_compile;       /* 1: compile faster, run slower */
+  int scatter_oob_window; /* 1: scatter drops a whole window that is partly out of bounds */
+  const char* isa;        /* NULL or "native", "avx2", "avx512" */
+  const char* cache_dir;  /* compiled code is kept here; NULL: nowhere */
+} hlojit_options;
+
+/* options: NULL for the defaults. */
+HLOJIT_C_API hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options, hlojit_executable** out);
+HLOJIT_C_API void hlojit_executable_free(hlojit_executable* executable);
+
+/* Leaves and their shapes as HLO text, e.g. "f32[3,5]{1,0}"; NULL if there is none of that number. */
+HLOJIT_C_API size_t hlojit_parameter_count(const hlojit_executable* executable);
+HLOJIT_C_API size_t hlojit_result_count(const hlojit_executable* executable);
+HLOJIT_C_API const char* hlojit_parameter_shape(const hlojit_executable* executable, size_t index);
+HLOJIT_C_API const char* hlojit_result_shape(const hlojit_executable* executable, size_t index);
+/* The parameter leaf whose memory result `index` takes over when it is donated; -1: none. */
+HLOJIT_C_API int64_t hlojit_result_donor(const hlojit_executable* executable, size_t index);
+
+/* Cost of one call. */
+typedef struct hlojit_cost {
+  size_t struct_size;
+  double flops;         /* of dots */
+  double bytes_read;    /* of parameters */
+  double bytes_written; /* of results */
+  int64_t arena_bytes;  /* temporaries */
+} hlojit_cost;
+HLOJIT_C_API void hlojit_get_cost(const hlojit_executable* executable, hlojit_cost* out);
+/* What holds memory at the peak, a line a buffer. */
+HLOJIT_C_API const char* hlojit_memory_report(const hlojit_executable* executable);
+
+/* ---- buffers ----------------------------------------------------------------------------------- */
+
+/* Arrays with their layout. `shape` is HLO text, e.g. "f32[8,128]{1,0:T(8,128)}". */
+
+/* The caller's memory, aligned to the element; it must outlive the buffer and every run that reads it.
+ * Never written. */
+HLOJIT_C_API hlojit_error* hlojit_buffer_borrow(const void* data, const char* shape, hlojit_buffer** out);
+/* Own memory, uninitialised. */
+HLOJIT_C_API hlojit_error* hlojit_buffer_allocate(const char* shape, hlojit_buffer** out);
+/* The same elements in another layout. */
+HLOJIT_C_API hlojit_error* hlojit_buffer_relayout(const hlojit_buffer* buffer, const char* shape, hlojit_buffer** out);
+HLOJIT_C_API size_t hlojit_buffer_size(const hlojit_buffer* buffer); /* bytes */
+HLOJIT_C_API const void* hlojit_buffer_data(const hlojit_buffer* buffer);
+/* Writable; NULL for borrowed memory. */
+HLOJIT_C_API void* hlojit_buffer_mutable_data(hlojit_buffer* buffer);
+HLOJIT_C_API const char* hlojit_buffer_shape(const hlojit_buffer* buffer);
+HLOJIT_C_API void hlojit_buffer_free(hlojit_buffer* buffer);
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+/* Runs: `input_count` buffers, one a parameter leaf, whose shapes are the program's, layouts included;
+ * writes one new buffer a result leaf to outputs. Inputs stay the caller's. */
+HLOJIT_C_API hlojit_error* hlojit_execute(const hlojit_executable* executable, hlojit_buffer* const* inputs, size_t input_count,
+                                          hlojit_buffer** outputs, size_t output_count);
+/* The same; inputs[k] with donate[k] != 0 give their memory to results that the program aliases to them, and
+ * hold nothing afterwards, also if the run fails. One buffer must not be given twice if it is donated. */
+HLOJIT_C_API hlojit_error* hlojit_execute_donating(const hlojit_executable* executable, hlojit_buffer* const* inputs,
+                                                   const unsigned char* donate, size_t input_count, hlojit_buffer** outputs,
+                                                   size_t output_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
