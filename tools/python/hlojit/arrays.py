@@ -1,0 +1,52 @@
+"""NumPy arrays as the bytes that hlojit._core takes, and back; no element is copied on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+#: Element types of HLO as NumPy has them.
+DTYPES: dict[str, np.dtype] = {
+    "pred": np.dtype(np.bool_),
+    "s8": np.dtype(np.int8), "s16": np.dtype(np.int16), "s32": np.dtype(np.int32), "s64": np.dtype(np.int64),
+    "u8": np.dtype(np.uint8), "u16": np.dtype(np.uint16), "u32": np.dtype(np.uint32), "u64": np.dtype(np.uint64),
+    "f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+    "c64": np.dtype(np.complex64), "c128": np.dtype(np.complex128), "bf16": np.dtype(ml_dtypes.bfloat16),
+}
+for _hlo, _name in {
+    "s2": "int2", "u2": "uint2", "s4": "int4", "u4": "uint4", "f4e2m1fn": "float4_e2m1fn",
+    "f8e3m4": "float8_e3m4", "f8e4m3": "float8_e4m3", "f8e4m3b11fnuz": "float8_e4m3b11fnuz",
+    "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu",
+}.items():
+    if hasattr(ml_dtypes, _name):
+        DTYPES[_hlo] = np.dtype(getattr(ml_dtypes, _name))
+
+ShapeFacts = tuple[str, Sequence[int], str]
+
+
+def to_bytes(value: object, shape: ShapeFacts, number: int) -> np.ndarray:
+    """The bytes of an array for parameter `number`; the array itself if it lies in order already.
+
+    Raises ValueError if its sizes or its element type are not the parameter's.
+    """
+    element, dims, text = shape
+    dtype = DTYPES.get(element)
+    if dtype is None:
+        raise ValueError(f"NumPy has no type for {text}, parameter {number}")
+    array = np.asarray(value)
+    if not isinstance(value, np.ndarray) and not hasattr(value, "dtype"):
+        array = array.astype(dtype)  # Python's own numbers and lists have no type of their own
+    if array.dtype != dtype or list(array.shape) != list(dims):
+        raise ValueError(f"parameter {number} is {text}, got {array.dtype}{list(array.shape)}")
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def from_bytes(data: np.ndarray, shape: ShapeFacts) -> np.ndarray:
+    """The array that lies in `data`, whose memory it shares."""
+    element, dims, text = shape
+    if element not in DTYPES:
+        raise ValueError(f"NumPy has no type for {text}")
+    return data.view(DTYPES[element]).reshape(dims)

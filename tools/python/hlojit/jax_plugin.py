@@ -1,0 +1,124 @@
+"""hlojit as a backend of JAX; JAX finds this module as an entry point and calls initialize().
+
+JAX_PLATFORMS=hlojit
+    a platform of its own. It takes the cpu's lowerings, so that linear algebra works; what JAX ties to
+    the name "cpu" (callbacks, DLPack, its compilation cache) stays off.
+HLOJIT_AS_CPU=1 with JAX_PLATFORMS=cpu
+    takes the place of JAX's cpu backend, with everything that comes with it. The client's
+    platform_version names hlojit.
+
+JAX hands programs over as MLIR; jaxlib itself turns them into HLO (decode below), which is why the
+versions of jax and hlojit belong together: TESTED names those that are tested, others are tried.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import os
+
+_log = logging.getLogger(__name__)
+
+#: Versions of jax that hlojit's tests run with.
+TESTED = ("0.10.2",)
+
+_DECODER = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t))
+
+
+@_DECODER
+def _decode(program, size, sink, emit):
+    """Turns MLIR, text or bytecode, into a serialised HloModuleProto. Called on any thread."""
+    try:
+        from jaxlib._jax import mlir
+
+        computation = mlir.mlir_module_to_xla_computation(ctypes.string_at(program, size), False, False)
+        proto = computation.as_serialized_hlo_module_proto()
+        emit(sink, proto, len(proto))
+        return 0
+    except BaseException as e:  # nothing may pass through the C frames below us
+        text = f"{type(e).__name__}: {e}".encode()
+        emit(sink, text, len(text))
+        return 1
+
+
+def _device_count() -> int:
+    """Devices to make of this machine: as many as JAX would make of the cpu."""
+    from jax._src import xla_bridge
+
+    asked = xla_bridge.num_cpu_devices.value
+    if asked > 0:
+        return asked
+    for flag in os.environ.get("XLA_FLAGS", "").split():
+        if flag.startswith("--xla_force_host_platform_device_count="):
+            return int(flag.partition("=")[2])
+    return 1
+
+
+def _options(platform: str) -> dict[str, int | str]:
+    options: dict[str, int | str] = {
+        "platform_name": platform,
+        "device_count": _device_count(),
+        "decoder": ctypes.cast(_decode, ctypes.c_void_p).value or 0,
+    }
+    if cache := os.environ.get("HLOJIT_CACHE_DIR"):
+        options["cache_dir"] = cache
+    if threads := os.environ.get("HLOJIT_THREADS"):
+        options["threads"] = int(threads)
+    return options
+
+
+@functools.cache
+def _load():
+    """Loads the plugin; done when the first client is made, not when JAX starts."""
+    from jax._src.lib import xla_client
+    from hlojit import _libraries
+
+    return xla_client.load_pjrt_plugin_dynamically("hlojit", _libraries.path("hlojit_pjrt.so"))
+
+
+def _client(platform: str):
+    from jax._src import xla_bridge
+
+    _load()
+    return xla_bridge.make_pjrt_c_api_client("hlojit", functools.partial(_options, platform))
+
+
+def _check_version() -> None:
+    import jax
+
+    if jax.__version__ not in TESTED:
+        _log.warning("hlojit is tested with jax %s, this is %s", ", ".join(TESTED), jax.__version__)
+
+
+def _register() -> None:
+    from jax._src import xla_bridge
+
+    as_cpu = os.environ.get("HLOJIT_AS_CPU", "0") not in ("", "0")
+    wanted = "hlojit" in (xla_bridge.config.jax_platforms.value or "")
+    if as_cpu or wanted:
+        _check_version()
+    if as_cpu:
+        xla_bridge.register_backend_factory(
+            "cpu", functools.partial(_client, "cpu"), priority=0, fail_quietly=False)
+        return
+    # Below the cpu: installing hlojit changes nothing until it is asked for.
+    xla_bridge.register_backend_factory(
+        "hlojit", functools.partial(_client, "hlojit"), priority=-1, fail_quietly=not wanted)
+    if wanted:
+        from jax._src.interpreters import mlir
+
+        mlir._platform_specific_lowerings["hlojit"] = mlir._platform_specific_lowerings["cpu"]
+        if "hlojit" not in mlir._platforms_with_donation:
+            mlir._platforms_with_donation.append("hlojit")
+
+
+def initialize() -> None:
+    """Called by JAX when it looks for backends. Cheap: loads nothing. Never raises."""
+    try:
+        _register()
+    except Exception as e:  # another JAX than the tested: say so, and let JAX go on without us
+        _log.warning("hlojit cannot register with this version of JAX (tested: %s): %s: %s",
+                     ", ".join(TESTED), type(e).__name__, e)

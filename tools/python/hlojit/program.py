@@ -1,0 +1,164 @@
+"""Modules and executables."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hlojit import _core, arrays
+from hlojit.errors import translated
+
+Source = str | bytes | os.PathLike
+
+
+def _options(threads: int = 0, isa: str = "native", strict: bool = False, effort: int = 1, cache_dir: str | os.PathLike = "",
+             scatter_oob_window: bool = False, disabled_passes: Sequence[str] = (),
+             explain: Callable[[str], object] | None = None):
+    return _core.options(threads=threads, isa=isa, strict=strict, effort=effort, cache_dir=os.fspath(cache_dir),
+                         scatter_oob_window=scatter_oob_window, disabled_passes=list(disabled_passes), explain=explain)
+
+
+def _leaves(results: list, shapes: list) -> np.ndarray | tuple[np.ndarray, ...]:
+    out = tuple(arrays.from_bytes(r, s) for r, s in zip(results, shapes))
+    return out[0] if len(out) == 1 else out
+
+
+class Module:
+    """A program. parse() makes it; it never changes."""
+
+    def __init__(self, core: "_core.Module"):
+        self._core = core
+
+    def __str__(self) -> str:
+        return self._core.text()
+
+    def __repr__(self) -> str:
+        return f"<hlojit.Module {self._core.text().split(',')[0].split(chr(10))[0]}>"
+
+    @property
+    def parameters(self) -> list[str]:
+        """Shapes of the parameters' leaves, as HLO text."""
+        return [s[2] for s in self._core.parameters()]
+
+    @property
+    def results(self) -> list[str]:
+        """Shapes of the results' leaves, as HLO text."""
+        return [s[2] for s in self._core.results()]
+
+    def verify(self) -> None:
+        """Raises Error with everything that is wrong with the module."""
+        with translated(self._core.source):
+            self._core.verify()
+
+    def optimized(self, **options) -> "Module":
+        """The module after all passes: fusions, layouts, aliases, order."""
+        with translated(self._core.source):
+            return Module(self._core.optimized(_options(**options)))
+
+    def emit(self, what: str = "assembly", **options) -> str:
+        """What the compiler makes of it: "hlo", "llvm" or "assembly"."""
+        if what not in ("hlo", "llvm", "assembly"):
+            raise ValueError(f'emit knows "hlo", "llvm" and "assembly", not {what!r}')
+        with translated(self._core.source):
+            return self._core.emit(what, _options(**options))
+
+    def evaluate(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Runs the evaluator: slow, obvious, independent of the compiler."""
+        shapes = self._core.parameters()
+        _check_count(inputs, shapes)
+        data = [arrays.to_bytes(a, s, k) for k, (a, s) in enumerate(zip(inputs, shapes))]
+        with translated(self._core.source):
+            return _leaves(self._core.evaluate(data, _options()), self._core.results())
+
+    def compile(self, **options) -> "Executable":
+        """Native code; see compile()."""
+        with translated(self._core.source):
+            return Executable(_core.compile(self._core, _options(**options)))
+
+
+class Executable:
+    """Native code of one module. Call it with an array a parameter leaf, from any number of threads."""
+
+    def __init__(self, core: "_core.Executable"):
+        self._core = core
+        self._parameters = core.parameters()
+        self._results = core.results()
+
+    def __call__(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Runs it. Arrays that lie in row-major order are read in place. One result comes back as an
+        array, several as a tuple of the leaves. Raises ValueError for other shapes or types than
+        `parameters`, Error if the run fails."""
+        _check_count(inputs, self._parameters)
+        data = [arrays.to_bytes(a, s, k) for k, (a, s) in enumerate(zip(inputs, self._parameters))]
+        with translated():
+            return _leaves(self._core.run(data), self._results)
+
+    def __repr__(self) -> str:
+        return f"<hlojit.Executable ({', '.join(self.parameters)}) -> ({', '.join(self.results)}), {len(self.kernels)} kernels>"
+
+    @property
+    def parameters(self) -> list[str]:
+        """Shapes of the parameters' leaves, as HLO text."""
+        return [s[2] for s in self._parameters]
+
+    @property
+    def results(self) -> list[str]:
+        """Shapes of the results' leaves, as HLO text."""
+        return [s[2] for s in self._results]
+
+    @property
+    def kernels(self) -> list[tuple[str, str]]:
+        """(name, kind) of each kernel."""
+        return self._core.kernels()
+
+    @property
+    def compile_times(self) -> dict[str, float]:
+        """Milliseconds a phase of compiling took."""
+        out: dict[str, float] = {}
+        for name, ms in self._core.compile_times():
+            out[name] = out.get(name, 0.0) + ms
+        return out
+
+    @property
+    def memory_report(self) -> str:
+        """What holds memory at the peak, a line a buffer."""
+        return self._core.memory_report
+
+    def cost(self) -> dict[str, float]:
+        """flops of the dots; bytes of inputs, outputs and temporaries of one call."""
+        return {"flops": self._core.flops, "bytes_read": self._core.bytes_read, "bytes_written": self._core.bytes_written,
+                "arena_bytes": float(self._core.arena_bytes)}
+
+
+def _check_count(inputs: Sequence, shapes: Sequence) -> None:
+    if len(inputs) != len(shapes):
+        raise ValueError(f"the program takes {len(shapes)} arrays, {len(inputs)} were given")
+
+
+def parse(source: Source) -> Module:
+    """Reads HLO text, a serialised HloModuleProto (bytes), or a file with either (a path, or text without
+    "HloModule" that names a file). Raises Error with line, column and caret."""
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and "HloModule" not in source and os.path.exists(source)):
+        data = pathlib.Path(source).read_bytes()
+    else:
+        data = source.encode() if isinstance(source, str) else bytes(source)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = ""
+    with translated(text):
+        return Module(_core.parse(data, bool(text)))
+
+
+def compile(source: Source | Module, **options) -> Executable:
+    """Compiles HLO text, a proto, a file or a Module.
+
+    Options: threads (0: one a core), isa ("native", "avx2", "avx512"), strict (elementwise results equal the
+    evaluator's bit for bit), effort (0 compiles faster), cache_dir (keeps compiled code),
+    scatter_oob_window, disabled_passes, explain (called with each decision, a line each).
+    """
+    module = source if isinstance(source, Module) else parse(source)
+    return module.compile(**options)

@@ -1,0 +1,39 @@
+"""JAX functions compiled by hlojit and called with NumPy arrays, without JAX's runtime."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hlojit.program import Executable, compile
+
+
+def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., Any]:
+    """Like jax.jit for functions of arrays: traces with JAX, compiles with hlojit, once a signature.
+
+    Results are NumPy arrays in the structure that the function returns. options: those of compile().
+    Needs jax (the extra hlojit[jax]).
+    """
+    if function is None:
+        return functools.partial(jit, **options)
+    compiled: dict[Any, tuple[Executable, list[int], Any]] = {}
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        import jax
+
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+        key = (tree, tuple((jax.numpy.shape(x), jax.dtypes.result_type(x)) for x in leaves))
+        if key not in compiled:
+            lowered = jax.jit(function, keep_unused=True).lower(*args, **kwargs)
+            proto = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
+            compiled[key] = (compile(proto, **{"scatter_oob_window": True, **options}), [], lowered.out_tree)
+        executable, _, out_tree = compiled[key]
+        import numpy as np
+
+        arrays = [np.asarray(x, dtype=d) for x, (_, d) in zip(leaves, key[1])]
+        out = executable(*arrays)
+        return jax.tree_util.tree_unflatten(out_tree, out if isinstance(out, tuple) else (out,))
+
+    return call
