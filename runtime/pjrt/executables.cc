@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <map>
 
 #include "compiler/proto/wire.h"
 #include "hlojit/version.h"
@@ -36,6 +37,33 @@ void put_bytes(std::string& out, char field, std::string_view bytes) {
   out.push_back(static_cast<char>(field << 3 | 2));
   put_varint(out, bytes.size());
   out += bytes;
+}
+
+// What HloModuleProto says of a partitioned program: the result's sharding (12) and the parameters' (14),
+// as the program's own instructions have them; where they have none, every device has all.
+std::string shardings(const Program& program) {
+  if (!program.joint) return {};
+  constexpr uint32_t kComputations = 3, kEntryId = 6, kInstructions = 2, kComputationId = 5, kRootId = 6;
+  constexpr uint32_t kOpcode = 2, kParameterNumber = 9, kInstructionId = 35, kSharding = 40;
+  constexpr std::string_view kTupleType("\x08\x02", 2);
+  std::string result;
+  std::map<int64_t, std::string_view> parameters;
+  wire::Message module(program.proto);
+  for (const wire::Message& c : module.messages(kComputations)) {
+    if (c.integer(kComputationId) != module.integer(kEntryId)) continue;
+    for (const wire::Message& i : c.messages(kInstructions)) {
+      if (i.text(kOpcode) == "parameter") parameters[i.integer(kParameterNumber)] = i.text(kSharding);
+      if (i.integer(kInstructionId) == c.integer(kRootId)) result = i.text(kSharding);
+    }
+  }
+  if (result.empty() && program.results.size() != 1) {
+    result = kTupleType;
+    for (size_t k = 0; k < program.results.size(); ++k) put_bytes(result, 5, "");
+  }
+  std::string out;
+  put_bytes(out, 12, result);
+  for (const auto& [number, sharding] : parameters) put_bytes(out, 14, sharding);
+  return out;
 }
 
 std::string device_assignment(const PJRT_LoadedExecutable& e) {
@@ -110,7 +138,8 @@ PJRT_Error* Executable_OptimizedProgram(PJRT_Executable_OptimizedProgram_Args* a
   return guard([&] {
     // HloModuleProtoWithConfig: the module (1) and its HloModuleConfigProto (2), of which the program's
     // shape (1), field 4 of the module, must be there.
-    const std::string& module = a->executable->program->proto;
+    const Program& program = *a->executable->program;
+    std::string module = program.proto + shardings(program);
     std::string config, proto;
     put_bytes(config, 1, wire::Message(module).text(4));
     put_bytes(proto, 1, module);

@@ -13,6 +13,8 @@
 namespace hlojit::pjrt {
 namespace {
 
+// A call on one device, or of a joint program on all: then operands and results of the devices follow one
+// another.
 struct Launch {
   std::shared_ptr<Program> program;
   std::vector<std::shared_ptr<Array>> operands, results;
@@ -20,25 +22,53 @@ struct Launch {
   std::shared_ptr<Completion> done;
 };
 
+std::vector<Buffer> inputs_of(Launch& launch) {
+  std::vector<Buffer> inputs;
+  for (size_t k = 0; k < launch.operands.size(); ++k) {
+    std::shared_ptr<Array>& array = launch.operands[k];
+    if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
+    if (!launch.program->parameters[k].shape.is_array()) continue;
+    // Nobody else can come to hold an Array that no buffer names any more.
+    if (launch.donated[k] && array.use_count() == 1 && !array->data.borrowed()) {
+      inputs.push_back(std::move(array->data));
+    } else {
+      inputs.push_back(array->data);
+    }
+  }
+  return inputs;
+}
+
+std::vector<Buffer> joined_inputs_of(Launch& launch) {
+  const Program& p = *launch.program;
+  for (const auto& array : launch.operands) {
+    if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
+  }
+  std::vector<Buffer> inputs;
+  for (size_t k = 0; k < p.parameters.size(); ++k) {
+    if (!p.parameters[k].shape.is_array()) continue;
+    std::vector<Buffer> parts;
+    for (size_t at = k; at < launch.operands.size(); at += p.parameters.size()) parts.push_back(launch.operands[at]->data);
+    inputs.push_back(join_shards(p.whole_parameters[k], p.parameter_shards[k], parts));
+  }
+  return inputs;
+}
+
 void run(Launch& launch) {
+  const Program& p = *launch.program;
   std::optional<PJRT_Error> error;
   try {
-    std::vector<Buffer> inputs;
-    for (size_t k = 0; k < launch.operands.size(); ++k) {
-      std::shared_ptr<Array>& array = launch.operands[k];
-      if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
-      if (!launch.program->parameters[k].shape.is_array()) continue;
-      // Nobody else can come to hold an Array that no buffer names any more.
-      if (launch.donated[k] && array.use_count() == 1 && !array->data.borrowed()) {
-        inputs.push_back(std::move(array->data));
-      } else {
-        inputs.push_back(array->data);
-      }
-    }
-    std::vector<Buffer> outputs = launch.program->code->run(std::move(inputs));
+    std::vector<Buffer> outputs = p.code->run(p.joint ? joined_inputs_of(launch) : inputs_of(launch));
     size_t next = 0;
-    for (size_t k = 0; k < launch.results.size(); ++k) {
-      if (launch.program->results[k].shape.is_array()) launch.results[k]->data = std::move(outputs[next++]);
+    for (size_t k = 0; k < p.results.size(); ++k) {
+      if (!p.results[k].shape.is_array()) continue;
+      Buffer& out = outputs[next++];
+      if (!p.joint) {
+        launch.results[k]->data = std::move(out);
+        continue;
+      }
+      for (size_t d = 0; d * p.results.size() < launch.results.size(); ++d) {
+        launch.results[d * p.results.size() + k]->data = cut_shard(out, p.result_shards[k], d);
+      }
     }
   } catch (...) {
     error = current_error();
@@ -111,22 +141,25 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
     if (devices.size() != a->num_devices) {
       fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the program runs on {} devices, arguments of {} were given", devices.size(), a->num_devices));
     }
+    const Program& program = *e.program;
     std::vector<std::shared_ptr<Launch>> launches;
     for (size_t d = 0; d < devices.size(); ++d) {
-      auto launch = std::make_shared<Launch>();
-      launch->program = e.program;
-      take_operands(*launch, a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
-      launch->done = std::make_shared<Completion>();
-      for (size_t k = 0; k < e.program->results.size(); ++k) launch->results.push_back(std::make_shared<Array>());
-      launches.push_back(std::move(launch));
+      if (d == 0 || !program.joint) {
+        launches.push_back(std::make_shared<Launch>());
+        launches.back()->program = e.program;
+        launches.back()->done = std::make_shared<Completion>();
+      }
+      take_operands(*launches.back(), a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
     }
     for (size_t d = 0; d < devices.size(); ++d) {
-      for (size_t k = 0; k < e.program->results.size(); ++k) {
-        a->output_lists[d][k] = new PJRT_Buffer(e.program->results[k].shape, &devices[d]->memory[0], launches[d]->results[k]);
+      Launch& launch = *launches[program.joint ? 0 : d];
+      for (size_t k = 0; k < program.results.size(); ++k) {
+        launch.results.push_back(std::make_shared<Array>());
+        a->output_lists[d][k] = new PJRT_Buffer(program.results[k].shape, &devices[d]->memory[0], launch.results.back());
       }
-      if (a->device_complete_events) a->device_complete_events[d] = new_event(launches[d]->done);
-      start(launches[d], devices[d]->queue);
+      if (a->device_complete_events) a->device_complete_events[d] = new_event(launch.done);
     }
+    for (size_t d = 0; d < launches.size(); ++d) start(launches[d], devices[d]->queue);
   });
 }
 

@@ -25,6 +25,7 @@
 
 #include "hlojit/hlojit.h"
 #include "runtime/pjrt/abi.h"
+#include "runtime/pjrt/shards.h"
 
 namespace hlojit::pjrt {
 
@@ -206,6 +207,10 @@ struct Program {
   std::string name, fingerprint, optimized;
   std::optional<Executable> code;
   std::vector<Leaf> parameters, results;
+  /// Several devices, one run on whole arrays (shards.h); `parameters` and `results` are then one device's.
+  bool joint = false;
+  std::vector<Shape> whole_parameters, whole_results;
+  std::vector<Shards> parameter_shards, result_shards;
   std::vector<bool> donated;  ///< parameters whose memory a call may take
   bool brief = false;         ///< over soon: runs on the caller's thread
   // Kept for questions that are answered by pointers.

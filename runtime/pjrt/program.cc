@@ -107,6 +107,50 @@ bool is_brief(const Module& module) {
   return work < 1e6;
 }
 
+// Devices run on their own, or as one: what tells or joins them has no meaning in either.
+void refuse_talk_between_devices(const Module& module) {
+  for (const auto& c : module.computations()) {
+    for (const auto& i : c->instructions()) {
+      switch (i->opcode) {
+        case Opcode::kAllReduce:
+        case Opcode::kAllReduceStart:
+        case Opcode::kAllGather:
+        case Opcode::kAllGatherStart:
+        case Opcode::kAllToAll:
+        case Opcode::kReduceScatter:
+        case Opcode::kCollectiveBroadcast:
+        case Opcode::kCollectivePermute:
+        case Opcode::kCollectivePermuteStart:
+        case Opcode::kRaggedAllToAll:
+        case Opcode::kReplicaId:
+        case Opcode::kPartitionId:
+          throw Error(ErrorKind::kUnsupported, i->location, fmt::format("{} between devices is not supported", op_name(i->opcode)));
+        default: break;
+      }
+    }
+  }
+}
+
+// Turns the leaves of a joint program into those of one device.
+void cut(Program& p, const Module& module) {
+  int64_t devices = p.options.partitions;
+  auto cut_leaf = [&](Leaf& leaf, std::string_view sharding, std::vector<Shape>& whole, std::vector<Shards>& shards) {
+    whole.push_back(leaf.shape);
+    shards.push_back(leaf.shape.is_array() ? read_shards(sharding, leaf.shape, devices) : Shards{});
+    if (leaf.shape.is_array() && !shards.back().whole()) leaf.shape = shard_shape(leaf.shape, shards.back());
+  };
+  size_t next = 0;
+  for (const Instruction* i : module.entry()->parameters()) {
+    for (std::string_view text : split_sharding(i->attrs.sharding, static_cast<size_t>(count_leaves(i->shape)))) {
+      cut_leaf(p.parameters.at(next++), text, p.whole_parameters, p.parameter_shards);
+    }
+  }
+  next = 0;
+  for (std::string_view text : split_sharding(module.entry()->root()->attrs.sharding, p.results.size())) {
+    cut_leaf(p.results.at(next++), text, p.whole_results, p.result_shards);
+  }
+}
+
 void fill_tables(Program& p) {
   for (const Leaf& l : p.parameters) p.parameter_layouts.push_back({l.shape.is_array() ? to_string(l.shape.layout) : "{}"});
   for (const Leaf& l : p.results) {
@@ -182,10 +226,10 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->options_proto = std::move(options_proto);
   p->options = read_compile_options(p->options_proto);
   ModulePtr parsed = parse(p->proto);
-  if (p->options.partitions > 1 && p->options.spmd) {
-    fail(PJRT_Error_Code_UNIMPLEMENTED, fmt::format("hlojit does not partition programs; {} partitions were asked for", p->options.partitions));
-  }
   std::unique_ptr<Module> module = parsed->clone();
+  p->joint = p->options.partitions > 1 && p->options.spmd;
+  if (p->joint) module->config.num_partitions = 1;
+  if (p->options.replicas * p->options.partitions > 1) refuse_talk_between_devices(*module);
   p->default_layouts = default_layouts;
   if (default_layouts) set_default_layouts(*module);
   pair_donors(*module);
@@ -198,6 +242,7 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->donated.resize(p->parameters.size());
   for (const Alias& a : config.input_output_alias) p->donated.at(parameter_leaf(*module, a.operand, a.operand_index)) = true;
   for (const auto& [parameter, index] : config.buffer_donor) p->donated.at(parameter_leaf(*module, parameter, index)) = true;
+  if (p->joint) cut(*p, *module);
   p->name = module->name;
   p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);
   p->fingerprint = codegen::digest(codegen::digest(p->proto) + p->options_proto);
