@@ -39,8 +39,23 @@ Instruction* expand_top_k_call(Builder& b, const Instruction& call) {
   return top;
 }
 
+/// Starts given as one vector become scalars, which is what passes know.
+Instruction* expand_start_vector(Builder& b, const Instruction& op) {
+  bool update = op.is(Opcode::kDynamicUpdateSlice);
+  size_t first = update ? 2 : 1;
+  if (op.operand_count() <= first || op.operand(first)->shape.rank() != 1) return nullptr;
+  std::vector<Instruction*> starts;
+  for (int64_t d = 0; d < op.shape.rank(); ++d) {
+    starts.push_back(b.reshape(b.slice(op.operand(first), {d}, {d + 1}), Ints{}));
+  }
+  if (update) return b.dynamic_update_slice(op.operand(0), op.operand(1), starts);
+  return b.dynamic_slice(op.operand(0), starts, op.attrs.dynamic_slice_sizes);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op) {
   switch (op.opcode) {
+    case Opcode::kDynamicSlice:
+    case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kGather: return expand_empty_gather(b, op);
     case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);

@@ -140,6 +140,10 @@ class Assignment {
         i->shape = kernel.root()->shape;
         return;
       }
+      case Opcode::kScatter:
+        for (size_t k = 0; k < i->shape.elements.size(); ++k) i->shape.elements[k] = i->operand(k)->shape;
+        if (i->shape.is_array()) i->shape = i->operand(0)->shape;
+        return;
       case Opcode::kWhile: loop(c, i); return;
       case Opcode::kConditional: branches(c, i); return;
       default: break;
@@ -202,7 +206,6 @@ class Assignment {
       return wanted->shape.layout;
     }
     Layout usual = Layout::descending(i.shape.rank());
-    if (i.is(Opcode::kScatter)) return i.operand(0)->shape.layout;
     if (i.info().op_class == OpClass::kContracts) return usual;  // batch, rows, columns
 
     // What reading each operand means, operands of most bytes first.
