@@ -131,8 +131,14 @@ template <class T>
 HLOJIT_EACH_WIDTH void run_pass(int radix, const Pass<float>& a) { any_radix(radix, a); }
 HLOJIT_EACH_WIDTH void run_pass(int radix, const Pass<double>& a) { any_radix(radix, a); }
 
-/// exp(-2 pi i k / n), by its quarter turn, so that multiples of one are exact.
-std::pair<double, double> root(int64_t k, int64_t n) {
+int64_t smooth_from(int64_t n) {
+  while (!Dft<double>::is_smooth(n)) ++n;
+  return n;
+}
+
+}  // namespace
+
+std::pair<double, double> unit_root(int64_t k, int64_t n) {
   const int64_t quarter = 4 * (k % n) / n, rest = 4 * (k % n) - quarter * n;
   const double angle = static_cast<double>(rest) / static_cast<double>(n) * (std::numbers::pi / 2);
   const double c = std::cos(angle), s = std::sin(angle);
@@ -143,13 +149,6 @@ std::pair<double, double> root(int64_t k, int64_t n) {
     default: return {s, c};
   }
 }
-
-int64_t smooth_from(int64_t n) {
-  while (!Dft<double>::is_smooth(n)) ++n;
-  return n;
-}
-
-}  // namespace
 
 template <class T>
 bool Dft<T>::is_smooth(int64_t n) {
@@ -163,7 +162,7 @@ template <class T>
 Dft<T>::Dft(int64_t n) : n_(n), room_(n) {
   if (is_smooth(n)) {
     std::vector<std::pair<double, double>> roots;  // of n: those of what divides it are among them
-    for (int64_t k = 0; k < n; ++k) roots.push_back(root(k, n));
+    for (int64_t k = 0; k < n; ++k) roots.push_back(unit_root(k, n));
     for (int64_t rest = n; rest > 1;) {
       const int radix = *std::ranges::find_if(kRadices, [&](int r) { return rest % r == 0; });
       Stage stage{radix, rest / radix, {}};
@@ -187,7 +186,7 @@ Dft<T>::Dft(int64_t n) : n_(n), room_(n) {
   std::vector<T> re(static_cast<size_t>(room_)), im(re), other_re(re), other_im(re);
   for (int64_t k = 0; k < n; ++k) {
     auto square = static_cast<int64_t>(static_cast<__int128>(k) * k % (2 * n));
-    auto [c, d] = root(square, 2 * n);
+    auto [c, d] = unit_root(square, 2 * n);
     chirp_.push_back(static_cast<T>(c));
     chirp_.push_back(static_cast<T>(d));
     for (int64_t at : {k, (room_ - k) % room_}) {

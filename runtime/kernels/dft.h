@@ -9,9 +9,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace hlojit {
+
+/// exp(-2 pi i k / n), by its quarter turn, so that multiples of one are exact.
+std::pair<double, double> unit_root(int64_t k, int64_t n);
 
 template <class T>
 struct Planes {

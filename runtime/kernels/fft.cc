@@ -45,7 +45,18 @@ template <class T, class C>
 class Axis {
  public:
   Axis(Kind kind, bool inverse, int64_t length, Lines lines)
-      : kind_(kind), inverse_(inverse), length_(length), lines_(lines), dft_(length) {
+      : kind_(kind),
+        inverse_(inverse),
+        paired_(kind != Kind::kComplex && length % 2 == 0),
+        length_(length),
+        points_(paired_ ? length / 2 : length),
+        lines_(lines),
+        dft_(points_) {
+    for (int64_t k = 0; paired_ && k <= points_; ++k) {
+      auto [c, d] = unit_root(k, length);
+      roots_.push_back(static_cast<C>(c));
+      roots_.push_back(static_cast<C>(d));
+    }
     lanes_ = std::clamp<int64_t>(kBlockElements / dft_.room(), 1, kMaxLanes);
     lanes_ = std::min(lanes_, lines.lines);
   }
@@ -66,19 +77,29 @@ class Axis {
     std::shared_ptr<void> memory = pool_allocate(4 * plane * sizeof(C));
     C* base = static_cast<C*>(memory.get());
     Planes<C> x{base, base + plane}, y{base + 2 * plane, base + 3 * plane};
-    load(in + (kind_ == Kind::kRealToComplex ? 1 : 2) *
-                  (group * lines_.in.outer + first * lines_.in.across),
-         x, lanes);
+    const bool real_in = kind_ == Kind::kRealToComplex, real_out = kind_ == Kind::kComplexToReal;
+    in += (real_in ? 1 : 2) * (group * lines_.in.outer + first * lines_.in.across);
+    out += (real_out ? 1 : 2) * (group * lines_.out.outer + first * lines_.out.across);
+    if (!paired_) {
+      load(in, x, lanes);
+    } else if (real_in) {
+      load_pairs(in, x, lanes);
+    } else {
+      join(in, x, lanes);
+    }
     if (inverse_) {
       Planes<C> r = dft_.run({x.im, x.re}, {y.im, y.re}, lanes);
       y = {r.im, r.re};
     } else {
       y = dft_.run(x, y, lanes);
     }
-    store(y,
-          out + (kind_ == Kind::kComplexToReal ? 1 : 2) *
-                    (group * lines_.out.outer + first * lines_.out.across),
-          lanes);
+    if (!paired_) {
+      store(y, out, lanes);
+    } else if (real_in) {
+      separate(y, out, lanes);
+    } else {
+      store_pairs(y, out, lanes);
+    }
   }
 
   void load(const T* in, Planes<C> x, int64_t lanes) const {
@@ -94,7 +115,6 @@ class Axis {
     // The other half is the conjugate; what must be real is taken as real.
     for (int64_t v = 0; v < lanes; ++v) {
       x.im[v] = 0;
-      if (length_ % 2 == 0) x.im[length_ / 2 * lanes + v] = 0;
       for (int64_t j = side.count; j < length_; ++j) {
         x.re[j * lanes + v] = x.re[(length_ - j) * lanes + v];
         x.im[j * lanes + v] = -x.im[(length_ - j) * lanes + v];
@@ -119,11 +139,78 @@ class Axis {
     }
   }
 
+  // ---- real lines of even length: z[j] = x[2j] + i x[2j + 1] of half the length
+  // ----------------------
+
+  void load_pairs(const T* in, Planes<C> x, int64_t lanes) const {
+    const Side& side = lines_.in;
+    for (int64_t j = 0; j < points_; ++j) {
+      for (int64_t v = 0; v < lanes; ++v) {
+        const T* pair = in + 2 * j * side.step + v * side.across;
+        x.re[j * lanes + v] = static_cast<C>(pair[0]);
+        x.im[j * lanes + v] = static_cast<C>(pair[side.step]);
+      }
+    }
+  }
+
+  void store_pairs(Planes<C> y, T* out, int64_t lanes) const {
+    const Side& side = lines_.out;
+    const C scale = static_cast<C>(points_);
+    for (int64_t j = 0; j < points_; ++j) {
+      for (int64_t v = 0; v < lanes; ++v) {
+        T* pair = out + 2 * j * side.step + v * side.across;
+        pair[0] = static_cast<T>(y.re[j * lanes + v] / scale);
+        pair[side.step] = static_cast<T>(y.im[j * lanes + v] / scale);
+      }
+    }
+  }
+
+  /// X[k] = E[k] + w^k O[k], where Z = E + i O and E, O are transforms of real lines: their values
+  /// at -k are the conjugates.
+  void separate(Planes<C> z, T* out, int64_t lanes) const {
+    const Side& side = lines_.out;
+    for (int64_t k = 0; k <= points_; ++k) {
+      const C c = roots_[static_cast<size_t>(2 * k)], d = roots_[static_cast<size_t>(2 * k + 1)];
+      const int64_t here = k % points_ * lanes, mirror = (points_ - k) % points_ * lanes;
+      for (int64_t v = 0; v < lanes; ++v) {
+        const C even_re = (z.re[here + v] + z.re[mirror + v]) / 2,
+                even_im = (z.im[here + v] - z.im[mirror + v]) / 2;
+        const C odd_re = (z.im[here + v] + z.im[mirror + v]) / 2,
+                odd_im = (z.re[mirror + v] - z.re[here + v]) / 2;
+        T* to = out + 2 * (k * side.step + v * side.across);
+        to[0] = static_cast<T>(even_re + (odd_re * c - odd_im * d));
+        to[1] = static_cast<T>(even_im + (odd_re * d + odd_im * c));
+      }
+    }
+  }
+
+  /// The way back: Z from X. What must be real (the first and the last) is taken as real.
+  void join(const T* in, Planes<C> z, int64_t lanes) const {
+    const Side& side = lines_.in;
+    for (int64_t k = 0; k < points_; ++k) {
+      const C c = roots_[static_cast<size_t>(2 * k)], d = roots_[static_cast<size_t>(2 * k + 1)];
+      for (int64_t v = 0; v < lanes; ++v) {
+        const T* here = in + 2 * (k * side.step + v * side.across);
+        const T* mirror = in + 2 * ((points_ - k) * side.step + v * side.across);
+        const C here_im = k == 0 ? C{} : static_cast<C>(here[1]),
+                mirror_im = k == 0 ? C{} : static_cast<C>(mirror[1]);
+        const C here_re = static_cast<C>(here[0]), mirror_re = static_cast<C>(mirror[0]);
+        const C even_re = (here_re + mirror_re) / 2, even_im = (here_im - mirror_im) / 2;
+        const C turned_re = (here_re - mirror_re) / 2, turned_im = (here_im + mirror_im) / 2;
+        const C odd_re = turned_re * c + turned_im * d, odd_im = turned_im * c - turned_re * d;
+        z.re[k * lanes + v] = even_re - odd_im;
+        z.im[k * lanes + v] = even_im + odd_re;
+      }
+    }
+  }
+
   Kind kind_;
   bool inverse_;
-  int64_t length_;
+  bool paired_;  // two real elements are one complex point
+  int64_t length_, points_;
   Lines lines_;
   Dft<C> dft_;
+  std::vector<C> roots_;  // of `length_`, if paired
   int64_t lanes_;
 };
 
