@@ -295,8 +295,12 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
 
     case Opcode::kCustomCall: {
       if (is_annotation(op)) return *in.at(0);
-      throw Error(ErrorKind::kUnsupported, op.location,
-                  "no registered implementation of custom call \"" + op.attrs.custom_call_target + "\"");
+      throw Error(ErrorKind::kUnsupported,
+                  {{.location = op.location,
+                    .instruction = op.name,
+                    .rule = "not-compiled",
+                    .message = "no registered implementation of custom call \"" + op.attrs.custom_call_target + "\"",
+                    .details = {}}});
     }
     default: return share(array_op(op, in));
   }

@@ -161,8 +161,12 @@ StepFunction find_call(const Instruction& i) {
   if (maker) return registered_call(i, maker);
   if (!function && is_lapack_call(i)) return lapack_call_step(i);
   if (!function) {
-    throw Error(ErrorKind::kUnsupported, i.location,
-                "no registered implementation of custom call \"" + target + "\"");
+    throw Error(ErrorKind::kUnsupported,
+                {{.location = i.location,
+                  .instruction = i.name,
+                  .rule = "not-compiled",
+                  .message = "no registered implementation of custom call \"" + target + "\"",
+                  .details = {}}});
   }
   std::string version = other_attribute(i, "api_version");
   if (!version.empty() && version != "API_VERSION_ORIGINAL") {

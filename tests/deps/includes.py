@@ -23,7 +23,7 @@ CODEGEN = COMPILER + ["codegen"]
 RUNTIME = CODEGEN + ["runtime", "hlojit"]
 MAY_KNOW = {
     "layout": [],
-    "compiler/ir": LAYOUT,
+    "compiler/ir": LAYOUT + ["compiler/math"],  # literals are read and rounded by the one conversion
     "compiler/verify": IR,
     "compiler/text": IR + ["compiler/verify"],  # a result's shape may be left out and inferred
     "compiler/proto": IR + ["compiler/verify", "compiler/text"],  # attributes are kept as text
