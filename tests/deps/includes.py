@@ -54,8 +54,9 @@ FOREIGN = [
     (re.compile(r"^fmt/"), ["compiler", "codegen", "runtime", "tools", "bench", "tests"]),
     (re.compile(r"^(doctest/|mpfr\.h|gmp\.h)"), ["tests"]),
     (re.compile(r"^benchmark/"), ["bench"]),
+    (re.compile(r"^nanobind/"), ["tools/python"]),
 ]
-STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|poll|signal|dlfcn|link)\.h$"
+STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|poll|signal|dlfcn|link|stddef|stdint)\.h$"
                       r"|^(sys|linux)/\w+\.h$")
 # Behind the public headers there is the standard library alone.
 PUBLIC = ["runtime/include", "layout"]
@@ -88,7 +89,8 @@ def findings_of(root, path):
     if room is None:
         yield f"{path}: this folder is not in the table of rooms"
         return
-    if path.endswith(".h") and "#pragma once" not in text:
+    guarded = "#pragma once" in text or (path.endswith("_c.h") and "#ifndef" in text)  # C99 has no pragma
+    if path.endswith(".h") and not guarded:
         yield f"{path}: no #pragma once"
     for match in INCLUDE.finditer(text):
         name = match.group(2)
