@@ -5,6 +5,7 @@
 
 #include "compiler/analysis/device_groups.h"
 #include "compiler/builder.h"
+#include "compiler/ir/annotation.h"
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"
 
@@ -42,7 +43,7 @@ class Collective {
       case kReduceScatter: groups_ = device_groups(op_); return each(&Collective::reduce_scattered);
       case kAllToAll: groups_ = device_groups(op_); return all_to_all();
       case kRaggedAllToAll: groups_ = device_groups(op_); return ragged_all_to_all();
-      case kCustomCall: return annotated();
+      case kCustomCall: return is_annotation(op_) ? op_.operand(0) : nullptr;
       default: return nullptr;
     }
   }
@@ -134,16 +135,6 @@ class Collective {
     }
     order.insert(order.begin() + to, from);
     return b_.transpose(x, order);
-  }
-
-  // Annotations of partitioned programs, where they cut nothing: the value itself.
-  Instruction* annotated() {
-    constexpr std::string_view kTargets[] = {"Sharding", "SPMDFullToShardShape",
-                                             "SPMDShardToFullShape", "LayoutConstraint"};
-    bool known = std::ranges::find(kTargets, op_.attrs.custom_call_target) != std::end(kTargets);
-    if (!known || op_.operand_count() != 1 || !compatible(op_.operand(0)->shape, op_.shape))
-      return nullptr;
-    return op_.operand(0);
   }
 
   // ---- one operand ----
