@@ -281,7 +281,8 @@ class Importer : public Scope {
     if (to.is(Opcode::kCompare) && to.attrs.compare_type == default_compare_type(to.operand(0)->shape.type)) {
       to.attrs.compare_type = CompareType::kDefault;
     }
-    for (const Computation* c : to.called) call_depth_here_ = std::max(call_depth_here_, call_depth_.at(c) + 1);
+    int level = to.is(Opcode::kCall) || to.is(Opcode::kFusion) ? 0 : 1;  // as in text
+    for (const Computation* c : to.called) call_depth_here_ = std::max(call_depth_here_, call_depth_.at(c) + level);
     if (call_depth_here_ > kMaxNesting) fail("calls are nested too deeply");
   }
 

@@ -286,8 +286,10 @@ class Parser : public Scope {
     computation.renumber_parameters();
     int depth = 0;
     for (const auto& i : computation.instructions()) {
+      // Calls and fusions are dissolved; what stays is worked on by functions that call themselves.
+      int level = i->is(Opcode::kCall) || i->is(Opcode::kFusion) ? 0 : 1;
       for (const Computation* called : i->called) {
-        depth = std::max(depth, call_depth_[called] + 1);
+        depth = std::max(depth, call_depth_[called] + level);
         if (depth > kMaxNesting) {
           throw Error(ErrorKind::kInvalid, i->location, "calls are nested too deeply", "nesting");
         }
@@ -387,6 +389,8 @@ class Parser : public Scope {
       word = in_.identifier("an opcode");
       break;
     }
+    constexpr size_t kShown = 60;
+    if (word.size() > kShown) in_.fail(start, "unknown-opcode", "unknown opcode '" + std::string(word.substr(0, kShown)) + "...'");
     in_.fail(start, "unknown-opcode", "unknown opcode '" + std::string(word) + "'",
              suggest_opcode(word));
   }
