@@ -22,6 +22,7 @@ struct PipelineOptions {
   std::vector<std::string> only;        ///< non-empty: run just these passes, in this order
   std::string until;                    ///< stop after this pass
   bool verify = false;                  ///< check the module after every pass that changed it (tests)
+  std::string (*step_refused)(const Instruction&) = nullptr;  ///< why the runtime has no such step, or ""
   std::function<void(const std::string&)> explain;  ///< each decision with its costs, a line each
   /// Called after every pass that changed something (dumps, `opt`).
   std::function<void(const std::string& pass, const Module&)> after_pass;
@@ -37,5 +38,7 @@ struct PassTime {
 std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& options);
 /// Names of all passes, in order.
 std::vector<std::string> pass_names();
+/// Those without which nothing, or not every program, is compiled.
+std::vector<std::string> needed_pass_names();
 
 }  // namespace hlojit

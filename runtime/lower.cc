@@ -6,6 +6,7 @@
 
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
+#include "runtime/steps.h"
 #include "runtime/cache.h"
 
 namespace hlojit {
@@ -37,6 +38,7 @@ PipelineOptions pipeline_options(const Options& options, const codegen::Target& 
   p.effort = options.effort;
   p.disabled = options.disabled_passes;
   p.explain = options.explain;
+  p.step_refused = step_refused;
   if (options.after_pass) {
     p.after_pass = [f = options.after_pass](const std::string& pass, const Module& m) { f(pass, to_string(m)); };
   }

@@ -69,4 +69,13 @@ StepTable::StepTable(const Module& planned) {
   }
 }
 
+std::string step_refused(const Instruction& step) {
+  try {
+    make_step(step);
+    return {};
+  } catch (const Error& e) {
+    return e.diagnostics().front().message;
+  }
+}
+
 }  // namespace hlojit

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "codegen/kernel_abi.h"
@@ -41,5 +42,8 @@ class StepTable {
   std::vector<std::unique_ptr<StepFunction>> functions_;
   std::vector<abi::Step> rows_;
 };
+
+/// Why there is no such step; empty if there is.
+std::string step_refused(const Instruction& step);
 
 }  // namespace hlojit

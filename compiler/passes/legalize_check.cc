@@ -39,28 +39,26 @@ const Shape* unsupported_storage(const Shape& shape) {
   return nullptr;
 }
 
-std::string reason(const Instruction& i) {
+// Why an instruction is not compiled; empty if it is.
+std::string refusal(const Instruction& i, const PipelineOptions& options) {
   std::string op(op_name(i.opcode));
+  if (i.is(Opcode::kParameter) && i.shape.type == DType::kOpaque) return "opaque parameters are not compiled";
   if (i.shape.has_dynamic_dims()) return op + " of dynamic size is not compiled yet";
-  return op + " is not compiled yet";
+  if (const Shape* s = unsupported_storage(i.shape)) return op + " of " + s->to_string() + " is not compiled yet";
+  if (is_step(i)) return options.step_refused ? options.step_refused(i) : "";
+  return is_structure(i) || is_kernel_op(i) ? "" : op + " is not compiled yet";
 }
 
 }  // namespace
 
-bool legalize_check(Module& module, const PipelineOptions&) {
+bool legalize_check(Module& module, const PipelineOptions& options) {
   std::vector<Diagnostic> found;
-  auto refuse = [&](const Instruction& i, std::string why) {
-    found.push_back(
-        {.location = i.location, .instruction = i.name, .rule = "not-compiled", .message = std::move(why), .details = {}});
-  };
   for (const Computation* c : sequential_computations(module)) {
     for (const auto& i : c->instructions()) {
-      bool opaque = i->is(Opcode::kParameter) && i->shape.type == DType::kOpaque;
-      if (opaque) refuse(*i, "opaque parameters are not compiled");
-      else if (i->shape.has_dynamic_dims() || !(is_structure(*i) || is_kernel_op(*i) || is_step(*i))) refuse(*i, reason(*i));
-      else if (const Shape* leaf = unsupported_storage(i->shape)) {
-        refuse(*i, std::string(op_name(i->opcode)) + " of " + leaf->to_string() + " is not compiled yet");
-      }
+      std::string why = refusal(*i, options);
+      if (why.empty()) continue;
+      found.push_back(
+          {.location = i->location, .instruction = i->name, .rule = "not-compiled", .message = std::move(why), .details = {}});
     }
   }
   if (!found.empty()) throw Error(ErrorKind::kUnsupported, std::move(found));
