@@ -271,8 +271,16 @@ class EntryEmitter {
     b_.CreateCondBr(b_.CreateICmpNE(goes_on, b_.getInt8(0)), body, exit);
     b_.SetInsertPoint(body);
     computation(*i.while_body());
+    stop_if_asked();
     b_.CreateBr(header);
     b_.SetInsertPoint(exit);
+  }
+
+  // A loop may have no end of its own: each time round it asks whether somebody has had enough.
+  void stop_if_asked() {
+    llvm::Value* stop = b_.CreateLoad(b_.getPtrTy(), bytes_at(frame_.call(), offsetof(abi::Context, stop)), "stop");
+    llvm::Value* asked = b_.CreateLoad(b_.getInt8Ty(), stop, /*isVolatile=*/true);
+    check(b_.CreateSelect(b_.CreateICmpEQ(asked, b_.getInt8(0)), b_.getInt32(abi::kOk), b_.getInt32(abi::kStopped)));
   }
 
   // Index form: out of range takes the last branch. Pred form: {true, false}.

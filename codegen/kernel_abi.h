@@ -8,7 +8,7 @@
 namespace hlojit::abi {
 
 /// Status of kernels and of entry: 0 or one of these; the text is in Context::error.
-enum Status : int32_t { kOk = 0, kFailed = 1 };
+enum Status : int32_t { kOk = 0, kFailed = 1, kStopped = 2 };
 
 struct Context;
 
@@ -37,6 +37,7 @@ struct Context {
   ParallelFor parallel_for = nullptr;  // offset 8
   const Step* steps = nullptr;         // offset 16: by number (compiler/analysis/steps.h)
   void* runtime = nullptr;             // offset 24: the runtime's own
+  const bool* stop = nullptr;          // offset 32: loops end with kStopped once it is true; never null in a call
   char error[256] = {};                // text of the first failure
 };
 

@@ -33,21 +33,22 @@ namespace {
 struct Pass {
   std::string_view name;
   bool (*run)(Module&, const PipelineOptions&);
+  bool needed = false;  ///< for more than speed
 };
 
 constexpr Pass kPasses[] = {
     // Before anything changes a layout or drops a copy: what reads bytes becomes ops that do not.
     {"bitcasts", bitcasts},
     // Asynchronous pairs become calls or plain ops, which the next pass can inline.
-    {"synchronous", synchronous},
+    {"synchronous", synchronous, true},
     // One flat graph a computation; foreign fusions are dissolved, ours kept.
-    {"inline_calls", inline_calls},
+    {"inline_calls", inline_calls, true},
     // Sizes known at run time only become values; from here on every shape is static.
-    {"dynamic", dynamic},
+    {"dynamic", dynamic, true},
     // Collectives become moves of blocks between devices and plain ops on what was moved.
-    {"devices", devices},
+    {"devices", devices, true},
     // Random bits, batch norms and maps become plain arithmetic, which all other passes know.
-    {"expand", expand},
+    {"expand", expand, true},
     {"unroll", unroll},
     // Constants first: what they decide (branches, neutral elements) is simplified away.
     {"fold", fold},
@@ -59,17 +60,17 @@ constexpr Pass kPasses[] = {
     {"split_concatenations", split_concatenations},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
-    {"layouts", layouts},
+    {"layouts", layouts, true},
     // What is left now must be in some kernel, or the module is refused by name.
-    {"legalize_check", legalize_check},
+    {"legalize_check", legalize_check, true},
     {"fuse", fuse},
     // From here on all computing is done by fusions, each of them one kernel.
-    {"wrap", wrap},
+    {"wrap", wrap, true},
     {"dce", dce},
     // Who shares memory with whom; copies where two live values would.
-    {"alias", alias},
+    {"alias", alias, true},
     // From here on the order of instructions is the order of execution.
-    {"schedule", schedule},
+    {"schedule", schedule, true},
 };
 
 bool is_in(const std::vector<std::string>& names, std::string_view name) {
@@ -117,6 +118,14 @@ std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& option
     if (pass.name == options.until) break;
   }
   return times;
+}
+
+std::vector<std::string> needed_pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) {
+    if (pass.needed) names.emplace_back(pass.name);
+  }
+  return names;
 }
 
 std::vector<std::string> pass_names() {

@@ -1,4 +1,6 @@
 // The free functions of the public header: thin faces of the rooms behind them.
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "codegen/target.h"
@@ -61,6 +63,9 @@ int64_t count_entries();
 
 ModulePtr parse(std::string_view text) {
   FloatMode mode;
+  if (constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF"; text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
   return is_hlo_proto(text) ? parse_module_proto(text) : parse_module(text);
 }
 void verify(const ModulePtr& module) { check(program(module)); }
@@ -105,17 +110,25 @@ std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>&
   return out;
 }
 
-std::string emit(const ModulePtr& module, Emit what, const Options& options) {
+std::string emit(const ModulePtr& module, Emit what, const Options& options, std::vector<PhaseTime>* times) {
   const Module& given = program(module);
   check_options(options);
   FloatMode mode;
   const codegen::Target& target = codegen::Target::get(options.isa);
   Lowered l = plan(given, options, target);
-  if (what == Emit::kHlo) return to_string(*l.module);
+  auto start = std::chrono::steady_clock::now();
+  auto done = [&](std::string name, std::string text) {
+    std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+    l.times.push_back({std::move(name), ms.count()});
+    if (times) *times = std::move(l.times);
+    return text;
+  };
+  if (what == Emit::kHlo) return done("print", to_string(*l.module));
   codegen::IrModule ir = emit_ir(l, options, target);
-  if (what == Emit::kLlvm) return ir.to_string();
+  if (what == Emit::kLlvm) return done("emit", ir.to_string());
   codegen::Effort effort = options.effort == 0 ? codegen::Effort::kQuick : codegen::Effort::kFull;
-  return what == Emit::kAssembly ? compile_assembly(*ir.module, target, effort) : compile_object(*ir.module, target, effort);
+  return done("emit and jit", what == Emit::kAssembly ? compile_assembly(*ir.module, target, effort)
+                                                      : compile_object(*ir.module, target, effort));
 }
 
 ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,
@@ -133,6 +146,7 @@ ModulePtr run_passes(const ModulePtr& module, const Options& options, const std:
 }
 
 std::vector<std::string> pass_list() { return pass_names(); }
+std::vector<std::string> needed_passes() { return needed_pass_names(); }
 
 ModulePtr extract(const ModulePtr& module, std::string_view name) {
   const Instruction* found = find_instruction(program(module), name);

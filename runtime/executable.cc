@@ -174,9 +174,11 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   context.steps = m.steps.data();
   run.pool = m.pool.get();
   context.runtime = &run;
+  context.stop = run.stop;
   entry_calls.fetch_add(1, std::memory_order_relaxed);
   FloatMode mode;
   int32_t status = m.code.entry(&context, parameters.data(), results.data(), arena);
+  if (status == abi::kStopped) throw Error(ErrorKind::kFailed, "stopped while running");
   if (status != abi::kOk) {
     throw Error(ErrorKind::kFailed, context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
   }

@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,11 +15,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A key of the wrong JSON type is wrong usage of that key.
+// A key of the wrong JSON type is wrong usage of that key; so is a number that its type does not hold.
 template <class T>
 void take(const Json& request, const char* key, T& value) {
   auto it = request.find(key);
   if (it == request.end() || it->is_null()) return;
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    bool fits = it->is_number_unsigned() ? std::in_range<T>(it->template get<uint64_t>())
+                                         : it->is_number_integer() && std::in_range<T>(it->template get<int64_t>());
+    if (!fits) throw UsageError(fmt::format("key '{}' has the wrong type or is out of range", key));
+  }
   try {
     value = it->get<T>();
   } catch (const Json::exception&) {
@@ -59,7 +66,10 @@ Request parse_request(const Json& j) {
   take(j, "random", r.random);
   take(j, "output_dir", r.output_dir);
   take(j, "print", r.print);
+  take(j, "compiles", r.compiles);
   take(j, "against_eval", r.against_eval);
+  take(j, "rtol", r.rtol);
+  take(j, "ulp", r.ulp);
   take_list(j, "passes", r.passes);
   take(j, "until", r.until);
   take(j, "extract", r.extract);
@@ -85,14 +95,16 @@ Request parse_request(const Json& j) {
   take(j, "partitions", r.partitions);
   take_list(j, "infeed", r.infeed);
   take(j, "wait_s", r.wait_s);
+  if (j.contains("threads") && r.threads < 1) throw UsageError("key 'threads': a number from 1 to 4096 is needed");
+  if (r.module == "-") throw UsageError("key 'module': standard input holds the requests");
+  check_request(r);
   return r;
 }
 
-void answer_request(const Json& j, Json& answer, std::string& source) {
+void answer_request(const Json& j, Request& r, Json& answer, std::string& source) {
   std::string verb;
   if (!j.contains("cmd")) throw UsageError("a request needs the key 'cmd'");
   take(j, "cmd", verb);
-  Request r = parse_request(j);
   std::string text;
   Sink sink = [&](const std::string& s) { text += s; };
   bool takes_module = verb == "run" || verb == "check" || verb == "opt" || verb == "compile" || verb == "bench";
@@ -106,6 +118,7 @@ void answer_request(const Json& j, Json& answer, std::string& source) {
   } else if (verb == "compile") {
     compile_verb(r, source, sink);
   } else if (verb == "layout") {
+    if (!j.contains("shape")) throw UsageError("layout: the key 'shape' is needed");
     LayoutAnswer a = layout_answer(r);
     if (a.linear) answer["linear"] = *a.linear;
     if (a.index) answer["index"] = *a.index == "padding" ? Json() : Json::parse("[" + *a.index + "]");
@@ -130,15 +143,16 @@ void answer_request(const Json& j, Json& answer, std::string& source) {
 int batch_verb() {
   std::string line;
   while (std::getline(std::cin, line)) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Json answer = Json::object();
     std::string source;
-    Outcome outcome = guarded([&] {
+    Outcome answered, outcome = guarded([&] {
       Json j = Json::parse(line, nullptr, false);
       if (j.is_discarded() || !j.is_object()) throw UsageError("a line must be one JSON object");
       if (j.contains("id")) answer["id"] = j["id"];
-      answer_request(j, answer, source);
+      Request r = parse_request(j);
+      answered = watched(r, false, [&] { answer_request(j, r, answer, source); }, &source);
     }, &source);
+    if (outcome.code == 0) outcome = answered;
     if (outcome.code != 0) {
       Json failed = Json::object();
       if (answer.contains("id")) failed["id"] = answer["id"];

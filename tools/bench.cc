@@ -27,9 +27,11 @@ DType compute_type(const Executable& e) {
 }  // namespace
 
 BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
+  check_disabled(r);
   Options options = compile_options(r);
   options.cache_dir.clear();
   load_module(r, source);  // reading the file is not compiling
+  stage(r, "compiling");
   auto start = Clock::now();
   ModulePtr module = parse(source);
   Executable e = compile(module, options);
@@ -45,15 +47,17 @@ BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
     for (int64_t donor : e.donors()) {
       if (donor >= 0) inputs[static_cast<size_t>(donor)] = Buffer();
     }
-    std::vector<Buffer> results = e.run(std::move(arguments));
+    std::vector<Buffer> results = e.run(std::move(arguments), run_options(r));
     for (size_t k = 0; k < results.size(); ++k) {
       if (e.donors()[k] >= 0) inputs[static_cast<size_t>(e.donors()[k])] = results[k];
     }
   };
+  stage(r, "measuring");
   call();
   std::vector<double> us;
   auto begin = Clock::now();
   while (us.size() < 5 || ms_since(begin) < r.min_ms) {
+    if (stop_of(r) && *stop_of(r)) throw Error(ErrorKind::kFailed, "stopped while measuring");
     auto t = Clock::now();
     call();
     us.push_back(1e3 * ms_since(t));

@@ -14,7 +14,13 @@ large=bench/hlo/big/transformer_block.hlo
 golden=bench/golden/transformer_block
 out=build/demo
 title() { printf '\n== %s\n' "$*"; }
-show() { printf '$ %s\n' "$*"; "$@"; }
+# Prints a command as one would type it, and runs it.
+show() {
+  local line='$' word
+  for word; do [[ $word =~ ^[A-Za-z0-9_./=:,^$-]+$ ]] && line+=" $word" || line+=" '$word'"; done
+  printf '%s\n' "$line"
+  "$@"
+}
 
 title "What JAX wrote: $small"
 grep -c ' = ' $small | sed 's/$/ instructions, among them:/'

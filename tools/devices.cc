@@ -55,6 +55,7 @@ std::vector<DeviceResults> run_everywhere(const Request& r, const ModulePtr& mod
                                           const Executable& e) {
   const int64_t devices = e.replicas() * e.partitions();
   RunOptions options;
+  options.stop = stop_of(r);
   options.wait_s = r.wait_s;
   fill_infeed(r, *module, devices, options.queues);
   std::vector<std::vector<Buffer>> results;

@@ -104,7 +104,7 @@ Literal absolute(const Literal& l) {
 
 class Walk {
  public:
-  Walk(bool strict, bool window, int64_t max_steps) : strict_(strict), max_steps_(max_steps) {
+  Walk(bool strict, bool window, const std::atomic<bool>* stop) : strict_(strict), stop_(stop) {
     options_.scatter_oob_window = window;
   }
   Value run(const Computation& c, const std::vector<Value>& arguments);
@@ -123,7 +123,8 @@ class Walk {
   double summed(const Instruction& i, const In& in, const Literal& out);
 
   bool strict_;
-  int64_t max_steps_, steps_ = 0;
+  const std::atomic<bool>* stop_;
+  int depth_ = 0;
   EvalOptions options_;
 };
 
@@ -136,17 +137,21 @@ Literal Walk::evaluated(const Instruction& i, const std::vector<Literal>& in) {
 }
 
 Value Walk::run(const Computation& c, const std::vector<Value>& arguments) {
+  constexpr int kMaxDepth = 512;
+  if (depth_ >= kMaxDepth) throw Error(ErrorKind::kFailed, c.location, "calls nest too deep to evaluate");
+  ++depth_;
   std::unordered_map<const Instruction*, Value> values;
   for (const auto& i : c.instructions()) {
     if (i->is(Opcode::kParameter)) {
       values[i.get()] = arguments.at(static_cast<size_t>(i->attrs.parameter_number));
       continue;
     }
-    if (max_steps_ > 0 && ++steps_ > max_steps_) throw Error(ErrorKind::kFailed, "too many steps to evaluate");
+    if (stop_ && *stop_) throw Error(ErrorKind::kFailed, "stopped while evaluating");
     In in;
     for (const Instruction* o : i->operands()) in.push_back(&values.at(o));
     values[i.get()] = execute(*i, in);
   }
+  --depth_;
   return values.at(c.root());
 }
 
@@ -477,12 +482,12 @@ Value assemble(const Shape& shape, const std::vector<Literal>& leaves, size_t& n
 }  // namespace
 
 std::vector<ErrorBound> evaluate_with_bounds(const Module& module, const std::vector<Literal>& leaves, bool strict,
-                                             bool scatter_oob_window, int64_t max_steps) {
+                                             bool scatter_oob_window, const std::atomic<bool>* stop) {
   std::vector<Value> arguments;
   size_t next = 0;
   for (const Instruction* p : module.entry()->parameters()) arguments.push_back(assemble(p->shape, leaves, next));
   std::vector<ErrorBound> results;
-  collect(Walk(strict, scatter_oob_window, max_steps).run(*module.entry(), arguments), results);
+  collect(Walk(strict, scatter_oob_window, stop).run(*module.entry(), arguments), results);
   return results;
 }
 

@@ -7,6 +7,7 @@
 // claimed). So a right program raises no alarm, and a wrong one has nowhere to hide.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "compiler/ir/module.h"
@@ -19,9 +20,9 @@ struct ErrorBound {
 };
 
 /// Evaluates the entry computation; `leaves` are the values of its parameters' arrays, depth first. Throws
-/// what evaluate throws, and Error(kFailed) after `max_steps` instructions (0: no bound).
+/// what evaluate throws, and Error(kFailed) once `stop` is set.
 std::vector<ErrorBound> evaluate_with_bounds(const Module& module, const std::vector<Literal>& leaves, bool strict,
-                                             bool scatter_oob_window, int64_t max_steps = 0);
+                                             bool scatter_oob_window, const std::atomic<bool>* stop = nullptr);
 
 /// The first element of `got` that is further from `want` than it may be (NaNs are one class), or -1.
 int64_t first_beyond(const Literal& got, const ErrorBound& want);

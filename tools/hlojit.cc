@@ -1,7 +1,10 @@
 // The command line: verbs and options to Requests (tools/request.h). The contract with users is the
 // table of exit codes in outcome.cc and what README and --help say.
+#include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -27,18 +30,33 @@ class Output {
   std::string text_;
 };
 
+// Numbers are read here rather than by CLI11, which saturates what does not fit.
+template <class T>
+CLI::Validator number(T low = std::numeric_limits<T>::lowest(), T high = std::numeric_limits<T>::max()) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        T value{};
+        const char* end = text.data() + text.size();
+        auto [stop, failed] = std::from_chars(text.data(), end, value);
+        if (failed == std::errc() && stop == end && value >= low && value <= high) return {};
+        if constexpr (std::is_floating_point_v<T>) return fmt::format("'{}' is not a number", text);
+        else return fmt::format("'{}' is not a number from {} to {}", text, low, high);
+      },
+      "");
+}
+
 void common_options(CLI::App* verb, Request& r) {
-  verb->add_option("--threads", r.threads, "Worker threads; obeyed also above the core count")->check(CLI::Range(1, 4096));
+  verb->add_option("--threads", r.threads, "Worker threads; obeyed also above the core count")->check(number(1, 4096));
   verb->add_option("--device-isa", r.device_isa, "avx2, avx512 or native")->check(CLI::IsMember({"avx2", "avx512", "native"}));
   verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
   verb->add_option("--disable", r.disable, "Leave out a pass (repeatable)")->delimiter(',');
-  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1 and 2 are the same")->check(CLI::Range(0, 2));
+  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1 and 2 are the same")->check(number(0, 2));
   verb->add_option("--cache", r.cache, "Keep compiled objects in this folder")->envname("HLOJIT_CACHE_DIR");
   verb->add_option("--dump-to", r.dump_to, "Write HLO per pass, LLVM IR, assembly and the buffer plan here");
   verb->add_flag("--time", r.time, "Show compile phases and the emitter of every kernel");
   verb->add_option("--scatter-oob", r.scatter_oob, "element or window")->check(CLI::IsMember({"element", "window"}));
   verb->add_option("--load", r.load, "Library with custom-call targets (repeatable)");
-  verb->add_option("--timeout-s", r.timeout_s, "Seconds a request may take")->check(CLI::PositiveNumber);
+  verb->add_option("--timeout-s", r.timeout_s, "Seconds that all of it may take")->check(number<double>());
   verb->add_option("--replicas", r.replicas, "Replicas of the program (default: as the module says)")->check(CLI::Range(1, 256));
   verb->add_option("--partitions", r.partitions, "Partitions a replica (default: as the module says)")->check(CLI::Range(1, 256));
 }
@@ -50,7 +68,7 @@ void module_argument(CLI::App* verb, Request& r, bool required = true) {
 
 void input_options(CLI::App* verb, Request& r) {
   verb->add_option("--input", r.inputs, "F.npy: value of the next leaf; K=F.npy: of leaf K (repeatable)");
-  verb->add_option("--random", r.random, "Seed for every leaf not given");
+  verb->add_option("--random", r.random, "Seed for every leaf not given")->check(number<uint64_t>());
 }
 
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& what, const std::string& examples) {
@@ -91,7 +109,10 @@ int main_with(int argc, char** argv) {
                              "  hlojit check bench/hlo/softmax.hlo --against-eval --random 7");
   module_argument(check, r);
   input_options(check, r);
+  check->add_flag("--compiles", r.compiles, "Also list every op and type of it that is not compiled");
   check->add_flag("--against-eval", r.against_eval, "Also run it compiled and on the evaluator, and compare");
+  check->add_option("--rtol", r.rtol, "Allow this error relative to each value")->check(number<double>());
+  check->add_option("--ulp", r.ulp, "Allow this error in units in the last place")->check(number<double>());
   check->callback([&] { action = [&] { check_verb(r, source, out); }; });
 
   CLI::App* opt = add_verb(app, "opt", "Print HLO after passes, in text that can be fed back in",
@@ -119,7 +140,7 @@ int main_with(int argc, char** argv) {
   module_argument(bench, r);
   input_options(bench, r);
   bench->add_flag("--explain", r.explain, "Also list kernels, compile phases and memory");
-  bench->add_option("--min-ms", r.min_ms, "Measure for at least this long")->check(CLI::PositiveNumber);
+  bench->add_option("--min-ms", r.min_ms, "Measure for at least this long")->check(number<double>());
   bench->callback([&] { action = [&] { bench_verb(r, source, out); }; });
 
   CLI::App* layout = add_verb(app, "layout", "Where elements lie in memory",
@@ -127,8 +148,8 @@ int main_with(int argc, char** argv) {
                               "  hlojit layout 'bf16[10,130]{1,0:T(8,128)(2,1)}' --linear 1025 --json");
   std::vector<int64_t> index;
   layout->add_option("SHAPE", r.shape, "Shape with layout")->required();
-  auto* index_option = layout->add_option("--index", index, "Multi-index i,j,...")->delimiter(',');
-  layout->add_option("--linear", r.linear, "Position in the buffer");
+  auto* index_option = layout->add_option("--index", index, "Multi-index i,j,...")->delimiter(',')->check(number<int64_t>());
+  layout->add_option("--linear", r.linear, "Position in the buffer")->check(number<int64_t>());
   layout->add_flag("--json", r.json, "Print one JSON object");
   layout->callback([&] {
     if (index_option->count() > 0) r.index = index;
@@ -138,12 +159,13 @@ int main_with(int argc, char** argv) {
   CLI::App* fuzz = add_verb(app, "fuzz", "Random modules, compiled and compared with the evaluator",
                             "  hlojit fuzz --seed 1 --count 5\n"
                             "  hlojit fuzz --seed 3 --seconds 0.5 --out failures");
-  fuzz->add_option("--seed", r.seed, "The first module's seed; each further module has the next (default 1)");
-  fuzz->add_option("--count", r.count, "How many modules (default 1000)")->check(CLI::PositiveNumber);
-  fuzz->add_option("--seconds", r.seconds, "Go on for this long instead")->check(CLI::PositiveNumber);
+  fuzz->add_option("--seed", r.seed, "The first module's seed; each further module has the next (default 1)")->check(number<uint64_t>());
+  fuzz->add_option("--count", r.count, "How many modules (default 1000)")->check(number<int64_t>());
+  fuzz->add_option("--seconds", r.seconds, "Go on for this long instead")->check(number<double>());
   fuzz->add_option("--out", r.out, "Write failing modules here instead of standard output");
   fuzz->callback([&] {
     action = [&] {
+      check_request(r);
       if (!r.out.empty()) make_folder(r.out);
       fuzz_verb(r, out);
     };
@@ -151,8 +173,15 @@ int main_with(int argc, char** argv) {
 
   for (CLI::App* verb : {run, check, opt, compile, bench}) common_options(verb, r);
 
+  for (CLI::App* verb : app.get_subcommands({})) verb->set_version_flag("--version", "hlojit " + version());
+
   Outcome o;
   try {
+    std::string word = argc > 1 ? argv[1] : "-";
+    bool known = std::ranges::any_of(app.get_subcommands({}), [&](CLI::App* verb) { return verb->get_name() == word; });
+    if (!word.starts_with("-") && !known) {
+      throw CLI::ParseError(fmt::format("there is no verb '{}' (see hlojit --help)", word.substr(0, 60)), 2);
+    }
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
     return app.exit(e);
@@ -161,7 +190,8 @@ int main_with(int argc, char** argv) {
     o.message = fmt::format("usage: {}", e.what());
   }
   if (o.code == 0) {
-    o = guarded(action, &source);
+    bool of_many = batch->parsed() || fuzz->parsed();  // these are bounded by their parts
+    o = of_many ? guarded(action, &source) : watched(r, true, action, &source);
     Outcome written = guarded([&] { output.flush(); }, nullptr);  // what a failing verb said counts too
     if (o.code == 0) o = written;
   }

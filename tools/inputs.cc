@@ -1,11 +1,10 @@
 // Values for the program's parameters: files, and random ones that are the same bits on every machine.
 #include <cctype>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <memory>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -29,7 +28,12 @@ Buffer random_leaf(const Shape& shape, uint64_t seed) {
   } else if (shape.type == DType::kF64) {
     for (double& x : literal.data<double>()) x = random.unit();
   } else if (is_float(shape.type)) {
-    for (int64_t i = 0; i < n; ++i) literal.set_double(i, random.unit());
+    // What rounds to 1, or is nothing in this type, is drawn again.
+    auto inside = [](double x) { return x >= -1 && x < 1; };
+    for (int64_t i = 0; i < n; ++i) {
+      do literal.set_double(i, random.unit());
+      while (!inside(literal.as_double(i)));
+    }
   } else if (is_complex(shape.type)) {
     for (int64_t i = 0; i < n; ++i) {
       double re = random.unit();
@@ -63,6 +67,20 @@ std::pair<std::optional<int64_t>, std::string> split(const std::string& text) {
   return {k, text.substr(at + 1)};
 }
 
+// A device without end must not fill the memory.
+constexpr size_t kLargestModule = size_t{1} << 30;
+
+std::string read_all(std::FILE* file, const std::string& name) {
+  std::string text;
+  std::vector<char> part(size_t{1} << 16);
+  while (size_t n = std::fread(part.data(), 1, part.size(), file)) {
+    text.append(part.data(), n);
+    if (text.size() > kLargestModule) throw Error(ErrorKind::kInput, fmt::format("{} is larger than 1 GiB", name));
+  }
+  if (std::ferror(file)) throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  return text;
+}
+
 // The parameter a leaf belongs to.
 std::string parameter_of(const Module& module, size_t leaf) {
   size_t before = 0;
@@ -77,17 +95,14 @@ std::string parameter_of(const Module& module, size_t leaf) {
 
 ModulePtr load_module(const Request& request, std::string& source) {
   if (request.module == "-") {
-    source.assign(std::istreambuf_iterator<char>(std::cin), {});
+    source = read_all(stdin, "standard input");
   } else {
-    std::ifstream file(request.module, std::ios::binary);
+    std::FILE* file = std::fopen(request.module.c_str(), "rb");
     if (!file) throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", request.module, std::strerror(errno)));
-    file.exceptions(std::ios::badbit);
-    try {
-      source.assign(std::istreambuf_iterator<char>(file), {});
-    } catch (const std::ios_base::failure&) {
-      throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", request.module, std::strerror(errno)));
-    }
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> closed(file, std::fclose);
+    source = read_all(file, request.module);
   }
+  if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);  // so that places are counted as editors do
   return parse(source);
 }
 
@@ -141,7 +156,7 @@ std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const
 
 static constexpr int64_t kMostDevices = 256;
 
-Options compile_options(const Request& r) {
+void check_request(const Request& r) {
   if (r.device_isa != "native" && r.device_isa != "avx2" && r.device_isa != "avx512") {
     throw UsageError(fmt::format("--device-isa: '{}' is none of native, avx2, avx512", r.device_isa));
   }
@@ -152,7 +167,17 @@ Options compile_options(const Request& r) {
   if (r.replicas < 0 || r.partitions < 0 || r.replicas > kMostDevices || r.partitions > kMostDevices) {
     throw UsageError(fmt::format("--replicas, --partitions: a number from 1 to {} is needed", kMostDevices));
   }
-  for (const std::string& library : r.load) load_custom_calls(library);
+  auto positive = [](std::string_view name, const auto& value) {
+    if (value && !(*value > 0 && std::isfinite(static_cast<double>(*value)))) {
+      throw UsageError(fmt::format("{}: a number above 0 is needed", name));
+    }
+  };
+  positive("--timeout-s", r.timeout_s);
+  positive("--min-ms", std::optional(r.min_ms));
+  positive("--count", r.count);
+  positive("--seconds", r.seconds);
+  if ((r.rtol && !(*r.rtol >= 0)) || (r.ulp && !(*r.ulp >= 0))) throw UsageError("--rtol, --ulp: no negative numbers");
+  if ((r.rtol || r.ulp) && !r.against_eval) throw UsageError("--rtol, --ulp: only with --against-eval");
   if (r.effort < 0 || r.effort > 2) throw UsageError("--effort: 0, 1 or 2");
   std::vector<std::string> known = pass_list();
   for (const std::string& name : r.disable) {
@@ -160,6 +185,18 @@ Options compile_options(const Request& r) {
       throw UsageError(fmt::format("--disable: there is no pass '{}' (see opt --list-passes)", name));
     }
   }
+}
+
+void check_disabled(const Request& r) {
+  for (const std::string& name : needed_passes()) {
+    if (std::find(r.disable.begin(), r.disable.end(), name) == r.disable.end()) continue;
+    throw UsageError(fmt::format("--disable: nothing is compiled without '{}'", name));
+  }
+}
+
+Options compile_options(const Request& r) {
+  check_request(r);
+  for (const std::string& library : r.load) load_custom_calls(library);
   Options o;
   o.threads = r.threads;
   o.isa = r.device_isa;

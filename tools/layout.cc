@@ -8,7 +8,6 @@
 namespace hlojit::tools {
 
 LayoutAnswer layout_answer(const Request& r) {
-  if (r.shape.empty()) throw UsageError("layout: SHAPE is needed");
   if (r.index && r.linear) throw UsageError("layout: give --index or --linear, not both");
   Shape shape = Shape::parse(r.shape);
   check_shape(shape);

@@ -5,6 +5,7 @@
 
 #include "compiler/text/diagnostics.h"
 #include "tools/request.h"
+#include "tools/watch.h"
 
 namespace hlojit::tools {
 
@@ -34,6 +35,27 @@ Outcome guarded(const std::function<void()>& f, const std::string* source) {
     o.message = fmt::format("failed: internal error: {}", e.what());
   }
   return o;
+}
+
+Outcome watched(Request& request, bool progress, const std::function<void()>& f, const std::string* source) {
+  Watch watch(request.timeout_s, progress, progress);
+  request.watch = &watch;
+  Outcome o = guarded(f, source);
+  request.watch = nullptr;
+  if (o.code != 0 && *watch.stop()) o = {6, fmt::format("failed: not done in {} s", *request.timeout_s), {}, {}};
+  return o;
+}
+
+void stage(const Request& request, const char* what) {
+  if (request.watch) request.watch->stage(what);
+}
+
+const std::atomic<bool>* stop_of(const Request& request) { return request.watch ? request.watch->stop() : nullptr; }
+
+RunOptions run_options(const Request& request) {
+  RunOptions options;
+  options.stop = stop_of(request);
+  return options;
 }
 
 }  // namespace hlojit::tools

@@ -2,6 +2,7 @@
 // JSON line (batch.cc), so that both mean the same.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,13 +15,16 @@
 
 namespace hlojit::tools {
 
+class Watch;
+
 struct Request {
   std::string module;                ///< path, or "-" for standard input
   std::vector<std::string> inputs;   ///< `F.npy` or `K=F.npy`
   std::optional<uint64_t> random;
   std::string output_dir;
   bool print = false;
-  bool against_eval = false;
+  bool compiles = false, against_eval = false;
+  std::optional<double> rtol, ulp;  ///< tolerance of against_eval in place of what the error analysis allows
   std::vector<std::string> passes;
   std::string until, extract;
   bool list_passes = false, explain = false;
@@ -45,10 +49,12 @@ struct Request {
   bool time = false;
   std::string scatter_oob = "element";
   std::vector<std::string> load;
-  double timeout_s = 60;
+  std::optional<double> timeout_s;
   int64_t replicas = 0, partitions = 0;  ///< 0: what the module says
   std::vector<std::string> infeed;       ///< `F.npy` or `D:F.npy`
   double wait_s = 60;
+
+  Watch* watch = nullptr;  ///< the clock beside it, if any
 };
 
 /// Wrong options: exit code 2.
@@ -67,6 +73,10 @@ struct Outcome {
 
 /// Runs f and turns what it throws into an Outcome. `source`: text that locations refer to.
 Outcome guarded(const std::function<void()>& f, const std::string* source);
+
+/// The same for a verb on `request`, with its time limit; with `progress` also shown on a terminal, and
+/// then the process ends if the verb is late and cannot be stopped.
+Outcome watched(Request& request, bool progress, const std::function<void()>& f, const std::string* source);
 
 /// Times of one program.
 struct BenchResult {
@@ -91,9 +101,21 @@ int batch_verb();
 // Shared by the verbs.
 /// With --time: how often native code and the evaluator were entered so far, to stderr.
 void show_calls(const Request& request);
+/// Tells the clock what is being done.
+void stage(const Request& request, const char* what);
+/// What long runs look at, or null.
+const std::atomic<bool>* stop_of(const Request& request);
+/// How its program is run: can be stopped.
+RunOptions run_options(const Request& request);
+/// Compiles, with what --dump-to, --explain and --time ask for.
+Executable compiled(const Request& request, const ModulePtr& module);
 /// Reads MODULE into `source` and parses it.
 ModulePtr load_module(const Request& request, std::string& source);
+/// Throws UsageError for values that are out of range, whichever way they came.
+void check_request(const Request& request);
 Options compile_options(const Request& request);
+/// Refuses to leave out what native code needs; `opt` may.
+void check_disabled(const Request& request);
 /// Values for all parameter leaves, in the layouts the program takes.
 std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module);
 /// The same for several devices: as many sets as devices, if that many values are given or asked

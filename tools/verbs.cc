@@ -1,8 +1,6 @@
-// The verbs that take a module: run, check, opt, compile.
+// The verbs that take a module: run, opt, compile.
 #include <unistd.h>
 
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -13,20 +11,19 @@
 namespace hlojit::tools {
 namespace {
 
-// --dump-to: HLO per pass, LLVM IR, assembly, buffer plan. --time: phases and kernels, to stderr.
-void side_outputs(const Request& r, const ModulePtr& module, const Options& options, const Executable* compiled) {
-  if (!r.dump_to.empty()) {
-    write_file(r.dump_to + "/module.ll", emit(module, Emit::kLlvm, options));
-    write_file(r.dump_to + "/module.s", emit(module, Emit::kAssembly, options));
-    if (compiled) write_file(r.dump_to + "/buffers.txt", compiled->memory_report());
-  }
-  if (!r.time || !compiled) return;
+void show_times(const std::vector<PhaseTime>& times) {
   double total = 0;
-  for (const PhaseTime& p : compiled->compile_times()) total += p.ms;
+  for (const PhaseTime& p : times) total += p.ms;
   std::string text = fmt::format("compile {:.2f} ms\n", total);
-  for (const PhaseTime& p : compiled->compile_times()) text += fmt::format("  {:<20} {:8.3f} ms\n", p.name, p.ms);
-  for (const KernelInfo& k : compiled->kernels()) text += fmt::format("  kernel {:<32} {}\n", k.name, k.kind);
+  for (const PhaseTime& p : times) text += fmt::format("  {:<20} {:8.3f} ms\n", p.name, p.ms);
   std::fputs(text.c_str(), stderr);
+}
+
+// What --dump-to shows besides the HLO of each pass.
+void dump(const Request& r, const ModulePtr& module, const Options& options, const Executable& e) {
+  write_file(r.dump_to + "/module.ll", emit(module, Emit::kLlvm, options));
+  write_file(r.dump_to + "/module.s", emit(module, Emit::kAssembly, options));
+  write_file(r.dump_to + "/buffers.txt", e.memory_report());
 }
 
 Options options_with_dumps(const Request& r) {
@@ -43,47 +40,22 @@ Options options_with_dumps(const Request& r) {
   return o;
 }
 
+}  // namespace
+
 Executable compiled(const Request& r, const ModulePtr& module) {
+  check_disabled(r);
   Options options = options_with_dumps(r);
+  stage(r, "compiling");
   Executable e = compile(module, options);
   options.after_pass = nullptr;
   options.explain = nullptr;
-  side_outputs(r, module, options, &e);
+  if (!r.dump_to.empty()) dump(r, module, options, e);
+  if (r.time) {
+    show_times(e.compile_times());
+    for (const KernelInfo& k : e.kernels()) std::fputs(fmt::format("  kernel {:<32} {}\n", k.name, k.kind).c_str(), stderr);
+  }
   return e;
 }
-
-// ---- check --against-eval -----------------------------------------------------------------------------
-
-// Reductions reassociate, so the bound is relative to the largest element of the result too.
-double tolerance(DType type) {
-  switch (component_type(type)) {
-    case DType::kF64: return 1e-10;
-    case DType::kF32: return 1e-4;
-    case DType::kF16: return 1e-2;
-    case DType::kBF16: return 4e-2;
-    default: return is_float(type) ? 0.3 : 0;
-  }
-}
-
-void compare(size_t leaf, const Buffer& got, const Buffer& want) {
-  Shape dense = Shape::array(got.shape().type, got.shape().dims);
-  Buffer x = got.to_layout(dense), y = want.to_layout(dense);
-  if (x.size_bytes() == 0 || std::memcmp(x.raw(), y.raw(), x.size_bytes()) == 0) return;
-  std::vector<double> a = to_doubles(x), b = to_doubles(y);
-  double scale = 0;
-  for (double v : b) {
-    if (std::isfinite(v)) scale = std::max(scale, std::fabs(v));
-  }
-  double bound = tolerance(dense.type);
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    if (std::fabs(a[i] - b[i]) <= bound * (std::fabs(b[i]) + 0.1 * scale)) continue;
-    throw Error(ErrorKind::kFailed, fmt::format("result {} {}: element {} is {} compiled and {} evaluated", leaf,
-                                                dense.to_string(false), i, a[i], b[i]));
-  }
-}
-
-}  // namespace
 
 void make_folder(const std::string& path) {
   std::error_code code;
@@ -104,6 +76,7 @@ void run_verb(const Request& r, std::string& source, const Sink& out) {
   ModulePtr module = load_module(r, source);
   verify(module);
   Executable e = compiled(r, module);
+  stage(r, "running");
   std::vector<DeviceResults> devices = run_everywhere(r, module, e);
   show_calls(r);
   for (const DeviceResults& d : devices) {
@@ -115,19 +88,6 @@ void run_verb(const Request& r, std::string& source, const Sink& out) {
     if (!r.print) continue;
     for (const Buffer& b : d.results) out(b.shape().to_string() + " " + literal_text(b) + "\n");
   }
-}
-
-void check_verb(const Request& r, std::string& source, const Sink&) {
-  compile_options(r);
-  ModulePtr module = load_module(r, source);
-  verify(module);
-  if (!r.against_eval) return;
-  Request with_values = r;
-  if (!with_values.random) with_values.random = 1;
-  std::vector<Buffer> inputs = gather_inputs(with_values, module);
-  std::vector<Buffer> got = compiled(r, module).run(inputs);
-  std::vector<Buffer> want = evaluate(module, inputs, compile_options(r));
-  for (size_t k = 0; k < got.size(); ++k) compare(k, got[k], want[k]);
 }
 
 void opt_verb(const Request& r, std::string& source, const Sink& out) {
@@ -160,14 +120,17 @@ void compile_verb(const Request& r, std::string& source, const Sink& out) {
   else throw UsageError("compile: --emit=hlo, llvm, asm or obj is needed");
   bool to_terminal = (r.output.empty() || r.output == "-") && isatty(STDOUT_FILENO);
   if (what == Emit::kObject && to_terminal) throw UsageError("compile: --emit=obj needs -o FILE");
+  check_disabled(r);
   Options options = options_with_dumps(r);
   ModulePtr module = load_module(r, source);
-  std::string text = emit(module, what, options);
-  options.after_pass = nullptr;
-  options.explain = nullptr;
-  if (!r.dump_to.empty() || r.time) {
-    Executable e = compile(module, options);
-    side_outputs(r, module, options, &e);
+  stage(r, "compiling");
+  std::vector<PhaseTime> times;
+  std::string text = emit(module, what, options, &times);
+  if (r.time) show_times(times);
+  if (!r.dump_to.empty()) {
+    options.after_pass = nullptr;
+    options.explain = nullptr;
+    dump(r, module, options, compile(module, options));
   }
   if (r.output.empty() || r.output == "-") out(text);
   else write_file(r.output, text);

@@ -18,6 +18,16 @@ struct DeviceRun::Impl {
   Meeting meeting;
 };
 
+namespace {
+
+// Native code reads a byte; an atomic bool is one.
+const bool* stop_flag(const RunOptions& options) {
+  static_assert(sizeof(std::atomic<bool>) == sizeof(bool));
+  return options.stop ? reinterpret_cast<const bool*>(options.stop) : &kNeverStop;
+}
+
+}  // namespace
+
 DeviceRun::DeviceRun(Executable executable, RunOptions options) {
   const int64_t devices = executable.replicas() * executable.partitions();
   const double wait_s = options.wait_s;
@@ -35,6 +45,7 @@ std::vector<Buffer> DeviceRun::run(int64_t device, std::vector<Buffer> inputs) {
   state.meeting = &m.meeting;
   state.device = device;
   state.wait_s = m.options.wait_s;
+  state.stop = stop_flag(m.options);
   state.random_counter[1] = static_cast<uint64_t>(device);
   try {
     return Executable::call(*m.executable.impl_, std::move(inputs), state);
@@ -53,6 +64,7 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs, const RunOptions
   RunState state;
   state.queues = &queues;
   state.wait_s = options.wait_s;
+  state.stop = stop_flag(options);
   return call(*impl_, std::move(inputs), state);
 }
 

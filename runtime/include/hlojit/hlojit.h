@@ -13,6 +13,7 @@
 // parameters in number order. Tokens and () have no leaf.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -110,6 +111,9 @@ class HLOJIT_API HostQueues {
 struct RunOptions {
   HostQueues queues;
   double wait_s = 60;  ///< how long a device waits for another, or for the host, before it fails
+  /// Once another thread sets it, loops of the program end at their next iteration and the call throws
+  /// Error(kFailed). May be null.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit", "link").
@@ -204,11 +208,15 @@ HLOJIT_API std::vector<Shape> result_leaves(const ModulePtr& module);
 
 /// What the compiler makes of a module.
 enum class Emit { kHlo, kLlvm, kAssembly, kObject };
-HLOJIT_API std::string emit(const ModulePtr& module, Emit what, const Options& options = {});
+/// `times`: receives how long that took, phase by phase.
+HLOJIT_API std::string emit(const ModulePtr& module, Emit what, const Options& options = {},
+                            std::vector<PhaseTime>* times = nullptr);
 /// HLO after passes: all up to and including `until` (empty: all), or exactly `only` if not empty.
 HLOJIT_API ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,
                                 const std::vector<std::string>& only = {});
 HLOJIT_API std::vector<std::string> pass_list();
+/// Those of them that compile() needs for more than speed.
+HLOJIT_API std::vector<std::string> needed_passes();
 /// One instruction of a sequential computation (a fusion) as a module of its own. Error(kInput) if
 /// there is none of that name.
 HLOJIT_API ModulePtr extract(const ModulePtr& module, std::string_view instruction);
