@@ -15,8 +15,7 @@
  * Stable: structs begin with their size, set by the caller, and only grow at their end; a function once
  * here keeps its meaning. hlojit_abi_version() counts additions.
  */
-#ifndef HLOJIT_HLOJIT_C_H
-#define HLOJIT_HLOJIT_C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -148,5 +147,4 @@ HLOJIT_C_API hlojit_error* hlojit_execute_donating(const hlojit_executable* exec
 
 #ifdef __cplusplus
 }
-#endif
 #endif
