@@ -19,6 +19,9 @@ struct Launch {
   std::shared_ptr<Program> program;
   std::vector<std::shared_ptr<Array>> operands, results;
   std::vector<bool> donated;
+  std::vector<ffi::UserData> user_data;
+  int device = 0;
+  int64_t id = 0;
   std::shared_ptr<Completion> done;
 };
 
@@ -56,6 +59,7 @@ std::vector<Buffer> joined_inputs_of(Launch& launch) {
 void run(Launch& launch) {
   const Program& p = *launch.program;
   std::optional<PJRT_Error> error;
+  ffi::Execution execution(launch.user_data, launch.device, launch.id);
   try {
     std::vector<Buffer> outputs = p.code->run(p.joint ? joined_inputs_of(launch) : inputs_of(launch));
     size_t next = 0;
@@ -141,6 +145,7 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
     if (devices.size() != a->num_devices) {
       fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the program runs on {} devices, arguments of {} were given", devices.size(), a->num_devices));
     }
+    static std::atomic<int64_t> next_id{1};
     const Program& program = *e.program;
     std::vector<std::shared_ptr<Launch>> launches;
     for (size_t d = 0; d < devices.size(); ++d) {
@@ -148,6 +153,9 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
         launches.push_back(std::make_shared<Launch>());
         launches.back()->program = e.program;
         launches.back()->done = std::make_shared<Completion>();
+        if (a->options && a->options->context) launches.back()->user_data = a->options->context->user_data;
+        launches.back()->device = devices[d]->description.id;
+        launches.back()->id = next_id.fetch_add(1);
       }
       take_operands(*launches.back(), a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
     }

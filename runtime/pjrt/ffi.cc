@@ -1,4 +1,5 @@
-// The FFI extension: handlers of custom calls that a frontend registers.
+// The FFI extension: handlers of custom calls that a frontend registers, and data for an execution.
+#include "runtime/pjrt/ffi_call.h"
 #include "runtime/pjrt/objects.h"
 
 namespace hlojit::pjrt {
@@ -6,17 +7,22 @@ namespace {
 
 PJRT_Error* type_register(PJRT_FFI_Type_Register_Args* a) {
   return guard([&] {
-    static std::atomic<int64_t> next{1000};
-    if (a->type_id == 0) a->type_id = next.fetch_add(1);
+    a->type_id = ffi::register_type(std::string(a->type_name, a->type_name_size), a->type_id, a->type_info ? a->type_info->deleter : nullptr);
   });
 }
 PJRT_Error* user_data_add(PJRT_FFI_UserData_Add_Args* a) {
   return guard([&] {
     if (!a->context) fail(PJRT_Error_Code_INVALID_ARGUMENT, "user data needs an execute context");
-    a->context->user_data.push_back(a->user_data);
+    a->context->user_data.push_back({a->user_data.type_id, a->user_data.data});
   });
 }
-PJRT_Error* register_handler(PJRT_FFI_Register_Handler_Args*) { return nullptr; }
+PJRT_Error* register_handler(PJRT_FFI_Register_Handler_Args* a) {
+  return guard([&] {
+    if (!a->handler) fail(PJRT_Error_Code_INVALID_ARGUMENT, "a handler must not be null");
+    ffi::register_handlers(std::string(a->target_name, a->target_name_size),
+                           {nullptr, nullptr, nullptr, reinterpret_cast<ffi::XLA_FFI_Handler*>(a->handler)});
+  });
+}
 
 }  // namespace
 
@@ -31,3 +37,10 @@ PJRT_Extension_Base* ffi_extension() {
 }
 
 }  // namespace hlojit::pjrt
+
+// For loaders that have handlers as plain pointers (those of jaxlib itself); stages but execute may be null.
+extern "C" HLOJIT_API void hlojit_register_ffi_handlers(const char* target, void* instantiate, void* prepare, void* initialize, void* execute) {
+  using hlojit::ffi::XLA_FFI_Handler;
+  hlojit::ffi::register_handlers(target, {reinterpret_cast<XLA_FFI_Handler*>(instantiate), reinterpret_cast<XLA_FFI_Handler*>(prepare),
+                                          reinterpret_cast<XLA_FFI_Handler*>(initialize), reinterpret_cast<XLA_FFI_Handler*>(execute)});
+}

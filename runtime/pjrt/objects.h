@@ -25,6 +25,7 @@
 
 #include "hlojit/hlojit.h"
 #include "runtime/pjrt/abi.h"
+#include "runtime/pjrt/ffi_call.h"
 #include "runtime/pjrt/shards.h"
 
 namespace hlojit::pjrt {
@@ -240,7 +241,7 @@ struct PJRT_LoadedExecutable {
 PJRT_LoadedExecutable* load_program(std::shared_ptr<Program> program);
 
 struct PJRT_ExecuteContext {
-  std::vector<PJRT_FFI_UserData> user_data;
+  std::vector<ffi::UserData> user_data;
 };
 
 // ---- helpers of the functions --------------------------------------------------------------------

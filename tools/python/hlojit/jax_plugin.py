@@ -79,10 +79,49 @@ def _load():
     return xla_client.load_pjrt_plugin_dynamically("hlojit", _libraries.path("hlojit_pjrt.so"))
 
 
+def _address(capsule) -> int:
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+
+
+def _register_handler(name, handler, platform, api_version=1, traits=0) -> None:
+    """Serves a custom call by a handler as jaxlib has it: a capsule, or a dict of them by stage."""
+    from hlojit import _libraries
+
+    if str(name).startswith("lapack_"):
+        return  # hlojit has its own
+    if api_version != 1:
+        _log.warning("hlojit does not serve custom calls of API version %s: %s", api_version, name)
+        return
+    register = ctypes.CDLL(_libraries.path("libhlojit.so.0")).hlojit_register_ffi_handlers
+    register.argtypes = [ctypes.c_char_p] + [ctypes.c_void_p] * 4
+    stages = handler if isinstance(handler, dict) else {"execute": handler}
+    text = name if isinstance(name, bytes) else name.encode()
+    register(text, *(_address(stages[s]) if s in stages else None for s in ("instantiate", "prepare", "initialize", "execute")))
+
+
+@functools.cache
+def _register_handlers() -> None:
+    """jaxlib's own handlers for the host, and those that users register. Not Python callbacks: theirs wants
+    a state that nothing here makes, so programs with them are refused by the target's name."""
+    from jax._src.lib import xla_client
+    from jaxlib import _jax
+
+    for name, handler in _jax.custom_call_targets("Host").items():
+        if "python" not in name:
+            _register_handler(name, handler, "Host")
+    xla_client.register_custom_call_handler("cpu", _register_handler)
+
+
 def _client(platform: str):
     from jax._src import xla_bridge
 
     _load()
+    _register_handlers()
     return xla_bridge.make_pjrt_c_api_client("hlojit", functools.partial(_options, platform))
 
 
