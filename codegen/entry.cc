@@ -17,6 +17,7 @@
 #include "codegen/kernel_abi.h"
 #include "codegen/kernels/merge.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/plan/kernel.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -233,14 +234,14 @@ class EntryEmitter {
     return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, ir_);
   }
 
-  // A dynamic-update-slice writes a box only: where its operand is not in the result's memory
-  // already, the rest is copied first.
+  // An update writes part of its result: where its operand is not in the result's memory already, it is
+  // copied there first.
   void update_copies(const Instruction& i, const std::vector<BufferSlice>& slices) {
-    const Instruction* root = i.to_apply()->root();
-    if (!root->is(Opcode::kDynamicUpdateSlice) || !root->operand(0)->is(Opcode::kParameter)) return;
-    const BufferSlice& from = slices[static_cast<size_t>(root->operand(0)->attrs.parameter_number)];
-    const BufferSlice& to = slices.back();
-    if (!(from == to)) copy_memory(from, to);
+    for (const Update& u : updated_parameters(*i.to_apply())) {
+      const BufferSlice& from = slices[static_cast<size_t>(u.parameter)];
+      const BufferSlice& to = slices[i.operand_count() + static_cast<size_t>(u.result)];
+      if (!(from == to)) copy_memory(from, to);
+    }
   }
 
   void copy_memory(const BufferSlice& from, const BufferSlice& to) {

@@ -9,6 +9,7 @@
 
 #include "codegen/kernels/contraction.h"
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/scatter.h"
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/plan/cost.h"
@@ -51,6 +52,7 @@ class Emission {
 
   std::vector<KernelFunction> run() {
     if (plan_.blocks) return {emit_contraction(module_, fusion_, plan_, overlap_, options_)};
+    if (plan_.kind == KernelKind::kScatter) return {emit_scatter(module_, fusion_, plan_, overlap_, options_, vars_)};
     loops();
     return std::move(functions_);
   }
@@ -66,7 +68,7 @@ class Emission {
       const Instruction* root = plan_.roots[k];
       if (is_update(root)) {
         walk.read(root->operand(1), coords);
-        WriteRelation write = write_relation(*root, coords, false, vars_);
+        WriteRelation write = write_relation(*root, coords, vars_);
         for (const Symbol& s : write.symbols) walk.read(root->operand(s.operand), s.coords);
         walk.write(root->shape, write.target);
       } else {
@@ -103,7 +105,7 @@ class Emission {
       for (const Coords& c : block) {
         values[r].push_back(e.emit(update ? root->operand(1) : root, c, scope));
         WriteRelation write{{}, c, {}};
-        if (update) write = write_relation(*root, c, false, vars_);
+        if (update) write = write_relation(*root, c, vars_);
         e.bind_symbols(root, write.symbols, scope);
         addresses[r].push_back(linear_index(root->shape, write.target));
       }

@@ -316,7 +316,7 @@ void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::T
                  llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
 }
 
-void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value) {
+void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value, llvm::Value* mask) {
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);
   value = splat(b, value, lanes);
@@ -327,13 +327,18 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   if (lanes == 1) return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
-  if (stride && (*stride == 1 || *stride == -1)) {
+  if (mask && stride == 1) {
+    std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
+    first[static_cast<size_t>(lane)] = IndexExpr(0);
+    return annotate(b.CreateMaskedStore(raw, address_of(scope, buffer, element, address.substitute(first)), align, mask), buffer);
+  }
+  if (!mask && stride && (*stride == 1 || *stride == -1)) {
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
     return store_vector(scope, buffer, element, *stride == 1 ? raw : reversed(b, raw, lanes), address.substitute(first));
   }
   llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
-  auto* mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
   annotate(b.CreateMaskedScatter(raw, pointers, align, mask), buffer);
 }
 

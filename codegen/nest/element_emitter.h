@@ -102,7 +102,8 @@ class ElementEmitter {
   void begin_stage(size_t number) { stage_ = number; }
 
   /// Stores value (scalar or vector over the lanes of address) into a buffer.
-  void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value);
+  /// `mask`: a lane each, which of them are stored (null: all).
+  void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value, llvm::Value* mask = nullptr);
   /// `mask`: which lanes may be read (i1, scalar or a lane each); others get zero. Null: all.
   Value load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask = nullptr);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the

@@ -73,7 +73,8 @@ Reducer Reducer::of(const Instruction& reduction) {
     r.op_ = single_op(*r.computation_);
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
-  Reorder order = r.op_ ? Reorder{true, -1} : selection_order(reduction);
+  // Windows pick by position (the first of equals): their elements keep their order.
+  Reorder order = r.op_ ? Reorder{true, -1} : reduction.is(Opcode::kReduce) ? selection_order(reduction) : Reorder{false, -1};
   r.reorderable_ = order.allowed;
   r.position_ = order.position;
   return r;

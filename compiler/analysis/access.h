@@ -106,8 +106,6 @@ struct WriteRelation {
 
 /// Sizes of the space of updates that `write_relation` is over: those of the update operand.
 const Ints& update_sizes(const Instruction& update);
-/// `whole_windows`: a scatter drops a window that is not wholly inside, instead of single elements.
-WriteRelation write_relation(const Instruction& update, std::span<const IndexExpr> element, bool whole_windows,
-                             VarSource& vars);
+WriteRelation write_relation(const Instruction& update, std::span<const IndexExpr> element, VarSource& vars);
 
 }  // namespace hlojit

@@ -20,9 +20,9 @@ WriteRelation dynamic_update_slice(const Instruction& i, std::span<const IndexEx
   return w;
 }
 
-// A start outside [-window, dim] writes nothing, just as the nearest one inside does: clamping keeps the
-// ranges small and changes nothing.
-WriteRelation scatter(const Instruction& i, std::span<const IndexExpr> element, bool whole_windows, VarSource& vars) {
+// Elements outside the target are dropped one by one. A start outside [-window, dim] writes nothing, just as
+// the nearest one inside does: clamping keeps the ranges small and changes nothing.
+WriteRelation scatter(const Instruction& i, std::span<const IndexExpr> element, VarSource& vars) {
   const ScatterDims& s = i.attrs.scatter;
   size_t count = i.operand_count() / 2;
   const Shape &operand = i.operand(0)->shape, &updates = i.operand(count + 1)->shape;
@@ -52,7 +52,7 @@ WriteRelation scatter(const Instruction& i, std::span<const IndexExpr> element, 
   }
   for (size_t d = 0; d < operand.dims.size(); ++d) {
     w.target.push_back(start[d] + offset[d]);
-    Guard inside = whole_windows ? Guard{start[d], 0, operand.dims[d] - box[d] + 1} : Guard{w.target[d], 0, operand.dims[d]};
+    Guard inside{w.target[d], 0, operand.dims[d]};
     if (!inside.always()) w.guards.push_back(std::move(inside));
   }
   return w;
@@ -65,9 +65,8 @@ const Ints& update_sizes(const Instruction& i) {
   return i.operand(k)->shape.dims;
 }
 
-WriteRelation write_relation(const Instruction& i, std::span<const IndexExpr> element, bool whole_windows,
-                             VarSource& vars) {
-  if (i.is(Opcode::kScatter)) return scatter(i, element, whole_windows, vars);
+WriteRelation write_relation(const Instruction& i, std::span<const IndexExpr> element, VarSource& vars) {
+  if (i.is(Opcode::kScatter)) return scatter(i, element, vars);
   return dynamic_update_slice(i, element, vars);
 }
 

@@ -273,8 +273,9 @@ class ComputationAlias {
 
   void link_operands(Instruction* i) {
     if (i->is(Opcode::kFusion)) {
-      int64_t target = updated_parameter(*i->to_apply());
-      if (target >= 0) link_operand({i, static_cast<size_t>(target)}, {i, 0}, i);
+      for (const Update& u : updated_parameters(*i->to_apply())) {
+        link_operand({i, static_cast<size_t>(u.parameter)}, {i, u.result}, i);
+      }
     } else if (i->is(Opcode::kWhile)) {
       std::vector<Slot> state = slots(i, i->operand(0));
       for (size_t k = 0; k < state.size(); ++k) {

@@ -52,7 +52,7 @@ Instruction* expand_start_vector(Builder& b, const Instruction& op) {
   return b.dynamic_slice(op.operand(0), starts, op.attrs.dynamic_slice_sizes);
 }
 
-Instruction* expansion(Builder& b, const Instruction& op) {
+Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
@@ -65,17 +65,19 @@ Instruction* expansion(Builder& b, const Instruction& op) {
     case Opcode::kBatchNormGrad:
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
+    case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
+    case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);
     default: return nullptr;
   }
 }
 
-bool expand_in(Computation& c) {
+bool expand_in(Computation& c, const PipelineOptions& options) {
   Builder b(&c);
   std::vector<Instruction*> dead;
   for (Instruction* i : c.snapshot()) {
     if (i->shape.has_dynamic_dims() || !i->control_predecessors.empty()) continue;
     size_t before = c.instructions().size();
-    Instruction* made = expansion(b, *i);
+    Instruction* made = expansion(b, *i, options);
     if (!made) continue;
     for (size_t k = before; k < c.instructions().size(); ++k) {
       c.instructions()[k]->location = i->location;
@@ -120,11 +122,11 @@ Instruction* apply_elementwise(Builder& b, const Computation& computation,
   return copies.at(computation.root());
 }
 
-bool expand(Module& module, const PipelineOptions&) {
+bool expand(Module& module, const PipelineOptions& options) {
   std::vector<Computation*> computations;  // more are made on the way
   for (const auto& c : module.computations()) computations.push_back(c.get());
   bool changed = false;
-  for (Computation* c : computations) changed |= expand_in(*c);
+  for (Computation* c : computations) changed |= expand_in(*c, options);
   if (changed) module.remove_unreachable();
   return changed;
 }

@@ -6,6 +6,7 @@
 //   rng-bit-generator  ->  integer arithmetic on an iota of the counter, and the next state
 //   rng                ->  the same, on a counter that the run keeps
 //   custom-call        ->  its operand if it only annotates ("Sharding"), topk ("TopK")
+//   select-and-scatter ->  a reduce-window that picks, a scatter onto what was picked
 //   batch-norm-...     ->  reductions and elementwise ops, in f32 or wider
 //
 // What cannot be spelled out (a map over control flow) stays, for legalize_check to refuse by name.

@@ -24,4 +24,11 @@ Instruction* expand_rng(Builder& b, const Instruction& op);
 /// batch-norm-inference (an array), -training and -grad (tuples of three).
 Instruction* expand_batch_norm(Builder& b, const Instruction& op);
 
+/// nullptr if its select is more than elementwise ops on scalars.
+Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
+
+/// A scatter that drops windows partly out of bounds whole: starts of such windows move far outside. nullptr
+/// if no window can be partly out of bounds.
+Instruction* expand_whole_windows(Builder& b, const Instruction& op);
+
 }  // namespace hlojit

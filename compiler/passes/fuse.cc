@@ -10,6 +10,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/passes/cluster_graph.h"
 #include "compiler/passes/fusion_builder.h"
@@ -54,7 +55,8 @@ bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& memb
 /// Computing it again for each reader is worth a thought.
 bool is_cheap(const Instruction* i) {
   if (i->shape.is_tuple()) return false;
-  if (i->shape.rank() == 0) return !i->is(Opcode::kReduce) && !i->is(Opcode::kDot);
+  if (i->is(Opcode::kScatter) || is_reduction(*i)) return false;
+  if (i->shape.rank() == 0) return true;
   switch (i->info().op_class) {
     case OpClass::kElementwise: return i->info().price <= OpPrice::kCheap;
     case OpClass::kMoves: return !i->is(Opcode::kGather) && !i->is(Opcode::kDynamicUpdateSlice);

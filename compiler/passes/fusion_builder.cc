@@ -11,7 +11,8 @@ namespace {
 
 FusionKind fusion_kind(KernelKind kind) {
   switch (kind) {
-    case KernelKind::kNest: return FusionKind::kLoop;
+    case KernelKind::kNest:
+    case KernelKind::kScatter: return FusionKind::kLoop;
     case KernelKind::kRows:
     case KernelKind::kColumns: return FusionKind::kInput;
     case KernelKind::kContraction: return FusionKind::kOutput;
@@ -167,14 +168,44 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   c.sort_topologically();
 }
 
+namespace {
+
+/// A scatter needs memory for each of its results, read or not: one element instruction each.
+bool complete_results(Computation& c, Instruction* scatter) {
+  std::vector<Instruction*> elements(scatter->shape.elements.size());
+  std::vector<Instruction*> users(scatter->users().begin(), scatter->users().end());
+  bool changed = false;
+  for (Instruction* user : users) {
+    Instruction*& element = elements[static_cast<size_t>(user->attrs.tuple_index)];
+    if (!element) {
+      element = user;
+      continue;
+    }
+    user->replace_all_uses_with(element);
+    c.remove(user);
+    changed = true;
+  }
+  for (size_t k = 0; k < elements.size(); ++k) {
+    if (elements[k]) continue;
+    c.add(Opcode::kGetTupleElement, scatter->shape.elements[k], {scatter})->attrs.tuple_index = static_cast<int64_t>(k);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
 bool split_variadic_results(Computation& c) {
   bool changed = false;
   for (Instruction* i : c.snapshot()) {
-    if (!i->is(Opcode::kReduce) || !i->shape.is_tuple()) continue;
+    if (!has_several_results(*i)) continue;
     bool whole = i->is_root() || std::ranges::any_of(i->users(), [](Instruction* user) {
                    return !user->is(Opcode::kGetTupleElement);
                  });
-    if (!whole) continue;
+    if (!whole) {
+      changed |= i->is(Opcode::kScatter) && complete_results(c, i);
+      continue;
+    }
     std::vector<Instruction*> readers(i->users().begin(), i->users().end());
     std::vector<Instruction*> elements;
     for (size_t k = 0; k < i->shape.elements.size(); ++k) {

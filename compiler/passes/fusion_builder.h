@@ -24,7 +24,7 @@ struct KernelGroup {
 /// members of any group stay.
 void build_fusions(Computation& computation, std::span<const KernelGroup> groups);
 
-/// Gives every variadic reduce element-wise users only: whoever reads its tuple as a whole reads a
+/// Gives every op of several results (has_several_results) element-wise users only: whoever reads its tuple as a whole reads a
 /// tuple of its elements instead. Returns whether anything changed.
 bool split_variadic_results(Computation& computation);
 

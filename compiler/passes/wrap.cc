@@ -1,6 +1,8 @@
 // See wrap.h.
 #include "compiler/passes/wrap.h"
 
+#include <algorithm>
+
 #include "compiler/analysis/dataflow.h"
 #include "compiler/passes/fusion_builder.h"
 #include "layout/index.h"
@@ -9,9 +11,27 @@
 namespace hlojit {
 namespace {
 
+bool is_update(const Instruction& i) { return i.is(Opcode::kDynamicUpdateSlice) || i.is(Opcode::kScatter); }
+
+/// Targets of an update that are constants inside the kernel, or operands of it twice, become copies.
+bool own_targets(Computation& c, Instruction* update) {
+  size_t count = update->is(Opcode::kScatter) ? update->operand_count() / 2 : 1;
+  bool changed = false;
+  for (size_t k = 0; k < count; ++k) {
+    Instruction* target = update->operand(k);
+    if (!is_inline_constant(*target) && std::ranges::count(update->operands(), target) == 1) continue;
+    Instruction* copy = c.add(Opcode::kCopy, target->shape, {target}, "copy");
+    copy->location = update->location;
+    update->set_operand(k, copy);
+    changed = true;
+  }
+  return changed;
+}
+
 /// Reshapes and the like that move nothing become bitcasts, barriers are bypassed.
 bool simplify_forwarding(Computation& c) {
   std::vector<Instruction*> dead;
+  bool changed = false;
   for (Instruction* i : c.snapshot()) {
     if (i->is(Opcode::kOptBarrier)) {
       i->replace_all_uses_with(i->operand(0));
@@ -22,6 +42,8 @@ bool simplify_forwarding(Computation& c) {
       copy->location = i->location;
       i->replace_all_uses_with(copy);
       dead.push_back(i);
+    } else if (is_update(*i)) {
+      changed |= own_targets(c, i);
     } else if (is_kernel_op(*i) && i->operand_count() == 1 && keeps_memory(*i)) {
       Instruction* cast = c.add(Opcode::kBitcast, i->shape, {i->operand(0)}, "bitcast");
       cast->location = i->location;
@@ -29,7 +51,7 @@ bool simplify_forwarding(Computation& c) {
       dead.push_back(i);
     }
   }
-  if (dead.empty()) return false;
+  if (dead.empty() && !changed) return false;
   c.remove_all(dead);
   c.sort_topologically();
   return true;

@@ -165,8 +165,9 @@ class Assigner {
             unite(i->called[b]->root(), i.get());
           }
         } else if (i->is(Opcode::kFusion)) {
-          int64_t target = updated_parameter(*i->to_apply());
-          if (target >= 0) unite(i.get(), i->operand(target));
+          for (const Update& u : updated_parameters(*i->to_apply())) {
+            unite(flow_.values(i.get())[static_cast<size_t>(u.result)], flow_.values(i->operand(static_cast<size_t>(u.parameter)))[0]);
+          }
         }
       }
     }

@@ -88,8 +88,8 @@ class Sweep {
 
   KernelCost run() {
     for (const Instruction* r : plan_.roots) {
-      bool update = r->is(Opcode::kDynamicUpdateSlice);
-      double n = update ? count(r->operand(1)->shape) : count(r->shape);
+      bool update = r->is(Opcode::kDynamicUpdateSlice) || plan_.kind == KernelKind::kScatter;
+      double n = update ? product(plan_.domain) : count(r->shape);
       want_together(r, n, 1);
       write(r, n);
     }
@@ -213,7 +213,11 @@ class Sweep {
         break;
       case Opcode::kDynamicUpdateSlice:
         want_together(i->operand(1), n, code, d.strided);
+        if (std::ranges::find(plan_.roots, i) == plan_.roots.end()) want_together(i->operand(0), n, code, d.strided);
         for (size_t k = 2; k < i->operand_count(); ++k) want_together(i->operand(k), 1, 1);
+        break;
+      case Opcode::kScatter:
+        for (size_t k = i->operand_count() / 2; k < i->operand_count(); ++k) want_apart(i->operand(k), count(i->operand(k)->shape), code);
         break;
       case Opcode::kGather:
         want_apart(i->operand(0), n, code, true);
@@ -262,7 +266,7 @@ class Sweep {
       cycles = reduce_cycles(i, lanes);
     } else if (is_reduction(*i)) {
       cycles = elements * product(reduction_sizes(*i)) / lanes * 0.5;
-    } else if (i->is(Opcode::kGather)) {
+    } else if (i->is(Opcode::kGather) || i->is(Opcode::kScatter)) {
       cycles = elements;
     }
     cost_.compute_ns += cycles / kCyclesPerNs;

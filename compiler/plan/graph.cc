@@ -12,8 +12,8 @@ void refuse(std::string why) { throw Refused{std::move(why)}; }
 
 std::string quoted(const Instruction* i) { return std::string(op_name(i->opcode)) + " " + i->name; }
 
-bool is_reduce_element(const Instruction* i) {
-  return i->is(Opcode::kGetTupleElement) && is_reduction(*i->operand(0));
+bool is_result_element(const Instruction* i) {
+  return i->is(Opcode::kGetTupleElement) && has_several_results(*i->operand(0));
 }
 
 const std::vector<int64_t>& dims_of(const Instruction* value) {
@@ -40,10 +40,11 @@ KernelGraph::KernelGraph(Instructions given_members, Instructions given_roots) {
   set = std::move(needed);
   for (const Instruction* i : members) {
     if (!is_kernel_op(*i)) refuse(quoted(i) + " is in no kernel");
-    if (is_reduce_element(i) && !has(i->operand(0))) refuse(i->name + " is apart from its reduce");
+    if (is_result_element(i) && !has(i->operand(0))) refuse(i->name + " is apart from its op");
     if (i->is(Opcode::kReduce)) reduces.push_back(i);
     if (i->is(Opcode::kDot)) dots.push_back(i);
     if (i->is(Opcode::kDynamicUpdateSlice)) updates.push_back(i);
+    if (i->is(Opcode::kScatter)) scatters.push_back(i);
     for (const Instruction* o : i->operands()) {
       if (!has(o) && !o->shape.is_array()) refuse(i->name + " reads a tuple");
     }

@@ -19,8 +19,8 @@ struct Refused {
 /// "add sum.3", for reasons.
 std::string quoted(const Instruction* instruction);
 
-/// An element of a variadic reduce's result.
-bool is_reduce_element(const Instruction* instruction);
+/// One of the results of an op that has several.
+bool is_result_element(const Instruction* instruction);
 
 /// The members that some root needs, in execution order.
 struct KernelGraph {
@@ -31,7 +31,7 @@ struct KernelGraph {
   std::vector<const Instruction*> members;
   std::unordered_set<const Instruction*> set;
   std::vector<const Instruction*> roots;
-  std::vector<const Instruction*> reduces, dots, updates;
+  std::vector<const Instruction*> reduces, dots, updates, scatters;
 
   bool has(const Instruction* i) const { return set.contains(i); }
   /// Members that depend on one of `sources` (themselves included).

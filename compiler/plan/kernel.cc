@@ -62,25 +62,66 @@ bool folds_into_packing(const Instruction* i) {
 
 // ---- nest ------------------------------------------------------------------------------------------
 
+/// The target of an update is memory of its own that nothing else in the kernel reads.
+void check_target(const Graph& g, const Instruction* update, const Instruction* target) {
+  if (g.has(target) || is_inline_constant(*target)) {
+    refuse(quoted(update) + " updates a value of the kernel itself");
+  }
+  for (const Instruction* i : g.members) {
+    int64_t reads = std::ranges::count(i->operands(), target);
+    if (reads > (i == update ? 1 : 0)) refuse("what " + update->name + " updates is read elsewhere");
+  }
+}
+
 KernelPlan plan_nest(const Graph& g) {
   KernelPlan plan;
   plan.kind = KernelKind::kNest;
   plan.roots = g.roots;
+  // An update that leaves writes its box only; the loops run over that.
+  auto is_update = [](const Instruction* r) { return r->is(Opcode::kDynamicUpdateSlice); };
+  auto written = [&](const Instruction* r) { return is_update(r) ? update_sizes(*r) : dims_of(r); };
+  plan.domain = written(g.roots[0]);
   for (const Instruction* r : g.roots) {
-    if (dims_of(r) != dims_of(g.roots[0])) refuse("results of different sizes");
+    if (written(r) != plan.domain) refuse("results of different sizes");
+    if (is_update(r)) check_target(g, r, r->operand(0));
   }
-  plan.domain = dims_of(g.roots[0]);
   for (const Instruction* update : g.updates) {
-    if (g.roots.size() != 1 || g.roots[0] != update) {
-      refuse(quoted(update) + " is not the only result");
-    }
-    const Instruction* target = update->operand(0);
-    if (g.has(target)) refuse(quoted(update) + " updates a value of the kernel itself");
-    for (const Instruction* i : g.members) {
-      int64_t reads = std::ranges::count(i->operands(), target);
-      if (reads > (i == update ? 1 : 0)) refuse("what " + update->name + " updates is read elsewhere");
-    }
-    plan.domain = update->operand(1)->shape.dims;
+    bool leaves = std::ranges::find(g.roots, update) != g.roots.end();
+    bool is_read = std::ranges::any_of(g.members, [&](const Instruction* i) {
+      return std::ranges::find(i->operands(), update) != i->operands().end();
+    });
+    if (leaves && is_read) refuse(quoted(update) + " leaves and is read in the kernel");
+  }
+  return plan;
+}
+
+// ---- scatter ---------------------------------------------------------------------------------------
+
+/// Several tasks may compute it, each for all indices.
+bool folds_into_scatter(const Instruction* i) {
+  if (i->is(Opcode::kConstant) || i->is(Opcode::kIota)) return true;
+  if (is_movement(i->opcode)) return !i->is(Opcode::kGather);
+  return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
+}
+
+KernelPlan plan_scatter(const Graph& g) {
+  const Instruction* scatter = g.scatters[0];
+  KernelPlan plan;
+  plan.kind = KernelKind::kScatter;
+  plan.roots = g.roots;
+  plan.hero = scatter;
+  plan.domain = update_sizes(*scatter);
+  if (g.scatters.size() > 1) refuse("two scatters");
+  size_t count = scatter->operand_count() / 2;
+  if (g.roots.size() != count) refuse(quoted(scatter) + " has a result that does not leave");
+  for (size_t k = 0; k < count; ++k) check_target(g, scatter, scatter->operand(k));
+  for (const Instruction* i : g.members) {
+    if (i == scatter || (is_result_element(i) && i->operand(0) == scatter)) continue;
+    if (!folds_into_scatter(i)) refuse(quoted(i) + " does not fold into a scatter");
+    if (std::ranges::find(i->operands(), scatter) != i->operands().end()) refuse(quoted(i) + " reads a scatter");
+  }
+  for (const Instruction* r : g.roots) {
+    if (r != scatter && !is_result_element(r)) refuse("result " + r->name + " beside a scatter");
   }
   return plan;
 }
@@ -274,6 +315,7 @@ std::string_view kernel_kind_name(KernelKind kind) {
     case KernelKind::kRows: return "rows";
     case KernelKind::kColumns: return "columns";
     case KernelKind::kContraction: return "contraction";
+    case KernelKind::kScatter: return "scatter";
   }
   return "nest";
 }
@@ -290,7 +332,7 @@ bool is_inline_constant(const Instruction& i) {
 bool is_kernel_op(const Instruction& i) {
   if (i.shape.has_dynamic_dims()) return false;
   if (is_reduction(i)) return true;
-  if (is_reduce_element(&i)) return true;
+  if (is_result_element(&i) || i.is(Opcode::kScatter)) return true;
   if (!i.shape.is_array()) return false;
   switch (i.opcode) {
     case Opcode::kIota:
@@ -311,6 +353,7 @@ bool is_kernel_op(const Instruction& i) {
 namespace {
 
 KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
+  if (!g.scatters.empty()) return plan_scatter(g);
   if (!g.dots.empty()) {
     KernelPlan plan = plan_contraction(g);
     MatrixProduct product(*plan.hero, plan.roots[0]->shape);
@@ -380,7 +423,7 @@ size_t KernelPlan::stage_of_root(size_t k) const {
 
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   auto plan = plan_kernel(fused, {});
-  if (!plan || plan->kind != KernelKind::kNest || updated_parameter(fused) >= 0) return false;
+  if (!plan || plan->kind != KernelKind::kNest || !updated_parameters(fused).empty()) return false;
   const Instruction* read = fused.parameters().at(parameter);
   const Shape& from = read->shape;
   const Shape& to = plan->roots.at(root)->shape;
@@ -403,10 +446,24 @@ bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   return !elsewhere.contains(read);
 }
 
-int64_t updated_parameter(const Computation& fused) {
+std::vector<Update> updated_parameters(const Computation& fused) {
   const Instruction* root = fused.root();
-  if (!root->is(Opcode::kDynamicUpdateSlice) || !root->operand(0)->is(Opcode::kParameter)) return -1;
-  return root->operand(0)->attrs.parameter_number;
+  std::vector<const Instruction*> results = {root};
+  if (root->is(Opcode::kTuple)) results.assign(root->operands().begin(), root->operands().end());
+  std::vector<Update> updates;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const Instruction* i = results[r];
+    size_t k = i->is(Opcode::kGetTupleElement) ? static_cast<size_t>(i->attrs.tuple_index) : 0;
+    if (i->is(Opcode::kGetTupleElement)) i = i->operand(0);
+    if (!i->is(Opcode::kDynamicUpdateSlice) && !i->is(Opcode::kScatter)) continue;
+    if (!i->operand(k)->is(Opcode::kParameter)) continue;
+    updates.push_back({i->operand(k)->attrs.parameter_number, static_cast<int64_t>(r)});
+  }
+  return updates;
+}
+
+bool has_several_results(const Instruction& i) {
+  return i.shape.is_tuple() && (is_reduction(i) || i.is(Opcode::kScatter));
 }
 
 }  // namespace hlojit

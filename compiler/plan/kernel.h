@@ -12,6 +12,7 @@
 //
 // The lanes of vectors go along the inner dims where these are minor in memory ("rows"), else along an
 // outer one ("columns"); a kernel without reductions ("nest") is one stage without inner dims. A
+// "scatter" holds one, in place, with light producers of its indices and updates. A
 // contraction has a dot in its middle: producers fold into packing, consumers into the epilogue, and its
 // blocks are in plan/blocks.h.
 //
@@ -33,9 +34,9 @@
 
 namespace hlojit {
 
-enum class KernelKind : uint8_t { kNest, kRows, kColumns, kContraction };
+enum class KernelKind : uint8_t { kNest, kRows, kColumns, kContraction, kScatter };
 
-/// "nest", "rows", "columns", "contraction": the words in backend_config={"hlojit":{"kernel":...}}.
+/// "nest", "rows", "columns", "contraction", "scatter": the words in backend_config={"hlojit":{"kernel":...}}.
 std::string_view kernel_kind_name(KernelKind kind);
 
 /// One pass: over the inner dims, or (not `inner`) once an outer element.
@@ -51,7 +52,8 @@ struct KernelPlan {
   KernelKind kind = KernelKind::kNest;
   /// Result values: the root, or the operands of a root tuple (multi-output), in order.
   std::vector<const Instruction*> roots;
-  /// rows, columns: the first reduce (all others reduce dims of equal sizes); contraction: the dot.
+  /// rows, columns: the first reduce (all others reduce dims of equal sizes); contraction: the dot;
+  /// scatter: the scatter.
   const Instruction* hero = nullptr;
   /// Logical sizes the kernel iterates: nest: the roots' dims (update's dims for a
   /// dynamic-update-slice root); rows, columns: dims of the hero's operand; contraction: dims of the
@@ -106,8 +108,15 @@ bool is_donated_copy(const Instruction& instruction);
 /// A nest that computes root number `root` reads parameter `parameter` only at the very element it
 /// writes, and both have the same sizes, layout and element width: the two may be one buffer.
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root);
-/// Parameter that the fused computation's dynamic-update-slice root updates, or -1: it must be one
-/// buffer with the result.
-int64_t updated_parameter(const Computation& fused);
+/// A parameter that a result of the fused computation is an update of (dynamic-update-slice, scatter): it
+/// must be one buffer with that result.
+struct Update {
+  int64_t parameter;
+  int64_t result;  ///< leaf number
+};
+std::vector<Update> updated_parameters(const Computation& fused);
+
+/// Tuple-shaped ops whose elements are results of one kernel: variadic reductions and scatters.
+bool has_several_results(const Instruction& instruction);
 
 }  // namespace hlojit

@@ -164,23 +164,26 @@ class Machine {
     if (!plan_kernel(*i->to_apply(), {}, i->attrs.backend_config, &why)) complain(i->name + " is no kernel: " + why);
     for (const Instruction* o : i->operands()) read(o, env.at(o), i->name);
     const std::vector<BufferSlice>& results = slices(i);
+    const std::vector<Update> updates = updated_parameters(*i->to_apply());
     for (size_t r = 0; r < results.size(); ++r) {
       for (size_t k = 0; k < i->operand_count(); ++k) {
         const BufferSlice& operand = slices(i->operand(k))[0];
         if (!overlap(results[r], operand)) continue;
         int64_t n = static_cast<int64_t>(k);
         bool same = place(results[r]) == place(operand) && results[r].offset == operand.offset;
-        bool fine = same && (updated_parameter(*i->to_apply()) == n ||
-                             reads_in_place(*i->to_apply(), n, static_cast<int64_t>(r)));
+        bool updated = std::ranges::any_of(updates, [&](const Update& u) {
+          return u.parameter == n && u.result == static_cast<int64_t>(r);
+        });
+        bool fine = same && (updated || reads_in_place(*i->to_apply(), n, static_cast<int64_t>(r)));
         if (!fine) complain(i->name + " writes over its operand " + std::to_string(k));
       }
       for (size_t s = 0; s < r; ++s) {
         if (overlap(results[r], results[s])) complain(i->name + " has two results in one place");
       }
     }
-    if (int64_t target = updated_parameter(*i->to_apply()); target >= 0) {
-      if (results[0].offset != slices(i->operand(target))[0].offset ||
-          place(results[0]) != place(slices(i->operand(target))[0])) {
+    for (const Update& u : updates) {
+      const BufferSlice &from = slices(i->operand(u.parameter))[0], &to = results.at(u.result);
+      if (to.offset != from.offset || place(to) != place(from)) {
         complain(i->name + " does not update in place");
       }
     }

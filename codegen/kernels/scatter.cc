@@ -1,0 +1,263 @@
+// scatter: where an update goes is known only at run time, several may go to one place, and the order in
+// which they are combined there is part of the result's bits.
+//
+// So it is the target that is split among tasks, not the updates: each task walks all index vectors in
+// order and applies what falls into its part. Where a dimension of the target is one of the updates too
+// (rows of an embedding are scattered whole, batches stay in their batch), the split is a narrower loop
+// over that dimension; only where there is none do tasks test and skip.
+//
+//   for each index vector, in order        scalar
+//     starts, guards                       outside, or in another task's part: skipped
+//     for each element of its window       lanes
+//       target = combine(target, update)
+#include "codegen/kernels/scatter.h"
+
+#include <algorithm>
+
+#include "codegen/kernels/function.h"
+#include "codegen/nest/reducer.h"
+#include "codegen/target.h"
+
+namespace hlojit::codegen {
+namespace {
+
+constexpr int64_t kChunkNs = 20'000;
+constexpr int64_t kMaxChunks = 16;
+constexpr int64_t kMaxTested = 4;  // parts each of which walks all indices
+constexpr int64_t kLineBytes = 64;
+
+int64_t product(std::span<const int64_t> dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) n *= d;
+  return n;
+}
+
+/// How the target is shared out: parts of `per` entries along one of its dims.
+struct Split {
+  int64_t parts = 1, per = 1;
+  int target_dim = -1;
+  int update_dim = -1;  ///< the dim of the updates that is the same; -1: entries are tested
+};
+
+class ScatterEmission {
+ public:
+  ScatterEmission(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
+                  const EmitOptions& options, VarSource& vars)
+      : op_(*plan.hero), options_(options), vars_(vars), kernel_(module, fusion, overlap, options, vars, ""),
+        e_(kernel_.emitter()), count_(op_.operand_count() / 2), sizes_(update_sizes(op_)) {
+    for (size_t k = 0; k < count_; ++k) targets_.push_back(&op_.operand(k)->shape);
+    results_.resize(count_);
+    for (size_t r = 0; r < plan.roots.size(); ++r) {
+      const Instruction* root = plan.roots[r];
+      results_[root->is(Opcode::kGetTupleElement) ? static_cast<size_t>(root->attrs.tuple_index) : 0] = &kernel_.result(r);
+    }
+    const Ints& window = op_.attrs.scatter.update_window_dims;
+    for (size_t d = 0; d < sizes_.size(); ++d) {
+      bool inside = std::find(window.begin(), window.end(), static_cast<int64_t>(d)) != window.end();
+      (inside ? window_dims_ : batch_dims_).push_back(d);
+    }
+  }
+
+  KernelFunction run() {
+    double bytes = 0;
+    for (const Shape* t : targets_) bytes += 3 * dtype_bytes(t->type);
+    Ints batch = sizes_of(batch_dims_), window = sizes_of(window_dims_);
+    double ns = static_cast<double>(product(batch)) * (2 + static_cast<double>(product(window)) * bytes / 16);
+    int64_t cost = static_cast<int64_t>(std::min(ns, 1e15));
+    split_ = choose_split(std::clamp<int64_t>(cost / kChunkNs, 1, kMaxChunks));
+    chunk_ = IndexExpr::var(vars_.fresh(), split_.parts);
+    if (split_.parts > 1) e_.bind(chunk_.variables()[0], kernel_.root(), kernel_.chunk());
+    narrow(batch_dims_, batch);
+    narrow(window_dims_, window);
+
+    auto walk = [&](AccessWalk& w, const Coords& at) {
+      Coords inner;
+      for (int64_t n : window) inner.push_back(IndexExpr::var(vars_.fresh(), n));
+      walk_element(w, element(at, inner));
+    };
+    LoopPlanOptions in_order{.lanes = false, .max_lanes = 1, .unroll = 0, .in_order = true};
+    for (LoopPiece& piece : plan_loops(batch, vars_, walk, in_order)) {
+      e_.loops(kernel_.root(), piece, 0, {{1}, false}, {}, [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
+        apply(s, at, window);
+        return ElementEmitter::Carried{};
+      });
+    }
+    return {kernel_.finish(), split_.parts, 0, cost};
+  }
+
+ private:
+  Ints sizes_of(const std::vector<size_t>& dims) const {
+    Ints sizes;
+    for (size_t d : dims) sizes.push_back(sizes_[d]);
+    return sizes;
+  }
+
+  // The part's share of the dim that is split.
+  void narrow(const std::vector<size_t>& dims, Ints& sizes) const {
+    for (size_t k = 0; k < dims.size(); ++k) {
+      if (split_.update_dim == static_cast<int>(dims[k])) sizes[k] = split_.per;
+    }
+  }
+
+  bool splits_updates() const { return split_.update_dim >= 0; }
+  bool has_tail() const { return splits_updates() && sizes_[static_cast<size_t>(split_.update_dim)] % split_.per != 0; }
+
+  Split choose_split(int64_t wanted) const {
+    if (wanted < 2 || targets_[0]->rank() == 0) return {};
+    // The relation on plain variables shows which dims of target and updates are the same.
+    VarSource vars;
+    Coords plain;
+    for (int64_t n : sizes_) plain.push_back(IndexExpr::var(vars.fresh(), n));
+    WriteRelation w = write_relation(op_, plain, vars);
+    Split direct, tested;
+    const auto& minor = targets_[0]->layout.minor_to_major;
+    for (size_t k = minor.size(); k-- > 0;) {  // most major first
+      auto d = static_cast<size_t>(minor[k]);
+      int64_t n = targets_[0]->dims[d];
+      if (n < 2 || w.target[d].is_constant()) continue;
+      int same = -1;
+      for (size_t u = 0; u < plain.size(); ++u) {
+        if (w.target[d] == plain[u]) same = static_cast<int>(u);
+      }
+      // Tasks do not write into one cache line.
+      int64_t least = k == 0 ? kLineBytes / std::min<int64_t>(kLineBytes, dtype_bytes(targets_[0]->type)) : 1;
+      Split s{.target_dim = static_cast<int>(d), .update_dim = same};
+      int64_t want = same >= 0 ? wanted : std::min(wanted, kMaxTested);
+      s.per = ((n + want - 1) / want + least - 1) / least * least;
+      s.parts = (n + s.per - 1) / s.per;
+      Split& best = same >= 0 ? direct : tested;
+      if (s.parts > best.parts) best = s;
+    }
+    return direct.parts >= std::min(wanted, tested.parts) ? direct : tested;
+  }
+
+  // Coordinates of an update from those of the loops.
+  Coords element(const Coords& batch, const Coords& window) const {
+    Coords c(sizes_.size());
+    for (size_t k = 0; k < batch_dims_.size(); ++k) c[batch_dims_[k]] = batch[k];
+    for (size_t k = 0; k < window_dims_.size(); ++k) c[window_dims_[k]] = window[k];
+    if (splits_updates()) {
+      IndexExpr& e = c[static_cast<size_t>(split_.update_dim)];
+      e = e + chunk_ * split_.per;
+    }
+    return c;
+  }
+
+  WriteRelation relation_at(const Coords& element) {
+    WriteRelation w = write_relation(op_, element, vars_);
+    if (has_tail()) {
+      auto u = static_cast<size_t>(split_.update_dim);
+      w.guards.push_back({element[u], 0, sizes_[u]});
+    } else if (split_.parts > 1 && !splits_updates()) {
+      w.guards.push_back({w.target[static_cast<size_t>(split_.target_dim)] - chunk_ * split_.per, 0, split_.per});
+    }
+    return w;
+  }
+
+  void walk_element(AccessWalk& walk, const Coords& element) {
+    WriteRelation w = relation_at(element);
+    for (const Symbol& s : w.symbols) walk.read(op_.operand(s.operand), s.coords);
+    for (size_t k = 0; k < count_; ++k) {
+      walk.write(*targets_[k], w.target);
+      walk.read(op_.operand(count_ + 1 + k), element);
+    }
+  }
+
+  // One index vector: its window, where no guard on the whole of it fails.
+  void apply(Scope& scope, const Coords& batch, const Ints& window) {
+    Coords inner;
+    std::vector<int> inner_vars;
+    for (int64_t n : window) {
+      inner_vars.push_back(vars_.fresh());
+      inner.push_back(IndexExpr::var(inner_vars.back(), n));
+    }
+    Coords placed = element(batch, inner);
+    WriteRelation w = relation_at(placed);
+    std::vector<Guard> whole, single;
+    for (const Guard& g : w.guards) {
+      bool varies = std::any_of(inner_vars.begin(), inner_vars.end(), [&](int v) { return g.expr.depends_on(v); });
+      (varies ? single : whole).push_back(g);
+    }
+    // A part's last updates may lie behind the end of their array: such reads are masked.
+    llvm::Value* tail = has_tail() ? scope.builder.getTrue() : nullptr;
+    e_.under(tail, [&] { e_.bind_symbols(&op_, w.symbols, scope); });
+    when(e_.holds(whole, scope), scope, [&](Scope& s) {
+      int widest = 4;
+      auto walk = [&](AccessWalk& access, const Coords& at) {
+        walk_element(access, element(batch, at));
+        widest = std::max(widest, access.widest());
+      };
+      int most = e_.vector_bytes() / 4;
+      for (LoopPiece& piece : plan_loops(window, vars_, walk, {.lanes = true, .max_lanes = most, .unroll = 0})) {
+        int native = std::max(1, e_.vector_bytes() / widest);
+        e_.loops(s, piece, 0, e_.widths(piece, 2 * native, native, false), {},
+                 [&](Scope& inside, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
+          int lanes = part.count;
+          std::vector<std::optional<IndexExpr>> values;
+          for (size_t k = 0; k < at.size(); ++k) {
+            values.resize(std::max(values.size(), static_cast<size_t>(inner_vars[k]) + 1));
+            values[static_cast<size_t>(inner_vars[k])] = at[k];
+          }
+          Coords target, from;
+          for (const IndexExpr& x : w.target) target.push_back(x.substitute(values));
+          for (const IndexExpr& x : placed) from.push_back(x.substitute(values));
+          std::vector<Guard> guards = single;
+          for (Guard& g : guards) g.expr = g.expr.substitute(values);
+          llvm::Value* mask = e_.holds(guards, inside);
+          auto run = [&](Scope& here, llvm::Value* lanes_mask) {
+            e_.under(tail, [&] { combine(here, target, from, lanes, lanes_mask); });
+          };
+          if (lanes > 1) run(inside, mask);
+          else when(mask, inside, [&](Scope& here) { run(here, nullptr); });
+          return ElementEmitter::Carried{};
+        });
+      }
+    });
+  }
+
+  // Runs `body` where the condition holds (null: always): a loop of no or one iteration, so that it has a
+  // scope of its own.
+  template <class F>
+  void when(llvm::Value* condition, Scope& scope, F body) {
+    if (!condition) return body(scope);
+    llvm::Value* trip = scope.builder.CreateZExt(condition, scope.builder.getInt64Ty());
+    auto inner = open_loop(scope, trip, 1, "inside");
+    body(*inner);
+    close_loop(scope, std::move(inner));
+  }
+
+  void combine(Scope& scope, const Coords& target, const Coords& from, int lanes, llvm::Value* mask) {
+    std::vector<Value> arguments;
+    std::vector<IndexExpr> addresses;
+    for (size_t k = 0; k < count_; ++k) addresses.push_back(linear_index(*targets_[k], target));
+    for (size_t k = 0; k < count_; ++k) {
+      arguments.push_back(e_.load(scope, *results_[k], targets_[k]->type, addresses[k], mask));
+    }
+    for (size_t k = 0; k < count_; ++k) arguments.push_back(e_.emit(op_.operand(count_ + 1 + k), from, scope));
+    for (Value& v : arguments) v = splat(scope.builder, v, lanes);
+    std::vector<Value> made = inline_computation(scope.builder, e_.number(), *op_.to_apply(), arguments);
+    for (size_t k = 0; k < count_; ++k) e_.store(scope, *results_[k], addresses[k], made[k], mask);
+  }
+
+  const Instruction& op_;
+  const EmitOptions& options_;
+  VarSource& vars_;
+  KernelBuilder kernel_;
+  ElementEmitter& e_;
+  size_t count_;
+  const Ints& sizes_;
+  std::vector<const Shape*> targets_;
+  std::vector<const BufferRef*> results_;  // by target
+  std::vector<size_t> batch_dims_, window_dims_;
+  Split split_;
+  IndexExpr chunk_;
+};
+
+}  // namespace
+
+KernelFunction emit_scatter(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
+                            const OverlapMatrix& overlap, const EmitOptions& options, VarSource& vars) {
+  return ScatterEmission(module, fusion, plan, overlap, options, vars).run();
+}
+
+}  // namespace hlojit::codegen
