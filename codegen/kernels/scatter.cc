@@ -17,6 +17,7 @@
 #include "codegen/kernels/function.h"
 #include "codegen/nest/reducer.h"
 #include "codegen/target.h"
+#include "layout/index.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -103,7 +104,9 @@ class ScatterEmission {
   bool has_tail() const { return splits_updates() && sizes_[static_cast<size_t>(split_.update_dim)] % split_.per != 0; }
 
   Split choose_split(int64_t wanted) const {
-    if (wanted < 2 || targets_[0]->rank() == 0) return {};
+    // Elements that share a byte belong to one task.
+    bool shared = std::any_of(targets_.begin(), targets_.end(), [](const Shape* t) { return element_bits(*t) < 8; });
+    if (wanted < 2 || targets_[0]->rank() == 0 || shared) return {};
     // The relation on plain variables shows which dims of target and updates are the same.
     VarSource vars;
     Coords plain;
@@ -185,7 +188,7 @@ class ScatterEmission {
       int widest = 4;
       auto walk = [&](AccessWalk& access, const Coords& at) {
         walk_element(access, element(batch, at));
-        widest = std::max(widest, access.widest());
+        widest = std::max(widest, access.lane_bytes());
       };
       int most = e_.vector_bytes() / 4;
       for (LoopPiece& piece : plan_loops(window, vars_, walk, {.lanes = true, .max_lanes = most, .unroll = 0})) {

@@ -7,6 +7,8 @@
 //   rng                ->  the same, on a counter that the run keeps
 //   custom-call        ->  its operand if it only annotates ("Sharding"), topk ("TopK")
 //   select-and-scatter ->  a reduce-window that picks, a scatter onto what was picked
+//   reduce-window of all before -> windows in blocks, and of the blocks' totals
+//   scan               ->  a while loop          ragged-dot -> a gather or masks, and a dot
 //   batch-norm-...     ->  reductions and elementwise ops, in f32 or wider
 //
 // What cannot be spelled out (a map over control flow) stays, for legalize_check to refuse by name.

@@ -24,6 +24,16 @@ Instruction* expand_rng(Builder& b, const Instruction& op);
 /// batch-norm-inference (an array), -training and -grad (tuples of three).
 Instruction* expand_batch_norm(Builder& b, const Instruction& op);
 
+/// A reduce-window whose windows hold everything up to (or from) each element, in blocks. nullptr if it is none
+/// of those, or small, or its computation may not be regrouped.
+Instruction* expand_prefix_window(Builder& b, const Instruction& op);
+
+/// A while loop.
+Instruction* expand_scan(Builder& b, const Instruction& op);
+
+/// Dots, by the role of the ragged dim. nullptr for sizes that differ by batch.
+Instruction* expand_ragged_dot(Builder& b, const Instruction& op);
+
 /// nullptr if its select is more than elementwise ops on scalars.
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
 

@@ -1,0 +1,148 @@
+// Windows that hold everything up to (or from) each element: cumulative sums and their kin. As windows they
+// would take n*n/2 steps; in blocks, with the blocks' totals summed the same way, they take some 20 n:
+//
+//   y[i] = x[0] + ... + x[i]      n = 1000
+//     ->  inside blocks of 16       b = reduce-window of f32[63,16]
+//         before each block         t = y of the blocks' last sums, moved on by one
+//         y = b + t
+//
+// Blocks are parallel, and the error grows with the number of levels, not with n. One operation that may be
+// regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
+#include "compiler/passes/expansions.h"
+
+namespace hlojit {
+namespace {
+
+using enum Opcode;
+
+constexpr int64_t kBlock = 16;
+constexpr int64_t kDirect = 64;  // windows up to this size are taken as they are
+
+struct Prefix {
+  size_t dim;
+  bool backwards;
+};
+
+// The one dim along which windows begin at the first element (or end at the last), all others single.
+std::optional<Prefix> prefix_of(const Instruction& op) {
+  const Ints &dims = op.operand(0)->shape.dims, &results = op.shape.dims;
+  std::optional<Prefix> found;
+  for (size_t d = 0; d < op.attrs.window.size(); ++d) {
+    const WindowDim& w = op.attrs.window[d];
+    if (w.stride != 1 || w.lhs_dilate != 1 || w.rhs_dilate != 1) return std::nullopt;
+    if (w.size == 1 && w.pad_low == 0 && w.pad_high == 0) continue;
+    bool forwards = w.pad_low == w.size - 1 && w.pad_high == 0, back = w.pad_high == w.size - 1 && w.pad_low == 0;
+    if (found || w.size < dims[d] || results[d] != dims[d] || !(forwards || back)) return std::nullopt;
+    found = Prefix{d, back};
+  }
+  if (!found || dims[found->dim] <= kDirect) return std::nullopt;
+  return found;
+}
+
+std::optional<Opcode> regroupable(const Computation& c) {
+  const Instruction* root = c.root();
+  if (c.parameters().size() != 2 || root->operand_count() != 2 || !root->operand(0)->is(kParameter) ||
+      !root->operand(1)->is(kParameter) || root->operand(0) == root->operand(1)) {
+    return std::nullopt;
+  }
+  switch (root->opcode) {
+    case kAdd:
+    case kMultiply:
+    case kMaximum:
+    case kMinimum:
+    case kAnd:
+    case kOr:
+    case kXor: return root->opcode;
+    default: return std::nullopt;
+  }
+}
+
+class PrefixSums {
+ public:
+  PrefixSums(Builder& b, Opcode step, DType type, Instruction* init, size_t dim)
+      : b_(b), step_(step), type_(type), dim_(static_cast<int64_t>(dim)) {
+    bool once = step == kAdd || step == kMultiply || step == kXor;
+    Literal neutral(Shape::scalar(type));
+    if (step == kMultiply) neutral.set_double(0, 1);
+    if (step == kAdd && is_float(type)) neutral.set_double(0, -0.0);
+    neutral_ = once ? b.constant(std::move(neutral)) : init;
+    Builder c(b.computation()->parent()->add_computation_before("step", b.computation()));
+    Instruction* x = c.parameter(Shape::scalar(type));
+    combine_ = c.build(c.binary(step, x, c.parameter(Shape::scalar(type))));
+  }
+
+  bool init_enters_last() const { return step_ == kAdd || step_ == kMultiply || step_ == kXor; }
+
+  Instruction* of(Instruction* x) {
+    int64_t n = x->shape.dims[at()];
+    if (n <= kDirect) return windows(x, at());
+    int64_t blocks = (n + kBlock - 1) / kBlock;
+    if (blocks * kBlock != n) x = padded(x, 0, blocks * kBlock - n);
+    Ints cut = x->shape.dims;
+    cut[at()] = blocks;
+    cut.insert(cut.begin() + dim_ + 1, kBlock);
+    Instruction* inside = windows(b_.reshape(x, cut), at() + 1);
+    Ints one = cut;
+    one.erase(one.begin() + dim_ + 1);
+    Instruction* totals = b_.reshape(b_.slice_in_dim(inside, kBlock - 1, kBlock, 1, dim_ + 1), one);
+    Instruction* before = padded(of(totals), 1, -1);
+    Ints kept;
+    for (int64_t d = 0; d < static_cast<int64_t>(cut.size()); ++d) {
+      if (d != dim_ + 1) kept.push_back(d);
+    }
+    Instruction* sums = b_.binary(step_, b_.broadcast_in_dim(before, cut, kept), inside);
+    Ints joined = cut;
+    joined.erase(joined.begin() + dim_ + 1);
+    joined[at()] = blocks * kBlock;
+    sums = b_.reshape(sums, joined);
+    return blocks * kBlock == n ? sums : b_.slice_in_dim(sums, 0, n, 1, dim_);
+  }
+
+ private:
+  size_t at() const { return static_cast<size_t>(dim_); }
+
+  Instruction* windows(Instruction* x, size_t along) {
+    std::vector<WindowDim> window(x->shape.dims.size());
+    int64_t n = x->shape.dims[along];
+    window[along].size = n;
+    window[along].pad_low = n - 1;
+    return b_.reduce_window({x}, {neutral_}, combine_, std::move(window));
+  }
+
+  Instruction* padded(Instruction* x, int64_t low, int64_t high) {
+    std::vector<PadDim> padding(x->shape.dims.size());
+    padding[at()] = {low, high, 0};
+    return b_.pad(x, neutral_, std::move(padding));
+  }
+
+  Builder& b_;
+  Opcode step_;
+  DType type_;
+  int64_t dim_;
+  Instruction* neutral_ = nullptr;
+  Computation* combine_ = nullptr;
+};
+
+}  // namespace
+
+Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
+  if (!op.shape.is_array()) return nullptr;
+  std::optional<Prefix> prefix = prefix_of(op);
+  std::optional<Opcode> step = regroupable(*op.to_apply());
+  if (!prefix || !step) return nullptr;
+  Instruction *x = op.operand(0), *init = op.operand(1);
+  const DType type = x->shape.type;
+  const DType wide = is_narrow_float(type) ? DType::kF32 : type;
+  if (wide != type) {
+    x = b.convert(x, wide);
+    init = b.convert(init, wide);
+  }
+  if (prefix->backwards) x = b.rev(x, {static_cast<int64_t>(prefix->dim)});
+  PrefixSums sums(b, *step, wide, init, prefix->dim);
+  Instruction* y = sums.of(x);
+  if (sums.init_enters_last()) y = b.binary(*step, b.broadcast(init, y->shape.dims), y);
+  if (prefix->backwards) y = b.rev(y, {static_cast<int64_t>(prefix->dim)});
+  return wide == type ? y : b.convert(y, type);
+}
+
+}  // namespace hlojit
