@@ -52,7 +52,7 @@ struct CustomCallRun {
 
 /// Returns an error text, empty if all went well. May throw instead.
 using CustomCallFunction = std::function<std::string(const CustomCallRun&)>;
-/// Called once for each call in a program that is compiled; may throw Error to refuse it.
+/// Called at least once for each call in a program that is compiled; may throw Error to refuse it.
 using CustomCallMaker = std::function<CustomCallFunction(const CustomCallSite&)>;
 
 /// Serves a target; an earlier registration of the name is replaced (an empty maker removes it).
