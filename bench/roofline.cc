@@ -70,15 +70,13 @@ json flops_rows(int threads) {
 json whole_table(int most_threads) {
   constexpr int kMixes[][2] = {{1, 0}, {2, 0}, {4, 0}, {0, 1}, {1, 1}, {2, 1}, {3, 1},
                                {4, 1}, {1, 2}, {1, 3}, {2, 3}, {3, 2}, {4, 3}};
-  json table = {
-      {"isa", hlojit::roof::isa()}, {"bandwidth", json::array()}, {"flops", json::array()}};
+  json table = {{"isa", hlojit::roof::isa()}, {"bandwidth", json::array()}, {"flops", json::array()}};
   for (int threads = 1; threads <= most_threads;
        threads = threads < most_threads ? std::min(2 * threads, most_threads) : threads + 1) {
     for (const Level& level : levels(threads)) {
       for (const auto [reads, writes] : kMixes) {
         json row =
-            bandwidth_row(hlojit::roof::measure_bandwidth(reads, writes, level.bytes, threads),
-                          level.bytes, threads);
+            bandwidth_row(hlojit::roof::measure_bandwidth(reads, writes, level.bytes, threads), level.bytes, threads);
         row["level"] = level.name;
         table["bandwidth"].push_back(row);
       }
@@ -128,7 +126,6 @@ int main(int argc, char** argv) {
     return 0;
   }
   hlojit::roof::Roof roof(threads);
-  std::cout << json{{"gb_per_s", roof.bandwidth(read, written) / 1e9}, {"threads", threads}}
-            << "\n";
+  std::cout << json{{"gb_per_s", roof.bandwidth(read, written) / 1e9}, {"threads", threads}} << "\n";
   return 0;
 }

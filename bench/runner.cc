@@ -83,8 +83,7 @@ void time_file(benchmark::State& state, const fs::path& path, hlojit::roof::Roof
   const double seconds = elapsed.count() / static_cast<double>(state.iterations());
   const double read = program.io_bytes_read(), written = program.io_bytes_written();
   const DType type = inputs.empty() ? DType::kF32 : inputs[0].shape().type;
-  const double least = roof.seconds(static_cast<int64_t>(read), static_cast<int64_t>(written),
-                                    program.flops(), type);
+  const double least = roof.seconds(static_cast<int64_t>(read), static_cast<int64_t>(written), program.flops(), type);
   state.counters["GB/s"] = (read + written) / seconds / 1e9;
   if (program.flops() > 0) state.counters["GFLOP/s"] = program.flops() / seconds / 1e9;
   state.counters["%roof"] = 100 * least / seconds;
@@ -99,8 +98,7 @@ int main(int argc, char** argv) {
   std::vector<fs::path> files(argv + 1, argv + argc);
   if (files.empty()) {
     if (!fs::is_directory("bench/hlo/big")) {
-      std::cerr
-          << "hlojit_bench: no bench/hlo/big here; start at the repository's root or name files\n";
+      std::cerr << "hlojit_bench: no bench/hlo/big here; start at the repository's root or name files\n";
       return 2;
     }
     for (const fs::directory_entry& entry : fs::directory_iterator("bench/hlo/big")) {
@@ -110,9 +108,8 @@ int main(int argc, char** argv) {
   }
   hlojit::roof::Roof roof(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   for (const fs::path& path : files) {
-    benchmark::RegisterBenchmark(
-        path.stem().c_str(),
-        [path, &roof](benchmark::State& state) { time_file(state, path, roof); })
+    benchmark::RegisterBenchmark(path.stem().c_str(),
+                                 [path, &roof](benchmark::State& state) { time_file(state, path, roof); })
         ->UseRealTime()
         ->Unit(benchmark::kMicrosecond);
   }

@@ -195,8 +195,10 @@ class EntryEmitter {
     auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
     for (const KernelCall& k : calls) {
       llvm::Function* kernel = declared(k.symbol);
-      if (k.chunks == 1) b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)});
-      else parallel(k, kernel, list);
+      if (k.chunks == 1)
+        b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)});
+      else
+        parallel(k, kernel, list);
     }
   }
 

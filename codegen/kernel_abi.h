@@ -14,14 +14,13 @@ struct Context;
 
 /// One chunk of a kernel. `buffers`: operands then results of the fusion, leaf by leaf; `scratch`:
 /// Kernel-private memory of the size its call asked for, 64-byte aligned (null if 0).
-using Kernel = int32_t (*)(void* const* buffers, const int64_t* scalars, int64_t chunk,
-                           void* scratch) noexcept;
+using Kernel = int32_t (*)(void* const* buffers, const int64_t* scalars, int64_t chunk, void* scratch) noexcept;
 
 /// Runs kernel(buffers, scalars, c, scratch) for c in [0, chunks), in any order and on any thread,
 /// each with `scratch_bytes` of its own. `cost_ns` is the price of the whole region: the runtime
 /// decides by it alone whether waking the pool pays. Returns the status of the lowest failing chunk.
-using ParallelFor = int32_t (*)(Context*, Kernel, void* const* buffers, const int64_t* scalars,
-                                int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept;
+using ParallelFor = int32_t (*)(Context*, Kernel, void* const* buffers, const int64_t* scalars, int64_t chunks,
+                                int64_t scratch_bytes, int64_t cost_ns) noexcept;
 
 /// A step: what native code hands to the runtime (sort, factorisations, custom calls). `buffers`: leaves
 /// of the operands, then of the result. `kernel`: code emitted for the step (a sort's merge), or null.
@@ -33,7 +32,7 @@ struct Step {
 
 /// Per-call state; JITted code reads the members at these offsets.
 struct Context {
-  const char* constants = nullptr;    // offset 0: the module's constant blob
+  const char* constants = nullptr;     // offset 0: the module's constant blob
   ParallelFor parallel_for = nullptr;  // offset 8
   const Step* steps = nullptr;         // offset 16: by number (compiler/analysis/steps.h)
   void* runtime = nullptr;             // offset 24: the runtime's own

@@ -56,8 +56,10 @@ class KeyText {
       rest.remove_prefix(at + 1);
       std::string_view name = rest.substr(0, rest.find_first_of(" \""));
       auto known = number.find(name);
-      if (known == number.end()) append("%{}", name);
-      else append("\x01{}", known->second);
+      if (known == number.end())
+        append("%{}", name);
+      else
+        append("\x01{}", known->second);
       rest.remove_prefix(name.size());
     }
     text_ += '\n';

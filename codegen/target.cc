@@ -26,8 +26,7 @@ bool host_has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
 
 // AVX-512 is only worth its name with the byte/word, doubleword and vector-length parts.
 bool good_avx512(const llvm::StringMap<bool>& f) {
-  return host_has(f, "avx512f") && host_has(f, "avx512bw") && host_has(f, "avx512dq") &&
-         host_has(f, "avx512vl");
+  return host_has(f, "avx512f") && host_has(f, "avx512bw") && host_has(f, "avx512dq") && host_has(f, "avx512vl");
 }
 
 // Size of the data or unified cache of a level as the kernel tells it; sysconf adds up the slices of a
@@ -69,8 +68,7 @@ const Target& Target::get(std::string_view isa) {
     throw Error(ErrorKind::kFailed, "this machine has no AVX-512 (F, BW, DQ, VL)");
   }
   if (isa != "native" && isa != "avx2" && isa != "avx512") {
-    throw Error(ErrorKind::kFailed, "unknown instruction set '" + std::string(isa) +
-                                        "'; known: native, avx2, avx512");
+    throw Error(ErrorKind::kFailed, "unknown instruction set '" + std::string(isa) + "'; known: native, avx2, avx512");
   }
   Target t;
   t.isa_ = isa == "avx2" || !has512 ? Isa::kAvx2 : Isa::kAvx512;

@@ -25,8 +25,7 @@ Ints common_sizes(const Shape& x, const Shape& y) {
   Ints sizes;
   for (int64_t i = 0; i < x.rank(); ++i) {
     if (x.dims[i] != y.dims[i] && x.dims[i] != 1 && y.dims[i] != 1) {
-      fail("broadcast-size",
-           "cannot broadcast " + x.to_string(false) + " and " + y.to_string(false) + " together");
+      fail("broadcast-size", "cannot broadcast " + x.to_string(false) + " and " + y.to_string(false) + " together");
     }
     sizes.push_back(x.dims[i] == 1 ? y.dims[i] : x.dims[i]);
   }
@@ -41,8 +40,7 @@ Ints ascending(int64_t from, int64_t count) {
 
 }  // namespace
 
-Builder::Builder(Module& module, std::string_view name)
-    : computation_(module.add_computation(name)) {}
+Builder::Builder(Module& module, std::string_view name) : computation_(module.add_computation(name)) {}
 
 Computation* Builder::build(Instruction* root) {
   if (!root && computation_->instructions().empty()) fail("root", "nothing was built");
@@ -58,13 +56,10 @@ Computation* Builder::build_entry(Instruction* root) {
 
 Instruction* Builder::parameter(Shape shape, std::string_view name) {
   check_shape(shape);
-  return computation_->add_parameter(std::ssize(computation_->parameters()), std::move(shape),
-                                     name);
+  return computation_->add_parameter(std::ssize(computation_->parameters()), std::move(shape), name);
 }
 
-Instruction* Builder::constant(Literal literal) {
-  return computation_->add_constant(std::move(literal));
-}
+Instruction* Builder::constant(Literal literal) { return computation_->add_constant(std::move(literal)); }
 
 Instruction* Builder::constant(DType type, double value) {
   Literal literal(Shape::scalar(type));
@@ -78,8 +73,7 @@ Instruction* Builder::iota(Shape shape, int64_t dimension) {
   return op(Opcode::kIota, std::move(shape), {}, std::move(a));
 }
 
-Instruction* Builder::op(Opcode opcode, Values operands, Attributes attributes,
-                         std::vector<Computation*> called) {
+Instruction* Builder::op(Opcode opcode, Values operands, Attributes attributes, std::vector<Computation*> called) {
   return op(opcode, Shape{}, std::move(operands), std::move(attributes), std::move(called));
 }
 
@@ -91,8 +85,8 @@ Instruction* Builder::op(Opcode opcode, Shape shape, Values operands, Attributes
   if (shape.type == DType::kInvalid) {
     shape = std::move(inferred);
   } else if (inferred.type != DType::kInvalid && !compatible(shape, inferred)) {
-    fail("result-shape", std::string(op_name(opcode)) + " gives " + inferred.to_string(false) +
-                             ", not " + shape.to_string(false));
+    fail("result-shape",
+         std::string(op_name(opcode)) + " gives " + inferred.to_string(false) + ", not " + shape.to_string(false));
   }
   if (shape.type == DType::kInvalid) {
     fail("result-shape", "the result shape of " + std::string(op_name(opcode)) + " must be given");
@@ -113,9 +107,8 @@ std::pair<Instruction*, Instruction*> Builder::same_shape(Instruction* x, Instru
     Instruction*& small = rank_x < rank_y ? x : y;
     const Shape& large = rank_x < rank_y ? y->shape : x->shape;
     if (small->shape.rank() > 0 && broadcast_dimensions.size() != small->shape.dims.size()) {
-      fail("broadcast-dimensions",
-           "operands of different rank need broadcast dimensions: " + x->shape.to_string(false) +
-               " and " + y->shape.to_string(false));
+      fail("broadcast-dimensions", "operands of different rank need broadcast dimensions: " +
+                                       x->shape.to_string(false) + " and " + y->shape.to_string(false));
     }
     if (!std::ranges::is_sorted(broadcast_dimensions, std::ranges::less_equal())) {
       fail("broadcast-dimensions", "broadcast dimensions must increase strictly");
@@ -140,8 +133,7 @@ std::pair<Instruction*, Instruction*> Builder::same_shape(Instruction* x, Instru
   return {expand(x), expand(y)};
 }
 
-Instruction* Builder::binary(Opcode opcode, Instruction* x, Instruction* y,
-                             const Ints& broadcast_dimensions) {
+Instruction* Builder::binary(Opcode opcode, Instruction* x, Instruction* y, const Ints& broadcast_dimensions) {
   auto [a, b] = same_shape(x, y, broadcast_dimensions);
   return op(opcode, {a, b});
 }
@@ -198,8 +190,8 @@ Instruction* Builder::broadcast_in_dim(Instruction* x, const Ints& sizes, const 
   for (size_t i = 0; i < dimensions.size(); ++i) {
     int64_t from = x->shape.dims[i], to = sizes[dimensions[i]];
     if (from != to && from != 1) {
-      fail("broadcast-size", "dimension " + std::to_string(i) + " of " + x->shape.to_string(false) +
-                                 " cannot become " + std::to_string(to));
+      fail("broadcast-size", "dimension " + std::to_string(i) + " of " + x->shape.to_string(false) + " cannot become " +
+                                 std::to_string(to));
     }
     if (from != to) continue;
     kept_sizes.push_back(from);
@@ -216,8 +208,7 @@ Instruction* Builder::reshape(Instruction* x, const Ints& sizes) {
   Shape shape = Shape::array(x->shape.type, sizes);
   check_shape(shape);
   if (shape.element_count() != x->shape.element_count()) {
-    fail("reshape-count",
-         "cannot reshape " + x->shape.to_string(false) + " to " + shape.to_string(false));
+    fail("reshape-count", "cannot reshape " + x->shape.to_string(false) + " to " + shape.to_string(false));
   }
   return op(Opcode::kReshape, std::move(shape), {x});
 }
@@ -261,8 +252,7 @@ Instruction* Builder::concat_in_dim(Values values, int64_t dimension) {
   return op(Opcode::kConcatenate, std::move(values), std::move(a));
 }
 
-Instruction* Builder::slice(Instruction* x, const Ints& starts, const Ints& limits,
-                            const Ints& strides) {
+Instruction* Builder::slice(Instruction* x, const Ints& starts, const Ints& limits, const Ints& strides) {
   if (starts.size() != limits.size() || (!strides.empty() && strides.size() != starts.size())) {
     fail("slice-rank", "a slice has as many starts as limits and strides");
   }
@@ -273,8 +263,7 @@ Instruction* Builder::slice(Instruction* x, const Ints& starts, const Ints& limi
   return op(Opcode::kSlice, {x}, std::move(a));
 }
 
-Instruction* Builder::slice_in_dim(Instruction* x, int64_t start, int64_t limit, int64_t stride,
-                                   int64_t dimension) {
+Instruction* Builder::slice_in_dim(Instruction* x, int64_t start, int64_t limit, int64_t stride, int64_t dimension) {
   check_dimensions({dimension}, x->shape.rank(), "a slice");
   Ints starts(x->shape.rank(), 0), limits = x->shape.dims, strides(x->shape.rank(), 1);
   starts[dimension] = start;
@@ -303,8 +292,7 @@ Instruction* Builder::pad(Instruction* x, Instruction* value, std::vector<PadDim
 
 // ---- reductions and windows -----------------------------------------------------------------
 
-Instruction* Builder::reduce(Values inputs, Values inits, Computation* reducer,
-                             const Ints& dimensions) {
+Instruction* Builder::reduce(Values inputs, Values inits, Computation* reducer, const Ints& dimensions) {
   Attributes a;
   a.dimensions = dimensions;
   a.has_dimensions = true;
@@ -317,13 +305,11 @@ Instruction* Builder::reduce(Values inputs, Values inits, Computation* reducer,
 std::vector<WindowDim> Builder::window(const Shape& shape, const Ints& sizes, const Ints& strides,
                                        Padding padding) const {
   if (std::ssize(sizes) != shape.rank() || strides.size() != sizes.size()) {
-    fail("window-rank", "a window has a size and a stride for each of " +
-                            std::to_string(shape.rank()) + " dimensions");
+    fail("window-rank", "a window has a size and a stride for each of " + std::to_string(shape.rank()) + " dimensions");
   }
   std::vector<WindowDim> dims(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 1 || strides[i] < 1)
-      fail("window-size", "window sizes and strides are positive");
+    if (sizes[i] < 1 || strides[i] < 1) fail("window-size", "window sizes and strides are positive");
     dims[i].size = sizes[i];
     dims[i].stride = strides[i];
     if (padding == Padding::kValid) continue;
@@ -337,24 +323,23 @@ std::vector<WindowDim> Builder::window(const Shape& shape, const Ints& sizes, co
   return dims;
 }
 
-Instruction* Builder::reduce_window(Values inputs, Values inits, Computation* reducer,
-                                    const Ints& sizes, const Ints& strides, Padding padding) {
+Instruction* Builder::reduce_window(Values inputs, Values inits, Computation* reducer, const Ints& sizes,
+                                    const Ints& strides, Padding padding) {
   if (inputs.empty()) fail("operand-count", "reduce-window needs an input");
   std::vector<WindowDim> dims = window(inputs[0]->shape, sizes, strides, padding);
   return reduce_window(std::move(inputs), std::move(inits), reducer, std::move(dims));
 }
 
-Instruction* Builder::reduce_window(Values inputs, Values inits, Computation* reducer,
-                                    std::vector<WindowDim> window) {
+Instruction* Builder::reduce_window(Values inputs, Values inits, Computation* reducer, std::vector<WindowDim> window) {
   Attributes a;
   a.window = std::move(window);
   inputs.insert(inputs.end(), inits.begin(), inits.end());
   return op(Opcode::kReduceWindow, std::move(inputs), std::move(a), {reducer});
 }
 
-Instruction* Builder::select_and_scatter(Instruction* x, Instruction* source, Instruction* init,
-                                         Computation* select, Computation* scatter,
-                                         const Ints& sizes, const Ints& strides, Padding padding) {
+Instruction* Builder::select_and_scatter(Instruction* x, Instruction* source, Instruction* init, Computation* select,
+                                         Computation* scatter, const Ints& sizes, const Ints& strides,
+                                         Padding padding) {
   Attributes a;
   a.window = window(x->shape, sizes, strides, padding);
   return op(Opcode::kSelectAndScatter, {x, source, init}, std::move(a), {select, scatter});
@@ -383,24 +368,21 @@ ConvDims Builder::default_conv_dims(int64_t rank) {
   ConvDims dims;
   dims.lhs_batch = dims.out_batch = dims.rhs_output_feature = 0;
   dims.lhs_feature = dims.out_feature = dims.rhs_input_feature = 1;
-  dims.lhs_spatial = dims.rhs_spatial = dims.out_spatial =
-      ascending(2, std::max<int64_t>(rank - 2, 0));
+  dims.lhs_spatial = dims.rhs_spatial = dims.out_spatial = ascending(2, std::max<int64_t>(rank - 2, 0));
   return dims;
 }
 
-Instruction* Builder::conv(Instruction* x, Instruction* kernel, const Ints& strides,
-                           Padding padding) {
+Instruction* Builder::conv(Instruction* x, Instruction* kernel, const Ints& strides, Padding padding) {
   if (x->shape.rank() < 2 || kernel->shape.rank() != x->shape.rank()) {
     fail("conv-rank", "a convolution takes an array and a kernel of one rank, at least 2");
   }
   Shape space = Shape::array(x->shape.type, Ints(x->shape.dims.begin() + 2, x->shape.dims.end()));
   Ints sizes(kernel->shape.dims.begin() + 2, kernel->shape.dims.end());
-  return conv(x, kernel, window(space, sizes, strides, padding),
-              default_conv_dims(x->shape.rank()));
+  return conv(x, kernel, window(space, sizes, strides, padding), default_conv_dims(x->shape.rank()));
 }
 
-Instruction* Builder::conv(Instruction* x, Instruction* kernel, std::vector<WindowDim> window,
-                           ConvDims dims, int64_t feature_groups, int64_t batch_groups) {
+Instruction* Builder::conv(Instruction* x, Instruction* kernel, std::vector<WindowDim> window, ConvDims dims,
+                           int64_t feature_groups, int64_t batch_groups) {
   Attributes a;
   a.window = std::move(window);
   a.conv = std::move(dims);
@@ -425,8 +407,7 @@ Instruction* Builder::while_loop(Computation* condition, Computation* body, Inst
   return op(Opcode::kWhile, {init}, {}, {condition, body});
 }
 
-Instruction* Builder::conditional(Instruction* index, std::vector<Computation*> branches,
-                                  Values arguments) {
+Instruction* Builder::conditional(Instruction* index, std::vector<Computation*> branches, Values arguments) {
   arguments.insert(arguments.begin(), index);
   return op(Opcode::kConditional, std::move(arguments), {}, std::move(branches));
 }

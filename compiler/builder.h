@@ -47,8 +47,7 @@ class Builder {
 
   // ---- any op --------------------------------------------------------------------------------
   /// An op whose result shape follows from its operands.
-  Instruction* op(Opcode opcode, Values operands, Attributes attributes = {},
-                  std::vector<Computation*> called = {});
+  Instruction* op(Opcode opcode, Values operands, Attributes attributes = {}, std::vector<Computation*> called = {});
   /// An op whose result shape has to be given (convert, custom-call, ...); where it follows from
   /// the operands too, it must agree.
   Instruction* op(Opcode opcode, Shape shape, Values operands, Attributes attributes = {},
@@ -58,10 +57,8 @@ class Builder {
   Instruction* unary(Opcode opcode, Instruction* x) { return op(opcode, {x}); }
   /// Operands of equal rank: sizes are equal or one is 1. A scalar goes with anything. Of different
   /// rank: `broadcast_dimensions` maps the dimensions of the smaller to those of the larger.
-  Instruction* binary(Opcode opcode, Instruction* x, Instruction* y,
-                      const Ints& broadcast_dimensions = {});
-  Instruction* compare(Direction direction, Instruction* x, Instruction* y,
-                       CompareType type = CompareType::kDefault,
+  Instruction* binary(Opcode opcode, Instruction* x, Instruction* y, const Ints& broadcast_dimensions = {});
+  Instruction* compare(Direction direction, Instruction* x, Instruction* y, CompareType type = CompareType::kDefault,
                        const Ints& broadcast_dimensions = {});
   /// Arrays as HLO has it; tuples element by element, on a scalar pred.
   Instruction* select(Instruction* pred, Instruction* on_true, Instruction* on_false);
@@ -82,23 +79,19 @@ class Builder {
   Instruction* rev(Instruction* x, const Ints& dimensions);
   Instruction* concat_in_dim(Values values, int64_t dimension);
   /// Empty strides are all 1.
-  Instruction* slice(Instruction* x, const Ints& starts, const Ints& limits,
-                     const Ints& strides = {});
-  Instruction* slice_in_dim(Instruction* x, int64_t start, int64_t limit, int64_t stride,
-                            int64_t dimension);
+  Instruction* slice(Instruction* x, const Ints& starts, const Ints& limits, const Ints& strides = {});
+  Instruction* slice_in_dim(Instruction* x, int64_t start, int64_t limit, int64_t stride, int64_t dimension);
   Instruction* dynamic_slice(Instruction* x, Values starts, const Ints& sizes);
   Instruction* dynamic_update_slice(Instruction* x, Instruction* update, Values starts);
   Instruction* pad(Instruction* x, Instruction* value, std::vector<PadDim> padding);
 
   // ---- reductions and windows ----------------------------------------------------------------
   Instruction* reduce(Values inputs, Values inits, Computation* reducer, const Ints& dimensions);
-  Instruction* reduce_window(Values inputs, Values inits, Computation* reducer, const Ints& sizes,
-                             const Ints& strides, Padding padding);
-  Instruction* reduce_window(Values inputs, Values inits, Computation* reducer,
-                             std::vector<WindowDim> window);
-  Instruction* select_and_scatter(Instruction* x, Instruction* source, Instruction* init,
-                                  Computation* select, Computation* scatter, const Ints& sizes,
-                                  const Ints& strides, Padding padding);
+  Instruction* reduce_window(Values inputs, Values inits, Computation* reducer, const Ints& sizes, const Ints& strides,
+                             Padding padding);
+  Instruction* reduce_window(Values inputs, Values inits, Computation* reducer, std::vector<WindowDim> window);
+  Instruction* select_and_scatter(Instruction* x, Instruction* source, Instruction* init, Computation* select,
+                                  Computation* scatter, const Ints& sizes, const Ints& strides, Padding padding);
 
   // ---- contractions --------------------------------------------------------------------------
   /// Vectors and matrices: the last dimension of x with the first of y.
@@ -106,8 +99,8 @@ class Builder {
   Instruction* dot_general(Instruction* x, Instruction* y, DotDims dims);
   /// Batch, features, then space; the kernel has output features, input features, then space.
   Instruction* conv(Instruction* x, Instruction* kernel, const Ints& strides, Padding padding);
-  Instruction* conv(Instruction* x, Instruction* kernel, std::vector<WindowDim> window,
-                    ConvDims dims, int64_t feature_groups = 1, int64_t batch_groups = 1);
+  Instruction* conv(Instruction* x, Instruction* kernel, std::vector<WindowDim> window, ConvDims dims,
+                    int64_t feature_groups = 1, int64_t batch_groups = 1);
   /// The dimension numbers of the first form.
   static ConvDims default_conv_dims(int64_t rank);
 
@@ -116,17 +109,14 @@ class Builder {
   Instruction* get_tuple_element(Instruction* x, int64_t index);
   Instruction* call(Computation* computation, Values arguments);
   Instruction* while_loop(Computation* condition, Computation* body, Instruction* init);
-  Instruction* conditional(Instruction* index, std::vector<Computation*> branches,
-                           Values arguments);
+  Instruction* conditional(Instruction* index, std::vector<Computation*> branches, Values arguments);
   Instruction* sort(Values values, Computation* less, int64_t dimension, bool stable);
   /// all-reduce over all replicas with a computation that adds, made here.
   Instruction* cross_replica_sum(Instruction* x);
 
  private:
-  std::pair<Instruction*, Instruction*> same_shape(Instruction* x, Instruction* y,
-                                                   const Ints& broadcast_dimensions);
-  std::vector<WindowDim> window(const Shape& shape, const Ints& sizes, const Ints& strides,
-                                Padding padding) const;
+  std::pair<Instruction*, Instruction*> same_shape(Instruction* x, Instruction* y, const Ints& broadcast_dimensions);
+  std::vector<WindowDim> window(const Shape& shape, const Ints& sizes, const Ints& strides, Padding padding) const;
 
   Computation* computation_;
 };

@@ -15,15 +15,15 @@ namespace hlojit {
 
 struct PipelineOptions {
   TargetInfo target;
-  bool strict = false;                  ///< no contraction, no reassociation
-  bool scatter_oob_window = false;      ///< XLA's whole-window rule
+  bool strict = false;              ///< no contraction, no reassociation
+  bool scatter_oob_window = false;  ///< XLA's whole-window rule
   int effort = 1;
-  std::vector<std::string> disabled;    ///< pass names
-  std::vector<std::string> only;        ///< non-empty: run just these passes, in this order
-  std::string until;                    ///< stop after this pass
-  bool verify = false;                  ///< check the module after every pass that changed it (tests)
+  std::vector<std::string> disabled;  ///< pass names
+  std::vector<std::string> only;      ///< non-empty: run just these passes, in this order
+  std::string until;                  ///< stop after this pass
+  bool verify = false;                ///< check the module after every pass that changed it (tests)
   std::string (*step_refused)(const Instruction&) = nullptr;  ///< why the runtime has no such step, or ""
-  std::function<void(const std::string&)> explain;  ///< each decision with its costs, a line each
+  std::function<void(const std::string&)> explain;            ///< each decision with its costs, a line each
   /// Called after every pass that changed something (dumps, `opt`).
   std::function<void(const std::string& pass, const Module&)> after_pass;
 };

@@ -18,8 +18,8 @@ Literal resized(const Literal& from, const Ints& dims) {
   Literal to(Shape::array(from.shape().type, dims));
   Ints box = from.shape().dims;
   for (size_t d = 0; d < box.size(); ++d) box[d] = std::min(box[d], dims[d]);
-  copy_strided(dtype_bytes(from.shape().type), box, to.bytes().data(), 0, row_major_strides(dims),
-               from.bytes().data(), 0, row_major_strides(from.shape().dims));
+  copy_strided(dtype_bytes(from.shape().type), box, to.bytes().data(), 0, row_major_strides(dims), from.bytes().data(),
+               0, row_major_strides(from.shape().dims));
   return to;
 }
 
@@ -40,8 +40,7 @@ Literal rebuilt(Literal value) {
   return Literal::tuple(std::move(elements));
 }
 
-Literal with_dynamic_sizes(const Module& module, std::span<const Literal> arguments,
-                           const EvalOptions& options) {
+Literal with_dynamic_sizes(const Module& module, std::span<const Literal> arguments, const EvalOptions& options) {
   std::unique_ptr<Module> plain = module.clone();
   inline_calls(*plain, {});
   dynamic(*plain, {});
@@ -66,8 +65,7 @@ Literal with_dynamic_sizes(const Module& module, std::span<const Literal> argume
       for (size_t d = 0; d < fits.size(); ++d) {
         if (may_shrink[l][d]) fits[d] = bounds[l][d];
       }
-      if (fits == bounds[l] && arrays[l]->shape().dims != fits)
-        *arrays[l] = resized(*arrays[l], fits);
+      if (fits == bounds[l] && arrays[l]->shape().dims != fits) *arrays[l] = resized(*arrays[l], fits);
     }
     values[p] = rebuilt(std::move(values[p]));
   }

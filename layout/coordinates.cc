@@ -36,13 +36,10 @@ std::vector<IndexExpr> delinearize(std::span<const int64_t> dims, const IndexExp
   return out;
 }
 
-std::vector<IndexExpr> reshape_coordinates(std::span<const int64_t> operand_dims,
-                                           std::span<const int64_t> result_dims,
+std::vector<IndexExpr> reshape_coordinates(std::span<const int64_t> operand_dims, std::span<const int64_t> result_dims,
                                            std::span<const IndexExpr> result_coordinates) {
   std::vector<IndexExpr> out(operand_dims.size());
-  auto empty = [](std::span<const int64_t> dims) {
-    return std::ranges::find(dims, 0) != dims.end();
-  };
+  auto empty = [](std::span<const int64_t> dims) { return std::ranges::find(dims, 0) != dims.end(); };
   if (empty(operand_dims) && empty(result_dims)) return out;
   size_t i = 0, j = 0;
   while (i < operand_dims.size() || j < result_dims.size()) {
@@ -56,8 +53,7 @@ std::vector<IndexExpr> reshape_coordinates(std::span<const int64_t> operand_dims
       }
       (grow_operand ? a : b) *= grow_operand ? operand_dims[i++] : result_dims[j++];
     }
-    IndexExpr position =
-        linearize(result_dims.subspan(j0, j - j0), result_coordinates.subspan(j0, j - j0));
+    IndexExpr position = linearize(result_dims.subspan(j0, j - j0), result_coordinates.subspan(j0, j - j0));
     std::vector<IndexExpr> part = delinearize(operand_dims.subspan(i0, i - i0), position);
     std::ranges::move(part, out.begin() + static_cast<std::ptrdiff_t>(i0));
   }

@@ -112,13 +112,11 @@ bool affine_in(const Wrap& w, int64_t start, std::span<const Digit> digits) {
 }
 
 bool affine_in(const std::vector<Wrap>& wraps, const DimPiece& piece) {
-  return std::ranges::all_of(
-      wraps, [&](const Wrap& w) { return affine_in(w, piece.start, piece.digits); });
+  return std::ranges::all_of(wraps, [&](const Wrap& w) { return affine_in(w, piece.start, piece.digits); });
 }
 
 bool same_form(const DimPiece& a, const DimPiece& b) {
-  return length(a) == length(b) &&
-         std::ranges::equal(a.digits, b.digits, [](const Digit& x, const Digit& y) {
+  return length(a) == length(b) && std::ranges::equal(a.digits, b.digits, [](const Digit& x, const Digit& y) {
            return x.stride == y.stride && x.extent == y.extent;
          });
 }
@@ -142,8 +140,7 @@ Pieces join_equal(const Pieces& pieces, const std::vector<Wrap>& wraps) {
     }
     DimPiece joined = pieces[i];
     for (; count > 1; --count) {
-      joined.digits.insert(joined.digits.begin(),
-                           Digit{length(pieces[i]), static_cast<int64_t>(count)});
+      joined.digits.insert(joined.digits.begin(), Digit{length(pieces[i]), static_cast<int64_t>(count)});
       if (affine_in(wraps, joined)) break;
       joined.digits.erase(joined.digits.begin());
     }
@@ -163,8 +160,7 @@ std::pair<size_t, size_t> cost(const Pieces& pieces) {
 
 class Cutter {
  public:
-  Cutter(const std::vector<Wrap>& all, int max_pieces)
-      : all_(all), max_pieces_(static_cast<size_t>(max_pieces)) {}
+  Cutter(const std::vector<Wrap>& all, int max_pieces) : all_(all), max_pieces_(static_cast<size_t>(max_pieces)) {}
 
   // Pieces for [x, y); `open`: the end may be clipped. nullopt: more pieces than allowed.
   std::optional<Pieces> cut(int64_t x, int64_t y, const std::vector<Wrap>& all, bool open) {
@@ -204,8 +200,8 @@ class Cutter {
   }
 
   // A head before `phase`, then periods, each cut alike. At phase x there is room for one period.
-  std::optional<Pieces> repeat(int64_t x, int64_t y, int64_t phase, int64_t period,
-                               const std::vector<Wrap>& wraps, bool open) {
+  std::optional<Pieces> repeat(int64_t x, int64_t y, int64_t phase, int64_t period, const std::vector<Wrap>& wraps,
+                               bool open) {
     if (phase >= y) return std::nullopt;
     if (period > y - phase) return both(x, phase, y, wraps, open);
     std::optional<Pieces> head = cut(x, phase, wraps, false);
@@ -224,8 +220,7 @@ class Cutter {
         out.push_back(std::move(piece));
       }
       // Digits reach beyond y until they are clipped; a wrap out there would spoil the address.
-      if (std::ranges::all_of(out, [&](const DimPiece& p) { return affine_in(all_, p); }))
-        return out;
+      if (std::ranges::all_of(out, [&](const DimPiece& p) { return affine_in(all_, p); })) return out;
     }
     Pieces out = *std::move(head);
     for (DimPiece piece : *pattern) {
@@ -239,8 +234,7 @@ class Cutter {
     return join_equal(out, wraps);
   }
 
-  std::optional<Pieces> both(int64_t x, int64_t middle, int64_t y, const std::vector<Wrap>& wraps,
-                             bool open) {
+  std::optional<Pieces> both(int64_t x, int64_t middle, int64_t y, const std::vector<Wrap>& wraps, bool open) {
     std::optional<Pieces> first = cut(x, middle, wraps, false);
     std::optional<Pieces> second = first ? cut(middle, y, wraps, open) : std::nullopt;
     if (!second) return std::nullopt;
@@ -298,8 +292,7 @@ Pieces cut_what_fits(int64_t x, int64_t y, std::vector<Wrap> wraps, int max_runs
   std::vector<Wrap> kept;
   Pieces best = {{.start = x, .limit = y, .digits = {{1, y - x}}}};
   for (auto from = wraps.begin(); from != wraps.end();) {
-    auto to =
-        std::find_if(from, wraps.end(), [&](const Wrap& w) { return group(w) != group(*from); });
+    auto to = std::find_if(from, wraps.end(), [&](const Wrap& w) { return group(w) != group(*from); });
     size_t before = kept.size();
     kept.insert(kept.end(), from, to);
     if (std::optional<Pieces> pieces = Cutter(kept, max_runs).cut(x, y, kept, true)) {
@@ -314,8 +307,7 @@ Pieces cut_what_fits(int64_t x, int64_t y, std::vector<Wrap> wraps, int max_runs
 
 }  // namespace
 
-DimCut cut_dimension(int64_t n, std::span<const Break> breaks, std::span<const int64_t> edges,
-                     int max_runs) {
+DimCut cut_dimension(int64_t n, std::span<const Break> breaks, std::span<const int64_t> edges, int max_runs) {
   std::vector<int64_t> at = {0, n};
   for (int64_t e : edges) {
     if (e > 0 && e < n) at.push_back(e);

@@ -54,8 +54,7 @@ struct Break {
 /// such as those of concatenate and pad, each in (0, n); others are ignored). `max_runs`: at most
 /// that many pieces between two edges; breaks that would need more are left uncut, coarsest first
 /// (addresses keep floordiv/mod for them: slow, still right).
-DimCut cut_dimension(int64_t n, std::span<const Break> breaks, std::span<const int64_t> edges,
-                     int max_runs = 8);
+DimCut cut_dimension(int64_t n, std::span<const Break> breaks, std::span<const int64_t> edges, int max_runs = 8);
 
 /// Breaks of variable `id` that the floordiv/mod atoms of an expression ask for, nested atoms
 /// included. Where the other terms of an atom's operand can shift the break, there is one `moves`

@@ -78,18 +78,15 @@ Axis window(int64_t size, int64_t tile, int64_t most, int64_t centre) {
 class Drawing {
  public:
   Drawing(const Shape& shape, std::optional<int64_t> highlight)
-      : shape_(shape),
-        tile_(first_tile(shape)),
-        stored_(physical_elements(shape)),
-        highlight_(highlight) {
+      : shape_(shape), tile_(first_tile(shape)), stored_(physical_elements(shape)), highlight_(highlight) {
     if (highlight) marked_ = multi_index(shape, *highlight);
     number_width_ = static_cast<int64_t>(std::to_string(std::max<int64_t>(stored_ - 1, 0)).size());
   }
 
   std::string text() {
     int64_t count = shape_.element_count();
-    out_ = shape_.to_string() + ": " + std::to_string(stored_) + " positions, " +
-           std::to_string(count) + " elements, " + std::to_string(stored_ - count) + " padding\n";
+    out_ = shape_.to_string() + ": " + std::to_string(stored_) + " positions, " + std::to_string(count) +
+           " elements, " + std::to_string(stored_ - count) + " padding\n";
     if (stored_ == 0) return out_;
     grids();
     memory();
@@ -126,9 +123,8 @@ class Drawing {
       out_ += "\n  (" + std::to_string(last - first) + " of " + std::to_string(total) + " grids)\n";
     }
     if (rows.cut() || columns.cut()) {
-      out_ += "\n  (rows " + std::to_string(rows.from) + ".." + std::to_string(rows.to - 1) +
-              ", columns " + std::to_string(columns.from) + ".." + std::to_string(columns.to - 1) +
-              " only)\n";
+      out_ += "\n  (rows " + std::to_string(rows.from) + ".." + std::to_string(rows.to - 1) + ", columns " +
+              std::to_string(columns.from) + ".." + std::to_string(columns.to - 1) + " only)\n";
     }
   }
 
@@ -162,8 +158,8 @@ class Drawing {
         bool inside = r < rows.size && c < columns.size;
         if (rank >= 2) index[rank - 2] = r;
         if (rank >= 1) index[rank - 1] = c;
-        out_ += cell(inside ? std::to_string(linear_index(shape_, index)) : ".", cell_width_,
-                     inside && marked_ == index);
+        out_ +=
+            cell(inside ? std::to_string(linear_index(shape_, index)) : ".", cell_width_, inside && marked_ == index);
       }
       out_ += "|\n";
     }
@@ -212,8 +208,7 @@ class Drawing {
     }
     if (last - first < lines) {
       out_ += "  (positions " + std::to_string(first * on_line) + ".." +
-              std::to_string(std::min(stored_, last * on_line) - 1) + " of " +
-              std::to_string(stored_) + ")\n";
+              std::to_string(std::min(stored_, last * on_line) - 1) + " of " + std::to_string(stored_) + ")\n";
     }
   }
 

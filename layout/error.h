@@ -33,8 +33,8 @@ struct Diagnostic {
   Location location = {};
   std::string instruction = {};  ///< Name of the instruction at fault, if any (stands in for a location).
   std::string rule = {};
-  std::string message = {};      ///< One line.
-  std::string details = {};      ///< Further lines (shapes, a suggestion); may be empty.
+  std::string message = {};  ///< One line.
+  std::string details = {};  ///< Further lines (shapes, a suggestion); may be empty.
 };
 
 /// The only exception the library throws on purpose.
@@ -45,13 +45,11 @@ class HLOJIT_API Error : public std::exception {
     compose();
   }
   Error(ErrorKind kind, Location where, std::string message, std::string rule = {}) : kind_(kind) {
-    diagnostics_.push_back(
-        {.location = where, .rule = std::move(rule), .message = std::move(message)});
+    diagnostics_.push_back({.location = where, .rule = std::move(rule), .message = std::move(message)});
     compose();
   }
   /// At least one diagnostic; the first one becomes what().
-  Error(ErrorKind kind, std::vector<Diagnostic> diagnostics)
-      : kind_(kind), diagnostics_(std::move(diagnostics)) {
+  Error(ErrorKind kind, std::vector<Diagnostic> diagnostics) : kind_(kind), diagnostics_(std::move(diagnostics)) {
     compose();
   }
 

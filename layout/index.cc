@@ -11,9 +11,7 @@
 namespace hlojit {
 namespace {
 
-[[noreturn]] void overflow() {
-  throw Error(ErrorKind::kInvalid, "the size of the array's storage overflows 64 bits");
-}
+[[noreturn]] void overflow() { throw Error(ErrorKind::kInvalid, "the size of the array's storage overflows 64 bits"); }
 
 // Product of the sizes after tiling, rounded up to the tail alignment.
 int64_t padded_elements(std::span<const int64_t> sizes, int64_t alignment) {
@@ -70,8 +68,7 @@ void separate(Index& index, const Step& step) {
 
 int64_t physical_elements(const Shape& shape) {
   Index origin(shape.dims.size(), 0);
-  return padded_elements(apply_tiles<int64_t>(shape, origin).sizes,
-                         shape.layout.tail_padding_alignment);
+  return padded_elements(apply_tiles<int64_t>(shape, origin).sizes, shape.layout.tail_padding_alignment);
 }
 
 int64_t physical_elements_per_memory(const Shape& shape) {
@@ -104,14 +101,12 @@ int64_t physical_size(const Shape& shape) {
 int64_t linear_index(const Shape& shape, std::span<const int64_t> index) {
   if (index.size() != shape.dims.size()) {
     throw Error(ErrorKind::kInput, "the index has " + std::to_string(index.size()) +
-                                       " entries but the array has rank " +
-                                       std::to_string(shape.rank()));
+                                       " entries but the array has rank " + std::to_string(shape.rank()));
   }
   for (size_t d = 0; d < index.size(); ++d) {
     if (index[d] < 0 || index[d] >= shape.dims[d]) {
-      throw Error(ErrorKind::kInput, "index " + std::to_string(index[d]) + " of dimension " +
-                                         std::to_string(d) + " is outside [0, " +
-                                         std::to_string(shape.dims[d]) + ")");
+      throw Error(ErrorKind::kInput, "index " + std::to_string(index[d]) + " of dimension " + std::to_string(d) +
+                                         " is outside [0, " + std::to_string(shape.dims[d]) + ")");
     }
   }
   return row_major(apply_tiles(shape, index));
@@ -120,8 +115,8 @@ int64_t linear_index(const Shape& shape, std::span<const int64_t> index) {
 std::optional<Index> multi_index(const Shape& shape, int64_t linear) {
   int64_t stored = physical_elements(shape);
   if (linear < 0 || linear >= stored) {
-    throw Error(ErrorKind::kInput, "position " + std::to_string(linear) + " is outside [0, " +
-                                       std::to_string(stored) + ")");
+    throw Error(ErrorKind::kInput,
+                "position " + std::to_string(linear) + " is outside [0, " + std::to_string(stored) + ")");
   }
   // Forwards once for the sizes each tile sees.
   Index origin(shape.dims.size(), 0);
@@ -147,8 +142,7 @@ std::optional<Index> multi_index(const Shape& shape, int64_t linear) {
     if (!join(index, steps[s])) return std::nullopt;
     separate(index, steps[s]);
     // Leading size-1 dims a wide tile added: before this tile there were as many as after the last.
-    size_t had =
-        s > 0 ? steps[s - 1].combined.size() + steps[s - 1].sizes.size() : shape.dims.size();
+    size_t had = s > 0 ? steps[s - 1].combined.size() + steps[s - 1].sizes.size() : shape.dims.size();
     size_t added = index.size() - had;
     index.erase(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(added));
   }
@@ -159,8 +153,7 @@ std::optional<Index> multi_index(const Shape& shape, int64_t linear) {
   return logical;
 }
 
-void for_each_in_memory_order(const Shape& shape,
-                              const std::function<void(std::span<const int64_t>, int64_t)>& f) {
+void for_each_in_memory_order(const Shape& shape, const std::function<void(std::span<const int64_t>, int64_t)>& f) {
   int64_t count = shape.element_count();
   // Sorting the elements by position never touches padding, of which there may be any amount.
   std::vector<std::pair<int64_t, int64_t>> order;  // position, row-major number

@@ -31,8 +31,7 @@ HLOJIT_API int64_t linear_index(const Shape& shape, std::span<const int64_t> ind
 /// position outside the buffer.
 HLOJIT_API std::optional<Index> multi_index(const Shape& shape, int64_t linear);
 /// Calls f(index, linear) for every element in memory order.
-void for_each_in_memory_order(const Shape& shape,
-                              const std::function<void(std::span<const int64_t>, int64_t)>& f);
+void for_each_in_memory_order(const Shape& shape, const std::function<void(std::span<const int64_t>, int64_t)>& f);
 /// A drawing of the buffer for a terminal: tiles, padding, order in memory. Cut above 1,024 elements.
 HLOJIT_API std::string draw(const Shape& shape, std::optional<int64_t> highlight = std::nullopt);
 

@@ -71,8 +71,7 @@ std::optional<Split> split_exactly(const IndexExpr& e, int64_t width) {
     }
     int64_t q = floordiv(r.lo, width);
     if (q != floordiv(r.hi, width)) continue;
-    Sum quotient{.constant = q, .terms = {}},
-        rest{.constant = e.constant() - q * width, .terms = {}};
+    Sum quotient{.constant = q, .terms = {}}, rest{.constant = e.constant() - q * width, .terms = {}};
     size_t p = 0;
     for (size_t i = 0; i < terms.size(); ++i) {
       int64_t c = terms[i].coefficient;
@@ -171,9 +170,8 @@ std::optional<IndexExpr> index_atoms::rejoin(const IndexExpr& e) {
       if (high.atom->kind != AtomKind::kMod) continue;
       // mod(R, w) + w * mod(R/w + T, v) = mod(R + w*T, w*v)
       const IndexExpr& upper = *high.atom->operand;
-      bool has = std::ranges::any_of(upper.terms(), [&](const Term& t) {
-        return t.coefficient == 1 && compare(*t.atom, *q) == 0;
-      });
+      bool has = std::ranges::any_of(upper.terms(),
+                                     [&](const Term& t) { return t.coefficient == 1 && compare(*t.atom, *q) == 0; });
       if (!has) continue;
       IndexExpr rest = upper - *quotient;
       return others + mod(base + rest * width, width * high.atom->width) * c;

@@ -24,12 +24,8 @@ size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29
 
 AtomPtr make_var(int id, Range range) {
   size_t hash = mix(0x51, static_cast<size_t>(id));
-  return std::make_shared<const Atom>(Atom{.kind = AtomKind::kVar,
-                                           .var = id,
-                                           .operand = nullptr,
-                                           .width = 0,
-                                           .range = range,
-                                           .hash = hash});
+  return std::make_shared<const Atom>(
+      Atom{.kind = AtomKind::kVar, .var = id, .operand = nullptr, .width = 0, .range = range, .hash = hash});
 }
 
 }  // namespace
@@ -118,8 +114,7 @@ void collect_div_mod(const IndexExpr& e, std::vector<AtomPtr>& out) {
   for (const Term& t : e.terms()) {
     if (t.atom->kind == AtomKind::kVar) continue;
     collect_div_mod(*t.atom->operand, out);
-    bool known =
-        std::ranges::any_of(out, [&](const AtomPtr& a) { return compare(*a, *t.atom) == 0; });
+    bool known = std::ranges::any_of(out, [&](const AtomPtr& a) { return compare(*a, *t.atom) == 0; });
     if (!known) out.push_back(t.atom);
   }
 }
@@ -149,8 +144,7 @@ IndexExpr IndexExpr::substitute(std::span<const std::optional<IndexExpr>> values
       out = out + (given ? *values[a.var] : Builder::of(t.atom)) * t.coefficient;
     } else {
       IndexExpr operand = a.operand->substitute(values);
-      IndexExpr value =
-          a.kind == AtomKind::kMod ? mod(operand, a.width) : floordiv(operand, a.width);
+      IndexExpr value = a.kind == AtomKind::kMod ? mod(operand, a.width) : floordiv(operand, a.width);
       out = out + value * t.coefficient;
     }
   }
@@ -165,8 +159,7 @@ int64_t IndexExpr::evaluate(std::span<const int64_t> values) const {
       out += t.coefficient * values[a.var];
     } else {
       int64_t v = a.operand->evaluate(values);
-      out += t.coefficient *
-             (a.kind == AtomKind::kMod ? hlojit::mod(v, a.width) : hlojit::floordiv(v, a.width));
+      out += t.coefficient * (a.kind == AtomKind::kMod ? hlojit::mod(v, a.width) : hlojit::floordiv(v, a.width));
     }
   }
   return out;

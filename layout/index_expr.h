@@ -97,8 +97,7 @@ IndexExpr linearize(std::span<const int64_t> dims, std::span<const IndexExpr> co
 std::vector<IndexExpr> delinearize(std::span<const int64_t> dims, const IndexExpr& position);
 /// Coordinates of a reshape's operand, from those of its result. Groups of dimensions with equal
 /// products are handled one by one, so that unchanged dims pass through untouched.
-std::vector<IndexExpr> reshape_coordinates(std::span<const int64_t> operand_dims,
-                                           std::span<const int64_t> result_dims,
+std::vector<IndexExpr> reshape_coordinates(std::span<const int64_t> operand_dims, std::span<const int64_t> result_dims,
                                            std::span<const IndexExpr> result_coordinates);
 
 }  // namespace hlojit

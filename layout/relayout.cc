@@ -15,9 +15,8 @@ namespace hlojit {
 namespace {
 
 bool combines(const Shape& shape) {
-  return std::ranges::any_of(shape.layout.tiles, [](const Tile& t) {
-    return std::ranges::find(t.dims, Tile::kCombine) != t.dims.end();
-  });
+  return std::ranges::any_of(shape.layout.tiles,
+                             [](const Tile& t) { return std::ranges::find(t.dims, Tile::kCombine) != t.dims.end(); });
 }
 
 // The linear index as an expression over variables 0..rank-1: much cheaper to evaluate often than
@@ -66,8 +65,7 @@ class Copy {
     size_t minor_of_source = from.layout.minor_to_major.front();
     std::vector<int64_t> along_runs = runs(from_[inner_], to_[inner_]);
     // Runs make the source's order of no matter; otherwise block over both minor dimensions.
-    bool long_runs = along_runs.front() * static_cast<int64_t>(Bytes) >= 64 ||
-                     along_runs.front() == dims_[inner_];
+    bool long_runs = along_runs.front() * static_cast<int64_t>(Bytes) >= 64 || along_runs.front() == dims_[inner_];
     if (long_runs) run_ = std::move(along_runs);
     for (size_t k = rank; k-- > 1;) {
       size_t d = to.layout.minor_to_major[k];
@@ -188,8 +186,8 @@ void copy_each(const Shape& from, const std::byte* src, const Shape& to, std::by
 
 void relayout(const Shape& from, const void* src, const Shape& to, void* dst) {
   if (!from.is_array() || !compatible(from, to)) {
-    throw Error(ErrorKind::kInput, "cannot convert " + from.to_string() + " to " + to.to_string() +
-                                       ": type and sizes must be equal");
+    throw Error(ErrorKind::kInput,
+                "cannot convert " + from.to_string() + " to " + to.to_string() + ": type and sizes must be equal");
   }
   int64_t count = to.element_count();
   const auto* in = static_cast<const std::byte*>(src) + from.layout.metadata_prefix_bytes;
@@ -205,8 +203,8 @@ void relayout(const Shape& from, const void* src, const Shape& to, void* dst) {
   }
   if (count == 0) return;
   out += to.layout.metadata_prefix_bytes;
-  bool plain = whole_bytes && element_bits(from) == element_bits(to) && !combines(from) &&
-               !combines(to) && to.rank() > 0;
+  bool plain =
+      whole_bytes && element_bits(from) == element_bits(to) && !combines(from) && !combines(to) && to.rank() > 0;
   if (!plain) return copy_each(from, in, to, out);
   switch (dtype_bytes(to.type)) {
     case 1: return Copy<1>(from, in, to, out)();

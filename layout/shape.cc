@@ -25,15 +25,14 @@ void order_errors(const Shape& shape, std::vector<std::string>& errors) {
   const std::vector<int64_t>& order = shape.layout.minor_to_major;
   int64_t rank = shape.rank();
   if (static_cast<int64_t>(order.size()) != rank) {
-    errors.push_back("layout has " + number(order.size()) +
-                     " entries in minor_to_major but the array has rank " + number(rank));
+    errors.push_back("layout has " + number(order.size()) + " entries in minor_to_major but the array has rank " +
+                     number(rank));
     return;
   }
   std::vector<bool> seen(rank, false);
   for (int64_t d : order) {
     if (d < 0 || d >= rank) {
-      errors.push_back("minor_to_major names dimension " + number(d) + " but the array has rank " +
-                       number(rank));
+      errors.push_back("minor_to_major names dimension " + number(d) + " but the array has rank " + number(rank));
     } else if (seen[d]) {
       errors.push_back("minor_to_major names dimension " + number(d) + " twice");
     } else {
@@ -56,15 +55,14 @@ void tile_errors(const Tile& tile, std::vector<std::string>& errors) {
 
 void split_errors(const Shape& shape, const SplitConfig& split, std::vector<std::string>& errors) {
   if (split.dim < 0 || split.dim >= shape.rank()) {
-    errors.push_back("SC splits physical dimension " + number(split.dim) +
-                     " but the array has rank " + number(shape.rank()));
+    errors.push_back("SC splits physical dimension " + number(split.dim) + " but the array has rank " +
+                     number(shape.rank()));
     return;
   }
   int64_t previous = 0;
   for (int64_t i : split.indices) {
     if (i <= previous) {
-      errors.push_back("SC indices must be positive and ascend, but " + number(i) + " follows " +
-                       number(previous));
+      errors.push_back("SC indices must be positive and ascend, but " + number(i) + " follows " + number(previous));
       return;
     }
     previous = i;
@@ -126,9 +124,8 @@ template <class SameType>
 bool compatible_if(const Shape& a, const Shape& b, const SameType& same_type) {
   if (a.is_tuple() != b.is_tuple()) return false;
   if (a.is_tuple()) {
-    return std::ranges::equal(a.elements, b.elements, [&](const Shape& x, const Shape& y) {
-      return compatible_if(x, y, same_type);
-    });
+    return std::ranges::equal(a.elements, b.elements,
+                              [&](const Shape& x, const Shape& y) { return compatible_if(x, y, same_type); });
   }
   if (a.is_array() != b.is_array()) return false;
   if (!a.is_array()) return a.type == b.type;
@@ -148,9 +145,7 @@ Layout Layout::descending(int64_t rank) {
   return layout;
 }
 
-bool Layout::is_default() const {
-  return *this == descending(static_cast<int64_t>(minor_to_major.size()));
-}
+bool Layout::is_default() const { return *this == descending(static_cast<int64_t>(minor_to_major.size())); }
 
 Shape Shape::array(DType type, std::vector<int64_t> dims) {
   Shape shape;
@@ -207,13 +202,10 @@ bool compatible_ignoring_element_type(const Shape& a, const Shape& b) {
 }
 
 bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b) {
-  return compatible_if(a, b,
-                       [](DType x, DType y) { return x == y || (is_float(x) && is_float(y)); });
+  return compatible_if(a, b, [](DType x, DType y) { return x == y || (is_float(x) && is_float(y)); });
 }
 
-bool same_dimensions(const Shape& a, const Shape& b) {
-  return a.is_array() && b.is_array() && a.dims == b.dims;
-}
+bool same_dimensions(const Shape& a, const Shape& b) { return a.is_array() && b.is_array() && a.dims == b.dims; }
 
 int64_t leaf_count(const Shape& shape) {
   int64_t count = shape.is_array() ? 1 : 0;

@@ -40,13 +40,13 @@ struct SplitConfig {
 struct HLOJIT_API Layout {
   std::vector<int64_t> minor_to_major;
   std::vector<Tile> tiles;
-  int64_t tail_padding_alignment = 1;  ///< L(n), in elements
+  int64_t tail_padding_alignment = 1;    ///< L(n), in elements
   DType index_type = DType::kInvalid;    ///< #(u32): sparse only; parsed, refused by validation
   DType pointer_type = DType::kInvalid;  ///< *(u32): sparse only; parsed, refused by validation
   int64_t element_size_in_bits = 0;      ///< E(n); 0 = 8 * dtype_bytes
   int64_t memory_space = 0;              ///< S(n); preserved, without effect on values
   std::vector<SplitConfig> split_configs;
-  int64_t metadata_prefix_bytes = 0;     ///< M(n)
+  int64_t metadata_prefix_bytes = 0;  ///< M(n)
 
   bool operator==(const Layout&) const = default;
   bool tiled() const { return !tiles.empty(); }
@@ -59,10 +59,10 @@ struct HLOJIT_API Layout {
 /// An array, tuple, token or opaque shape. A value type; cheap enough to copy.
 struct HLOJIT_API Shape {
   DType type = DType::kInvalid;
-  std::vector<int64_t> dims;          ///< sizes; the bound for a dynamic dimension
-  std::vector<bool> dynamic;          ///< empty, or one flag a dimension (`<=n`)
-  Layout layout;                      ///< arrays only
-  std::vector<Shape> elements;        ///< tuples only
+  std::vector<int64_t> dims;    ///< sizes; the bound for a dynamic dimension
+  std::vector<bool> dynamic;    ///< empty, or one flag a dimension (`<=n`)
+  Layout layout;                ///< arrays only
+  std::vector<Shape> elements;  ///< tuples only
 
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::min();  ///< `?`
 

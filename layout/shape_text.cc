@@ -28,8 +28,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 class ShapeReader {
  public:
-  ShapeReader(std::string_view text, size_t pos, bool validate)
-      : text_(text), pos_(pos), validate_(validate) {}
+  ShapeReader(std::string_view text, size_t pos, bool validate) : text_(text), pos_(pos), validate_(validate) {}
 
   size_t pos() const { return pos_; }
 
@@ -40,8 +39,8 @@ class ShapeReader {
     std::string_view name = word();
     if (name.empty()) fail(start, "expected a shape");
     if (name == "b" && peek_token() == '(') {
-      throw Error(ErrorKind::kUnsupported, location_of(text_, start),
-                  "buffer shapes b(...) are not supported", "shape-buffer");
+      throw Error(ErrorKind::kUnsupported, location_of(text_, start), "buffer shapes b(...) are not supported",
+                  "shape-buffer");
     }
     std::optional<DType> type = dtype_from_name(name);
     if (!type) fail(start, "unknown element type '" + std::string(name) + "'");
@@ -218,8 +217,7 @@ class ShapeReader {
   }
 
   void attributes(Layout& out) {
-    static constexpr std::string_view kOrder[] = {"D", "T", "L",  "#", "*",
-                                                  "E", "S", "SC", "P", "M"};
+    static constexpr std::string_view kOrder[] = {"D", "T", "L", "#", "*", "E", "S", "SC", "P", "M"};
     size_t next = 0;  // attributes before kOrder[next] may not come any more
     while (peek_token() != '}') {
       skip_blanks();
@@ -374,9 +372,7 @@ void append_shape(std::string& out, const Shape& shape, bool with_layout) {
 
 std::string to_string(const Layout& layout) {
   std::string attributes;
-  auto add = [&](const char* name, int64_t value) {
-    attributes += name + ("(" + std::to_string(value)) + ')';
-  };
+  auto add = [&](const char* name, int64_t value) { attributes += name + ("(" + std::to_string(value)) + ')'; };
   auto add_type = [&](const char* name, DType type) {
     if (type == DType::kInvalid) return;
     attributes += name;

@@ -87,7 +87,8 @@ std::vector<double> to_doubles(const Buffer& buffer) {
   std::vector<double> values;
   for (int64_t i = 0; i < literal.shape().element_count(); ++i) {
     DType type = literal.shape().type;
-    values.push_back(is_float(type) || is_complex(type) ? literal.as_double(i) : static_cast<double>(literal.as_int(i)));
+    values.push_back(is_float(type) || is_complex(type) ? literal.as_double(i)
+                                                        : static_cast<double>(literal.as_int(i)));
   }
   return values;
 }
@@ -98,7 +99,8 @@ std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>&
   FloatMode mode;
   std::vector<Shape> expected = entry_parameter_leaves(*module);
   if (inputs.size() != expected.size()) {
-    throw Error(ErrorKind::kInput, fmt::format("the program takes {} input leaves, {} were given", expected.size(), inputs.size()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("the program takes {} input leaves, {} were given", expected.size(), inputs.size()));
   }
   std::vector<Literal> arguments;
   size_t next = 0;
@@ -157,7 +159,8 @@ ModulePtr extract(const ModulePtr& module, std::string_view name) {
   std::vector<Instruction*> operands;
   const Instruction* inside = find_instruction(*copy, name);
   for (size_t k = 0; k < inside->operand_count(); ++k) {
-    operands.push_back(entry->add_parameter(static_cast<int64_t>(k), inside->operand(k)->shape, inside->operand(k)->name));
+    operands.push_back(
+        entry->add_parameter(static_cast<int64_t>(k), inside->operand(k)->shape, inside->operand(k)->name));
   }
   entry->set_root(entry->clone_instruction(*inside, operands, name));
   copy->set_entry(entry);

@@ -54,7 +54,8 @@ void* Buffer::mutable_raw() {
 
 Buffer Buffer::to_layout(const Shape& shape) const {
   if (!compatible(shape_, shape)) {
-    throw Error(ErrorKind::kInput, "cannot turn " + shape_.to_string() + " into " + shape.to_string() + ": other type or sizes");
+    throw Error(ErrorKind::kInput,
+                "cannot turn " + shape_.to_string() + " into " + shape.to_string() + ": other type or sizes");
   }
   Buffer b = allocate(shape);
   relayout(shape_, data_, shape, b.data_);

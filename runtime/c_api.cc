@@ -84,17 +84,18 @@ std::vector<std::string> texts(const std::vector<hlojit::Shape>& shapes) {
   return out;
 }
 
-hlojit_error* execute(const hlojit_executable* e, hlojit_buffer* const* inputs, const unsigned char* donate, size_t count,
-                      hlojit_buffer** outputs, size_t output_count) {
+hlojit_error* execute(const hlojit_executable* e, hlojit_buffer* const* inputs, const unsigned char* donate,
+                      size_t count, hlojit_buffer** outputs, size_t output_count) {
   return guarded([&] {
     if (output_count != e->results.size()) {
-      throw Error(ErrorKind::kInput, "the program has " + std::to_string(e->results.size()) + " results, there is room for " +
-                                         std::to_string(output_count));
+      throw Error(ErrorKind::kInput, "the program has " + std::to_string(e->results.size()) +
+                                         " results, there is room for " + std::to_string(output_count));
     }
     std::vector<hlojit::Buffer> in;
     for (size_t k = 0; k < count; ++k) {
       bool gives = donate && donate[k];
-      if (gives && std::count(inputs, inputs + count, inputs[k]) > 1) throw Error(ErrorKind::kInput, "a donated buffer is given twice");
+      if (gives && std::count(inputs, inputs + count, inputs[k]) > 1)
+        throw Error(ErrorKind::kInput, "a donated buffer is given twice");
       in.push_back(gives ? std::exchange(inputs[k]->buffer, {}) : inputs[k]->buffer);
     }
     std::vector<hlojit::Buffer> results = e->executable.run(std::move(in));
@@ -116,7 +117,9 @@ size_t hlojit_error_count(const hlojit_error* error) { return error->error.diagn
 int hlojit_error_get(const hlojit_error* error, size_t index, hlojit_diagnostic* out) {
   if (index >= error->error.diagnostics().size()) return 0;
   const hlojit::Diagnostic& d = error->error.diagnostics()[index];
-  give({0, d.location.line, d.location.column, d.instruction.c_str(), d.rule.c_str(), d.message.c_str(), d.details.c_str()}, out);
+  give({0, d.location.line, d.location.column, d.instruction.c_str(), d.rule.c_str(), d.message.c_str(),
+        d.details.c_str()},
+       out);
   return 1;
 }
 void hlojit_error_free(hlojit_error* error) { delete error; }
@@ -144,9 +147,15 @@ hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* 
 void hlojit_executable_free(hlojit_executable* executable) { delete executable; }
 size_t hlojit_parameter_count(const hlojit_executable* e) { return e->parameters.size(); }
 size_t hlojit_result_count(const hlojit_executable* e) { return e->results.size(); }
-const char* hlojit_parameter_shape(const hlojit_executable* e, size_t k) { return k < e->parameters.size() ? e->parameters[k].c_str() : nullptr; }
-const char* hlojit_result_shape(const hlojit_executable* e, size_t k) { return k < e->results.size() ? e->results[k].c_str() : nullptr; }
-int64_t hlojit_result_donor(const hlojit_executable* e, size_t k) { return k < e->executable.donors().size() ? e->executable.donors()[k] : -1; }
+const char* hlojit_parameter_shape(const hlojit_executable* e, size_t k) {
+  return k < e->parameters.size() ? e->parameters[k].c_str() : nullptr;
+}
+const char* hlojit_result_shape(const hlojit_executable* e, size_t k) {
+  return k < e->results.size() ? e->results[k].c_str() : nullptr;
+}
+int64_t hlojit_result_donor(const hlojit_executable* e, size_t k) {
+  return k < e->executable.donors().size() ? e->executable.donors()[k] : -1;
+}
 void hlojit_get_cost(const hlojit_executable* e, hlojit_cost* out) {
   const hlojit::Executable& x = e->executable;
   give({0, x.flops(), x.io_bytes_read(), x.io_bytes_written(), x.arena_bytes()}, out);
@@ -164,14 +173,18 @@ hlojit_error* hlojit_buffer_relayout(const hlojit_buffer* buffer, const char* sh
 }
 size_t hlojit_buffer_size(const hlojit_buffer* b) { return b->buffer.raw() ? b->buffer.size_bytes() : 0; }
 const void* hlojit_buffer_data(const hlojit_buffer* b) { return b->buffer.raw(); }
-void* hlojit_buffer_mutable_data(hlojit_buffer* b) { return b->buffer.raw() && !b->buffer.borrowed() ? b->buffer.mutable_raw() : nullptr; }
+void* hlojit_buffer_mutable_data(hlojit_buffer* b) {
+  return b->buffer.raw() && !b->buffer.borrowed() ? b->buffer.mutable_raw() : nullptr;
+}
 const char* hlojit_buffer_shape(const hlojit_buffer* b) { return b->shape.c_str(); }
 void hlojit_buffer_free(hlojit_buffer* b) { delete b; }
 
-hlojit_error* hlojit_execute(const hlojit_executable* e, hlojit_buffer* const* inputs, size_t count, hlojit_buffer** outputs, size_t output_count) {
+hlojit_error* hlojit_execute(const hlojit_executable* e, hlojit_buffer* const* inputs, size_t count,
+                             hlojit_buffer** outputs, size_t output_count) {
   return execute(e, inputs, nullptr, count, outputs, output_count);
 }
-hlojit_error* hlojit_execute_donating(const hlojit_executable* e, hlojit_buffer* const* inputs, const unsigned char* donate, size_t count,
-                                      hlojit_buffer** outputs, size_t output_count) {
+hlojit_error* hlojit_execute_donating(const hlojit_executable* e, hlojit_buffer* const* inputs,
+                                      const unsigned char* donate, size_t count, hlojit_buffer** outputs,
+                                      size_t output_count) {
   return execute(e, inputs, donate, count, outputs, output_count);
 }

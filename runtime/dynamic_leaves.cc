@@ -44,11 +44,9 @@ std::vector<DynamicLeafDim> dynamic_leaf_dims(const std::vector<Shape>& leaves) 
 }
 
 bool fits_bounds(const Shape& given, const Shape& wanted) {
-  if (!wanted.has_dynamic_dims() || given.type != wanted.type || given.rank() != wanted.rank())
-    return false;
+  if (!wanted.has_dynamic_dims() || given.type != wanted.type || given.rank() != wanted.rank()) return false;
   for (size_t d = 0; d < wanted.dims.size(); ++d) {
-    bool fits =
-        wanted.dynamic[d] ? given.dims[d] <= wanted.dims[d] : given.dims[d] == wanted.dims[d];
+    bool fits = wanted.dynamic[d] ? given.dims[d] <= wanted.dims[d] : given.dims[d] == wanted.dims[d];
     if (!fits) return false;
   }
   return given.layout == wanted.layout || given.layout.is_default();
@@ -59,8 +57,7 @@ Buffer resized(const Buffer& from, const Shape& to) {
   const Shape target = Shape::array(to.type, to.dims);
   Buffer plain = from.shape() == source ? from : from.to_layout(source);
   Buffer made = Buffer::allocate(target);
-  copy_common(source, static_cast<const char*>(plain.raw()), target,
-              static_cast<char*>(made.mutable_raw()));
+  copy_common(source, static_cast<const char*>(plain.raw()), target, static_cast<char*>(made.mutable_raw()));
   return to == target ? made : made.to_layout(to);
 }
 

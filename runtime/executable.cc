@@ -45,7 +45,8 @@ double dot_flops(const Computation& c) {
   for (const auto& i : c.instructions()) {
     if (i->is(Opcode::kDot)) {
       double k = 1;
-      for (int64_t d : i->attrs.dot.lhs_contracting) k *= static_cast<double>(i->operand(0)->shape.dims[static_cast<size_t>(d)]);
+      for (int64_t d : i->attrs.dot.lhs_contracting)
+        k *= static_cast<double>(i->operand(0)->shape.dims[static_cast<size_t>(d)]);
       n += 2 * k * static_cast<double>(i->shape.element_count());
     }
     for (const Computation* callee : i->called) n += dot_flops(*callee);
@@ -132,18 +133,20 @@ Executable compile(const ModulePtr& given, const Options& options) {
 
 std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, RunState& run) {
   if (inputs.size() != m.parameters.size()) {
-    throw Error(ErrorKind::kInput, fmt::format("the program takes {} input leaves, {} were given", m.parameters.size(), inputs.size()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("the program takes {} input leaves, {} were given", m.parameters.size(), inputs.size()));
   }
   std::vector<void*> parameters, results;
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k].shape() != m.parameters[k] && !fits_bounds(inputs[k].shape(), m.parameters[k])) {
-      throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k, inputs[k].shape().to_string(),
-                                                 m.parameters[k].to_string()));
+      throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k,
+                                                 inputs[k].shape().to_string(), m.parameters[k].to_string()));
     }
   }
   // Sizes of dynamic dimensions stand behind all leaves, on both sides.
   std::vector<int32_t> sizes_in, sizes_out(m.dynamic_results.size());
-  for (auto [leaf, dim] : m.dynamic_parameters) sizes_in.push_back(static_cast<int32_t>(inputs[leaf].shape().dims[dim]));
+  for (auto [leaf, dim] : m.dynamic_parameters)
+    sizes_in.push_back(static_cast<int32_t>(inputs[leaf].shape().dims[dim]));
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k].shape() != m.parameters[k]) inputs[k] = resized(inputs[k], m.parameters[k]);
     parameters.push_back(inputs[k].data_);
@@ -180,7 +183,8 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   int32_t status = m.code.entry(&context, parameters.data(), results.data(), arena);
   if (status == abi::kStopped) throw Error(ErrorKind::kFailed, "stopped while running");
   if (status != abi::kOk) {
-    throw Error(ErrorKind::kFailed, context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
+    throw Error(ErrorKind::kFailed,
+                context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
   }
   if (sizes_out.empty()) return outputs;
   std::vector<Shape> cut = m.results;

@@ -42,7 +42,7 @@ int startable(int wanted) {
 
 int grant_threads(int wanted) {
   static std::mutex mutex;
-  static int granted = 1;                         // seen to work
+  static int granted = 1;  // seen to work
   static int allowed = tbb::info::default_concurrency();
   static tbb::global_control* control = nullptr;  // for the rest of the process
   std::lock_guard lock(mutex);

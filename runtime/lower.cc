@@ -6,8 +6,8 @@
 
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
-#include "runtime/steps.h"
 #include "runtime/cache.h"
+#include "runtime/steps.h"
 
 namespace hlojit {
 namespace {

@@ -25,7 +25,8 @@ constexpr int64_t kAsleepNs = 60'000;
 constexpr int64_t kStaysAwakeNs = 100'000;
 
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // Scratch of a task: kept by its thread between regions.
@@ -119,9 +120,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
         status_of_lowest = status;
       }
     };
-    arena->execute([&] {
-      tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); });
-    });
+    arena->execute([&] { tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); }); });
     impl_->give(arena);
     impl_->last_use.store(now_ns(), std::memory_order_relaxed);
     return status_of_lowest;

@@ -23,8 +23,8 @@ class ThreadPool {
   /// One pool a thread count, shared by the process.
   static std::shared_ptr<ThreadPool> get(int threads);
 
-  int32_t run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks,
-              int64_t scratch_bytes, int64_t cost_ns) noexcept;
+  int32_t run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks, int64_t scratch_bytes,
+              int64_t cost_ns) noexcept;
 
  private:
   struct Impl;

@@ -14,8 +14,7 @@ namespace hlojit {
 namespace {
 
 /// The one way from native code into a step: an exception becomes a status and a text.
-int32_t run_step(abi::Context* context, const void* state, void* const* buffers,
-                 abi::Kernel kernel) noexcept {
+int32_t run_step(abi::Context* context, const void* state, void* const* buffers, abi::Kernel kernel) noexcept {
   try {
     auto* run = static_cast<RunState*>(context->runtime);
     (*static_cast<const StepFunction*>(state))({context, *run->pool, buffers, kernel, *run});
@@ -29,10 +28,8 @@ int32_t run_step(abi::Context* context, const void* state, void* const* buffers,
 }
 
 [[noreturn]] void not_compiled(const Instruction& i, std::string why) {
-  throw Error(ErrorKind::kUnsupported, {{.location = i.location,
-                                         .instruction = i.name,
-                                         .rule = "not-compiled",
-                                         .message = std::move(why)}});
+  throw Error(ErrorKind::kUnsupported,
+              {{.location = i.location, .instruction = i.name, .rule = "not-compiled", .message = std::move(why)}});
 }
 
 StepFunction make_step(const Instruction& i) {

@@ -27,13 +27,17 @@ std::vector<Literal> run_compiled(const Module& module, std::span<const Literal>
   o.threads = options.threads;
   o.strict = options.strict;
   o.scatter_oob_window = options.scatter_oob_window;
-  if (options.isa == "scalar") o.vector_bytes = 4;
-  else if (options.isa == "wide") o.vector_bytes = 64;
-  else o.isa = options.isa;
+  if (options.isa == "scalar")
+    o.vector_bytes = 4;
+  else if (options.isa == "wide")
+    o.vector_bytes = 64;
+  else
+    o.isa = options.isa;
   Executable e = compile(ModulePtr(module.clone()), o);
   std::vector<Buffer> buffers;
   for (size_t k = 0; k < inputs.size(); ++k) {
-    Buffer dense = Buffer::copy_of(inputs[k].bytes().data(), Shape::array(inputs[k].shape().type, inputs[k].shape().dims));
+    Buffer dense =
+        Buffer::copy_of(inputs[k].bytes().data(), Shape::array(inputs[k].shape().type, inputs[k].shape().dims));
     const Shape& wanted = e.parameter_shapes().at(k);
     buffers.push_back(wanted.has_dynamic_dims() ? dense : dense.to_layout(wanted));
   }

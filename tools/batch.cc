@@ -145,13 +145,15 @@ int batch_verb() {
   while (std::getline(std::cin, line)) {
     Json answer = Json::object();
     std::string source;
-    Outcome answered, outcome = guarded([&] {
-      Json j = Json::parse(line, nullptr, false);
-      if (j.is_discarded() || !j.is_object()) throw UsageError("a line must be one JSON object");
-      if (j.contains("id")) answer["id"] = j["id"];
-      Request r = parse_request(j);
-      answered = watched(r, false, [&] { answer_request(j, r, answer, source); }, &source);
-    }, &source);
+    Outcome answered, outcome = guarded(
+                          [&] {
+                            Json j = Json::parse(line, nullptr, false);
+                            if (j.is_discarded() || !j.is_object()) throw UsageError("a line must be one JSON object");
+                            if (j.contains("id")) answer["id"] = j["id"];
+                            Request r = parse_request(j);
+                            answered = watched(r, false, [&] { answer_request(j, r, answer, source); }, &source);
+                          },
+                          &source);
     if (outcome.code == 0) outcome = answered;
     if (outcome.code != 0) {
       Json failed = Json::object();

@@ -78,14 +78,18 @@ void bench_verb(const Request& r, std::string& source, const Sink& out) {
   Executable e(nullptr);
   BenchResult b = bench(r, source, &e);
   double read = e.io_bytes_read(), written = e.io_bytes_written(), flops = e.flops();
-  out(fmt::format("compile {:.2f} ms, {} kernels, {} threads, {}\n", b.compile_ms, e.kernels().size(), b.threads, b.isa));
-  out(fmt::format("run     median {:.2f} us, min {:.2f}, p95 {:.2f}, {} calls\n", b.median_us, b.min_us, b.max_us, b.runs));
+  out(fmt::format("compile {:.2f} ms, {} kernels, {} threads, {}\n", b.compile_ms, e.kernels().size(), b.threads,
+                  b.isa));
+  out(fmt::format("run     median {:.2f} us, min {:.2f}, p95 {:.2f}, {} calls\n", b.median_us, b.min_us, b.max_us,
+                  b.runs));
   out(fmt::format("memory  {:.2f} GB/s (reads {:.3f} MB, writes {:.3f} MB, temporaries {:.3f} MB)\n",
-                  (read + written) / b.median_us / 1e3, read / 1e6, written / 1e6, static_cast<double>(e.arena_bytes()) / 1e6));
+                  (read + written) / b.median_us / 1e3, read / 1e6, written / 1e6,
+                  static_cast<double>(e.arena_bytes()) / 1e6));
   if (flops > 0) out(fmt::format("compute {:.2f} GFLOP/s\n", flops / b.median_us / 1e3));
   roof::Roof roof(b.threads);
   double best = 1e6 * roof.seconds(static_cast<int64_t>(read), static_cast<int64_t>(written), flops, compute_type(e));
-  out(fmt::format("roof    {:.2f} us at this machine's measured limits: {:.0f} % of roof\n", best, 100 * best / b.median_us));
+  out(fmt::format("roof    {:.2f} us at this machine's measured limits: {:.0f} % of roof\n", best,
+                  100 * best / b.median_us));
   show_calls(r);
   if (!r.explain) return;
   for (const KernelInfo& k : e.kernels()) out(fmt::format("kernel  {:<32} {}\n", k.name, k.kind));

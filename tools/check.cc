@@ -85,10 +85,11 @@ std::string compare(const Request& r, const Leaf& leaf) {
   }
   std::string_view unit = is_float(component_type(shape.type)) ? " ulp" : "";
   if (beyond >= 0) {
-    std::string allowed = r.rtol || r.ulp ? "more than asked for" : fmt::format("{:.3g} off is allowed", leaf.want.error);
+    std::string allowed =
+        r.rtol || r.ulp ? "more than asked for" : fmt::format("{:.3g} off is allowed", leaf.want.error);
     throw Error(ErrorKind::kFailed,
-                fmt::format("{}: element {} is {} compiled and {} evaluated, {:.3g}{} apart; {}", name, index_text(shape, beyond),
-                            leaf.got.as_double(beyond), leaf.want.value.as_double(beyond),
+                fmt::format("{}: element {} is {} compiled and {} evaluated, {:.3g}{} apart; {}", name,
+                            index_text(shape, beyond), leaf.got.as_double(beyond), leaf.want.value.as_double(beyond),
                             element_distance(leaf.got, leaf.want.value, beyond), unit, allowed));
   }
   if (at < 0) return name + ": equal\n";

@@ -37,8 +37,7 @@ void fill_infeed(const Request& r, const Module& module, int64_t devices, HostQu
     if (error == std::errc() && end != text.data() + text.size() && *end == ':') {
       path = std::string(end + 1, text.data() + text.size());
       if (device < 0 || device >= devices) {
-        throw Error(ErrorKind::kInput,
-                    fmt::format("--infeed {}: there are {} devices", text, devices));
+        throw Error(ErrorKind::kInput, fmt::format("--infeed {}: there are {} devices", text, devices));
       }
     } else {
       device = -1;
@@ -51,8 +50,7 @@ void fill_infeed(const Request& r, const Module& module, int64_t devices, HostQu
 
 }  // namespace
 
-std::vector<DeviceResults> run_everywhere(const Request& r, const ModulePtr& module,
-                                          const Executable& e) {
+std::vector<DeviceResults> run_everywhere(const Request& r, const ModulePtr& module, const Executable& e) {
   const int64_t devices = e.replicas() * e.partitions();
   RunOptions options;
   options.stop = stop_of(r);

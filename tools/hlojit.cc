@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "tools/request.h"
 
@@ -39,26 +39,32 @@ CLI::Validator number(T low = std::numeric_limits<T>::lowest(), T high = std::nu
         const char* end = text.data() + text.size();
         auto [stop, failed] = std::from_chars(text.data(), end, value);
         if (failed == std::errc() && stop == end && value >= low && value <= high) return {};
-        if constexpr (std::is_floating_point_v<T>) return fmt::format("'{}' is not a number", text);
-        else return fmt::format("'{}' is not a number from {} to {}", text, low, high);
+        if constexpr (std::is_floating_point_v<T>)
+          return fmt::format("'{}' is not a number", text);
+        else
+          return fmt::format("'{}' is not a number from {} to {}", text, low, high);
       },
       "");
 }
 
 void common_options(CLI::App* verb, Request& r) {
   verb->add_option("--threads", r.threads, "Worker threads; obeyed also above the core count")->check(number(1, 4096));
-  verb->add_option("--device-isa", r.device_isa, "avx2, avx512 or native")->check(CLI::IsMember({"avx2", "avx512", "native"}));
+  verb->add_option("--device-isa", r.device_isa, "avx2, avx512 or native")
+      ->check(CLI::IsMember({"avx2", "avx512", "native"}));
   verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
   verb->add_option("--disable", r.disable, "Leave out a pass (repeatable)")->delimiter(',');
-  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1 and 2 are the same")->check(number(0, 2));
+  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1 and 2 are the same")
+      ->check(number(0, 2));
   verb->add_option("--cache", r.cache, "Keep compiled objects in this folder")->envname("HLOJIT_CACHE_DIR");
   verb->add_option("--dump-to", r.dump_to, "Write HLO per pass, LLVM IR, assembly and the buffer plan here");
   verb->add_flag("--time", r.time, "Show compile phases and the emitter of every kernel");
   verb->add_option("--scatter-oob", r.scatter_oob, "element or window")->check(CLI::IsMember({"element", "window"}));
   verb->add_option("--load", r.load, "Library with custom-call targets (repeatable)");
   verb->add_option("--timeout-s", r.timeout_s, "Seconds that all of it may take")->check(number<double>());
-  verb->add_option("--replicas", r.replicas, "Replicas of the program (default: as the module says)")->check(CLI::Range(1, 256));
-  verb->add_option("--partitions", r.partitions, "Partitions a replica (default: as the module says)")->check(CLI::Range(1, 256));
+  verb->add_option("--replicas", r.replicas, "Replicas of the program (default: as the module says)")
+      ->check(CLI::Range(1, 256));
+  verb->add_option("--partitions", r.partitions, "Partitions a replica (default: as the module says)")
+      ->check(CLI::Range(1, 256));
 }
 
 void module_argument(CLI::App* verb, Request& r, bool required = true) {
@@ -95,13 +101,16 @@ int main_with(int argc, char** argv) {
   input_options(run, r);
   run->add_option("--output-dir", r.output_dir, "Write out_0.npy, out_1.npy, ... here");
   run->add_flag("--print", r.print, "Print each result leaf as SHAPE LITERAL");
-  run->add_option("--infeed", r.infeed, "F.npy: next leaf of every device's infeed; D:F.npy: of device D's (repeatable)");
-  run->add_option("--wait-s", r.wait_s, "Seconds a device waits for another or for the host")->check(CLI::PositiveNumber);
+  run->add_option("--infeed", r.infeed,
+                  "F.npy: next leaf of every device's infeed; D:F.npy: of device D's (repeatable)");
+  run->add_option("--wait-s", r.wait_s, "Seconds a device waits for another or for the host")
+      ->check(CLI::PositiveNumber);
   run->callback([&] { action = [&] { run_verb(r, source, out); }; });
 
-  CLI::App* batch = add_verb(app, "batch", "Answer JSON requests, a line each",
-                             "  echo '{\"cmd\": \"layout\", \"shape\": \"f32[3,5]{1,0:T(2,2)}\", \"index\": [2,3]}' | hlojit batch\n"
-                             "  echo '{\"cmd\": \"bench\", \"module\": \"bench/hlo/gelu.hlo\"}' | hlojit batch");
+  CLI::App* batch =
+      add_verb(app, "batch", "Answer JSON requests, a line each",
+               "  echo '{\"cmd\": \"layout\", \"shape\": \"f32[3,5]{1,0:T(2,2)}\", \"index\": [2,3]}' | hlojit batch\n"
+               "  echo '{\"cmd\": \"bench\", \"module\": \"bench/hlo/gelu.hlo\"}' | hlojit batch");
   batch->callback([&] { action = [&] { batch_code = batch_verb(); }; });
 
   CLI::App* check = add_verb(app, "check", "Parse and verify a module",
@@ -130,7 +139,9 @@ int main_with(int argc, char** argv) {
                                "  hlojit compile bench/hlo/gelu.hlo --emit=llvm\n"
                                "  hlojit compile bench/hlo/gelu.hlo --emit=asm -o gelu.s");
   module_argument(compile, r);
-  compile->add_option("--emit", r.emit, "hlo, llvm, asm or obj")->required()->check(CLI::IsMember({"hlo", "llvm", "asm", "obj"}));
+  compile->add_option("--emit", r.emit, "hlo, llvm, asm or obj")
+      ->required()
+      ->check(CLI::IsMember({"hlo", "llvm", "asm", "obj"}));
   compile->add_option("-o,--output", r.output, "Write to this file instead of standard output");
   compile->callback([&] { action = [&] { compile_verb(r, source, out); }; });
 
@@ -148,7 +159,8 @@ int main_with(int argc, char** argv) {
                               "  hlojit layout 'bf16[10,130]{1,0:T(8,128)(2,1)}' --linear 1025 --json");
   std::vector<int64_t> index;
   layout->add_option("SHAPE", r.shape, "Shape with layout")->required();
-  auto* index_option = layout->add_option("--index", index, "Multi-index i,j,...")->delimiter(',')->check(number<int64_t>());
+  auto* index_option =
+      layout->add_option("--index", index, "Multi-index i,j,...")->delimiter(',')->check(number<int64_t>());
   layout->add_option("--linear", r.linear, "Position in the buffer")->check(number<int64_t>());
   layout->add_flag("--json", r.json, "Print one JSON object");
   layout->callback([&] {
@@ -159,7 +171,8 @@ int main_with(int argc, char** argv) {
   CLI::App* fuzz = add_verb(app, "fuzz", "Random modules, compiled and compared with the evaluator",
                             "  hlojit fuzz --seed 1 --count 5\n"
                             "  hlojit fuzz --seed 3 --seconds 0.5 --out failures");
-  fuzz->add_option("--seed", r.seed, "The first module's seed; each further module has the next (default 1)")->check(number<uint64_t>());
+  fuzz->add_option("--seed", r.seed, "The first module's seed; each further module has the next (default 1)")
+      ->check(number<uint64_t>());
   fuzz->add_option("--count", r.count, "How many modules (default 1000)")->check(number<int64_t>());
   fuzz->add_option("--seconds", r.seconds, "Go on for this long instead")->check(number<double>());
   fuzz->add_option("--out", r.out, "Write failing modules here instead of standard output");

@@ -43,7 +43,8 @@ Buffer random_leaf(const Shape& shape, uint64_t seed) {
     for (int64_t i = 0; i < n; ++i) literal.set_int(i, static_cast<int64_t>(random.next() >> 63));
   } else {
     int bits = dtype_bits(shape.type);
-    int64_t high = is_signed(shape.type) ? (int64_t{1} << std::min(bits - 1, 4)) - 1 : (int64_t{1} << std::min(bits, 4)) - 1;
+    int64_t high =
+        is_signed(shape.type) ? (int64_t{1} << std::min(bits - 1, 4)) - 1 : (int64_t{1} << std::min(bits, 4)) - 1;
     int64_t low = is_signed(shape.type) ? -high - 1 : 0;
     high = std::min<int64_t>(high, 8);
     low = std::max<int64_t>(low, -8);
@@ -136,9 +137,10 @@ std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const
     }
     size_t k = number ? static_cast<size_t>(*number) : next;
     if (k >= shapes.size()) {
-      throw Error(ErrorKind::kInput, number ? fmt::format("input {}: the program takes {} input leaves, 0 to {}", k, shapes.size(),
-                                                          static_cast<int64_t>(shapes.size()) - 1)
-                                            : fmt::format("{}: the program takes only {} input leaves", path, shapes.size()));
+      throw Error(ErrorKind::kInput,
+                  number ? fmt::format("input {}: the program takes {} input leaves, 0 to {}", k, shapes.size(),
+                                       static_cast<int64_t>(shapes.size()) - 1)
+                         : fmt::format("{}: the program takes only {} input leaves", path, shapes.size()));
     }
     if (given[k]) throw Error(ErrorKind::kInput, fmt::format("input {} is given twice", k));
     given[k] = read_npy(path, shapes[k]);
@@ -146,10 +148,12 @@ std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const
   std::vector<std::vector<Buffer>> inputs(sets);
   for (size_t k = 0; k < shapes.size(); ++k) {
     if (!given[k] && !request.random) {
-      throw Error(ErrorKind::kInput, fmt::format("input {} (of parameter {}, {}) has no value; give --input or --random", k,
-                                                 parameter_of(*module, k % leaves), shapes[k].to_string(false)));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("input {} (of parameter {}, {}) has no value; give --input or --random", k,
+                              parameter_of(*module, k % leaves), shapes[k].to_string(false)));
     }
-    inputs[k / leaves].push_back(given[k] ? std::move(*given[k]) : random_leaf(shapes[k], *request.random * 0x100000001b3 + k));
+    inputs[k / leaves].push_back(given[k] ? std::move(*given[k])
+                                          : random_leaf(shapes[k], *request.random * 0x100000001b3 + k));
   }
   return inputs;
 }

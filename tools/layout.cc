@@ -23,14 +23,16 @@ LayoutAnswer layout_answer(const Request& r) {
     for (size_t d = 0; d < shape.dims.size(); ++d) {
       int64_t i = (*r.index)[d];
       if (i < 0 || i >= shape.dims[d]) {
-        throw Error(ErrorKind::kInput, fmt::format("index {} is out of range in dimension {}: 0 to {}", i, d, shape.dims[d] - 1));
+        throw Error(ErrorKind::kInput,
+                    fmt::format("index {} is out of range in dimension {}: 0 to {}", i, d, shape.dims[d] - 1));
       }
     }
     a.linear = linear_index(shape, *r.index);
   }
   if (r.linear) {
     if (*r.linear < 0 || *r.linear >= a.elements) {
-      throw Error(ErrorKind::kInput, fmt::format("position {} is out of range: the buffer holds {} elements", *r.linear, a.elements));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("position {} is out of range: the buffer holds {} elements", *r.linear, a.elements));
     }
     auto index = multi_index(shape, *r.linear);
     a.index = index ? fmt::format("{}", fmt::join(*index, ",")) : "padding";
@@ -49,9 +51,12 @@ void layout_verb(const Request& r, const Sink& out) {
     out(fmt::format("{{{}\"elements\":{},\"bytes\":{}}}\n", fields, a.elements, a.bytes));
     return;
   }
-  if (a.linear) out(fmt::format("{}\n", *a.linear));
-  else if (a.index) out(*a.index + "\n");
-  else out(fmt::format("elements {} bytes {}\n", a.elements, a.bytes));
+  if (a.linear)
+    out(fmt::format("{}\n", *a.linear));
+  else if (a.index)
+    out(*a.index + "\n");
+  else
+    out(fmt::format("elements {} bytes {}\n", a.elements, a.bytes));
   std::optional<int64_t> marked = a.linear ? a.linear : a.index && *a.index != "padding" ? r.linear : std::nullopt;
   out(draw(Shape::parse(r.shape), marked));
 }

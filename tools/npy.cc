@@ -69,8 +69,10 @@ Header parse_header(const std::string& text, const std::string& path) {
   if (end == std::string::npos) throw bad("is broken");
   h.descr = text.substr(at + 1, end - at - 1);
   at = value_of("fortran_order");
-  if (text.compare(at, 4, "True") == 0) h.fortran = true;
-  else if (text.compare(at, 5, "False") != 0) throw bad("has no boolean 'fortran_order'");
+  if (text.compare(at, 4, "True") == 0)
+    h.fortran = true;
+  else if (text.compare(at, 5, "False") != 0)
+    throw bad("has no boolean 'fortran_order'");
   at = value_of("shape");
   if (at >= text.size() || text[at] != '(') throw bad("has no tuple 'shape'");
   for (++at; at < text.size() && text[at] != ')';) {
@@ -122,7 +124,8 @@ Buffer read_npy(const std::string& path, const Shape& shape) {
     fits = dynamic ? h.dims[d] <= shape.dims[d] : h.dims[d] == shape.dims[d];
   }
   if (!fits) {
-    throw bad(fmt::format("holds an array of sizes [{}], {} is needed", fmt::join(h.dims, ","), shape.to_string(false)));
+    throw bad(
+        fmt::format("holds an array of sizes [{}], {} is needed", fmt::join(h.dims, ","), shape.to_string(false)));
   }
   Shape dense = Shape::array(shape.type, h.dims);
   if (h.fortran) {
@@ -168,9 +171,12 @@ void write_npy(const std::string& path, const Buffer& buffer) {
   Buffer plain = shape == dense ? buffer : buffer.to_layout(dense);
   std::string dims;
   for (int64_t n : dense.dims) dims += fmt::format("{}, ", n);
-  if (dense.dims.size() > 1) dims.resize(dims.size() - 2);
-  else if (!dims.empty()) dims.resize(dims.size() - 1);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr(shape.type), dims);
+  if (dense.dims.size() > 1)
+    dims.resize(dims.size() - 2);
+  else if (!dims.empty())
+    dims.resize(dims.size() - 1);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr(shape.type), dims);
   size_t total = (10 + header.size() + 1 + 63) / 64 * 64;
   header.resize(total - 11, ' ');
   header += '\n';

@@ -18,8 +18,8 @@ namespace hlojit::tools {
 class Watch;
 
 struct Request {
-  std::string module;                ///< path, or "-" for standard input
-  std::vector<std::string> inputs;   ///< `F.npy` or `K=F.npy`
+  std::string module;               ///< path, or "-" for standard input
+  std::vector<std::string> inputs;  ///< `F.npy` or `K=F.npy`
   std::optional<uint64_t> random;
   std::string output_dir;
   bool print = false;
@@ -66,8 +66,8 @@ class UsageError : public std::runtime_error {
 /// What a verb ended with: cli.md's code and text.
 struct Outcome {
   int code = 0;
-  std::string message;   ///< without "hlojit: ", e.g. "invalid: 3:7: ..."
-  std::string details;   ///< caret and further lines, each ended
+  std::string message;              ///< without "hlojit: ", e.g. "invalid: 3:7: ..."
+  std::string details;              ///< caret and further lines, each ended
   std::vector<std::string> errors;  ///< one line a diagnostic
 };
 

@@ -17,6 +17,7 @@ packages=(
   libtbb-dev libhwy-dev libopenblas0-serial       # threads, vectorised sort, factorisations
   libcli11-dev nlohmann-json3-dev libfmt-dev      # command line, JSON, text
   doctest-dev libmpfr-dev libgmp-dev              # tests: framework, reference for the maths
+  clang-format-19                                 # tests: the form of the sources
   libbenchmark-dev                                # benchmarks
 )
 

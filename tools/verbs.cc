@@ -52,7 +52,8 @@ Executable compiled(const Request& r, const ModulePtr& module) {
   if (!r.dump_to.empty()) dump(r, module, options, e);
   if (r.time) {
     show_times(e.compile_times());
-    for (const KernelInfo& k : e.kernels()) std::fputs(fmt::format("  kernel {:<32} {}\n", k.name, k.kind).c_str(), stderr);
+    for (const KernelInfo& k : e.kernels())
+      std::fputs(fmt::format("  kernel {:<32} {}\n", k.name, k.kind).c_str(), stderr);
   }
   return e;
 }
@@ -67,7 +68,8 @@ void make_folder(const std::string& path) {
 void show_calls(const Request& r) {
   if (!r.time) return;
   Counters c = counters();
-  std::fputs(fmt::format("calls   {} native entries, {} uses of the evaluator\n", c.entries, c.evaluations).c_str(), stderr);
+  std::fputs(fmt::format("calls   {} native entries, {} uses of the evaluator\n", c.entries, c.evaluations).c_str(),
+             stderr);
 }
 
 void run_verb(const Request& r, std::string& source, const Sink& out) {
@@ -83,7 +85,8 @@ void run_verb(const Request& r, std::string& source, const Sink& out) {
     if (!r.output_dir.empty()) {
       make_folder(d.folder);
       for (size_t k = 0; k < d.results.size(); ++k) write_npy(fmt::format("{}/out_{}.npy", d.folder, k), d.results[k]);
-      for (size_t k = 0; k < d.outfeed.size(); ++k) write_npy(fmt::format("{}/outfeed_{}.npy", d.folder, k), d.outfeed[k]);
+      for (size_t k = 0; k < d.outfeed.size(); ++k)
+        write_npy(fmt::format("{}/outfeed_{}.npy", d.folder, k), d.outfeed[k]);
     }
     if (!r.print) continue;
     for (const Buffer& b : d.results) out(b.shape().to_string() + " " + literal_text(b) + "\n");
@@ -113,11 +116,16 @@ void opt_verb(const Request& r, std::string& source, const Sink& out) {
 
 void compile_verb(const Request& r, std::string& source, const Sink& out) {
   Emit what;
-  if (r.emit == "hlo") what = Emit::kHlo;
-  else if (r.emit == "llvm") what = Emit::kLlvm;
-  else if (r.emit == "asm") what = Emit::kAssembly;
-  else if (r.emit == "obj") what = Emit::kObject;
-  else throw UsageError("compile: --emit=hlo, llvm, asm or obj is needed");
+  if (r.emit == "hlo")
+    what = Emit::kHlo;
+  else if (r.emit == "llvm")
+    what = Emit::kLlvm;
+  else if (r.emit == "asm")
+    what = Emit::kAssembly;
+  else if (r.emit == "obj")
+    what = Emit::kObject;
+  else
+    throw UsageError("compile: --emit=hlo, llvm, asm or obj is needed");
   bool to_terminal = (r.output.empty() || r.output == "-") && isatty(STDOUT_FILENO);
   if (what == Emit::kObject && to_terminal) throw UsageError("compile: --emit=obj needs -o FILE");
   check_disabled(r);
@@ -132,8 +140,10 @@ void compile_verb(const Request& r, std::string& source, const Sink& out) {
     options.explain = nullptr;
     dump(r, module, options, compile(module, options));
   }
-  if (r.output.empty() || r.output == "-") out(text);
-  else write_file(r.output, text);
+  if (r.output.empty() || r.output == "-")
+    out(text);
+  else
+    write_file(r.output, text);
 }
 
 }  // namespace hlojit::tools

@@ -38,7 +38,8 @@ void Watch::watch(std::optional<double> limit, bool last_resort, bool shown) {
     if (!limit || seconds < *limit) continue;
     stop_ = true;
     if (!last_resort || seconds < *limit + kGrace) continue;
-    std::fprintf(stderr, "%shlojit: failed: not done in %g s (while %s)\n", said ? "\r\033[K" : "", *limit, what_.load());
+    std::fprintf(stderr, "%shlojit: failed: not done in %g s (while %s)\n", said ? "\r\033[K" : "", *limit,
+                 what_.load());
     std::fflush(stderr);
     _exit(6);
   }

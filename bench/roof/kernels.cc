@@ -39,8 +39,7 @@ void bytes(size_t rounds) {
     asm volatile("" : "+x"(right));
 #pragma clang loop unroll(full)
     for (int k = 0; k < kChains; ++k) {
-      chains[k] =
-          _mm256_add_epi32(chains[k], _mm256_madd_epi16(_mm256_add_epi16(left, chains[k]), right));
+      chains[k] = _mm256_add_epi32(chains[k], _mm256_madd_epi16(_mm256_add_epi16(left, chains[k]), right));
     }
   }
   for (const __m256i& chain : chains) asm volatile("" : : "m"(chain));
@@ -48,8 +47,7 @@ void bytes(size_t rounds) {
 }  // namespace avx2
 #pragma clang attribute pop
 
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))), \
-                             apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))), apply_to = function)
 namespace avx512 {
 inline constexpr size_t kVectorBytes = 64;
 #include "bench/roof/kernels.inc"
@@ -81,8 +79,7 @@ __attribute__((target("avx512f,avx512bf16"))) void dot_bf16(size_t rounds) {
 }
 
 KernelTable widest() {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     KernelTable table = avx512::make_table("avx512");
     table.bf16 = table.f32;
     table.s8 = {avx2::bytes, 2.0 * avx2::kChains * 16};

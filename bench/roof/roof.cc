@@ -29,9 +29,7 @@ constexpr int64_t kMostBytes = int64_t{512} << 20;
 constexpr double kPassSeconds = 100e-6;
 constexpr size_t kPageBytes = size_t{2} << 20;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Threads meet here; they spin, since waking one up costs more than a pass. Gives way now and then,
 // so that more threads than cores still finish.
@@ -102,8 +100,8 @@ double best_pass(int threads, double budget, const std::function<void(int, size_
 class Arena {
  public:
   explicit Arena(size_t bytes) : bytes_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
-    void* memory = mmap(nullptr, bytes_ + kPageBytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, bytes_ + kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     mapped_ = static_cast<char*>(memory);
     const size_t over = reinterpret_cast<uintptr_t>(mapped_) % kPageBytes;
@@ -130,8 +128,7 @@ struct Slices {
 
 // The pair of stream counts whose share of reads is nearest; among equals the fewest streams.
 std::pair<int, int> nearest_mix(int64_t bytes_read, int64_t bytes_written) {
-  const double share =
-      static_cast<double>(bytes_read) / static_cast<double>(bytes_read + bytes_written);
+  const double share = static_cast<double>(bytes_read) / static_cast<double>(bytes_read + bytes_written);
   std::pair<int, int> best{1, 1};
   double error = 2;
   for (int streams = 1; streams <= kMaxReads + kMaxWrites; ++streams) {
@@ -150,12 +147,10 @@ std::pair<int, int> nearest_mix(int64_t bytes_read, int64_t bytes_written) {
 
 }  // namespace
 
-Bandwidth measure_bandwidth(int reads, int writes, int64_t bytes, int threads,
-                            double budget_seconds) {
+Bandwidth measure_bandwidth(int reads, int writes, int64_t bytes, int threads, double budget_seconds) {
   const int streams = reads + writes;
   const auto total = static_cast<size_t>(std::clamp<int64_t>(bytes, 1, kMostBytes));
-  const size_t blocks =
-      std::max<size_t>(1, total / kBlockBytes / static_cast<size_t>(streams * threads));
+  const size_t blocks = std::max<size_t>(1, total / kBlockBytes / static_cast<size_t>(streams * threads));
   const size_t slice = blocks * kBlockBytes;
   // Streams that start at the same place of a page would fight for the same sets of the first
   // cache.
@@ -198,8 +193,7 @@ double measure_flops(DType type, int threads, double budget_seconds) {
                              : type == DType::kS8 || type == DType::kU8 ? table.s8
                                                                         : table.f32;
   constexpr size_t kRounds = 1000;
-  const double seconds = best_pass(threads, budget_seconds,
-                                   [&](int, size_t repeats) { entry.run(repeats * kRounds); });
+  const double seconds = best_pass(threads, budget_seconds, [&](int, size_t repeats) { entry.run(repeats * kRounds); });
   return entry.operations_per_round * kRounds * threads / seconds;
 }
 

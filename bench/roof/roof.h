@@ -27,8 +27,7 @@ struct Bandwidth {
 /// Best of repeated passes of `reads` and `writes` streams of equal length, `bytes` in all (a few
 /// more when they do not divide), split over `threads` threads, which start together. Takes about
 /// `budget_seconds` for each kind of store. reads <= 4, writes <= 3, not both 0.
-Bandwidth measure_bandwidth(int reads, int writes, int64_t bytes, int threads,
-                            double budget_seconds = 0.06);
+Bandwidth measure_bandwidth(int reads, int writes, int64_t bytes, int threads, double budget_seconds = 0.06);
 
 /// Best rate of multiply-adds of `type` (two operations each), per second, all threads together.
 /// f64, bf16 and the 8-bit integers have their own instructions where the CPU has; other types run

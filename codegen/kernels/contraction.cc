@@ -29,8 +29,14 @@ class Contraction {
  public:
   Contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
               const EmitOptions& options)
-      : module_(module), plan_(plan), options_(options), dot_(*plan.hero), product_(dot_, plan.roots[0]->shape),
-        blocks_(*plan.blocks), type_(sum_type(dot_)), kernel_(module, fusion, overlap, options, vars_, ""),
+      : module_(module),
+        plan_(plan),
+        options_(options),
+        dot_(*plan.hero),
+        product_(dot_, plan.roots[0]->shape),
+        blocks_(*plan.blocks),
+        type_(sum_type(dot_)),
+        kernel_(module, fusion, overlap, options, vars_, ""),
         e_(kernel_.emitter()) {
     vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
     lanes_ = std::max(1, vector_bytes_ / dtype_bytes(type_));
@@ -46,7 +52,8 @@ class Contraction {
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
-    double flops = 2.0 * static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
+    double flops =
+        2.0 * static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
     for (int64_t n : product_.batch) flops *= static_cast<double>(n);
     return {kernel_.finish(), chunks, scratch_bytes_, static_cast<int64_t>(flops / 60)};
   }
@@ -166,7 +173,8 @@ class Contraction {
         llvm::Value* over = b.CreateSub(e_.index(row, ts), i64(b, product_.m - mr));
         shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
       }
-      a = b.CreateGEP(element, operand_at(ss, left_side(), m0_, IndexExpr(0)), e_.index((t * mr - shift) * row_stride, ts));
+      a = b.CreateGEP(element, operand_at(ss, left_side(), m0_, IndexExpr(0)),
+                      e_.index((t * mr - shift) * row_stride, ts));
     } else {
       a = b.CreateInBoundsGEP(packed, a_block_.pointer, e_.index(t * (kc * mr), ts));
     }
@@ -174,9 +182,18 @@ class Contraction {
     llvm::Value* c = b.CreateInBoundsGEP(element, c_tiles_, e_.index(c_offset, ts));
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
     int unroll = kc % (4 * pair_) == 0 && product_.k % (4 * pair_) == 0 ? 4 : 1;
-    MicroKernelShape shape{type_, static_cast<int>(mr), static_cast<int>(nr / lanes_), lanes_, row_stride, k_stride,
-                           right_ ? right_->k : nr, unroll, pair_lanes_, slices_ > 1};
-    b.CreateCall(micro_kernel(module_, shape, options_), {a, right, c, b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
+    MicroKernelShape shape{type_,
+                           static_cast<int>(mr),
+                           static_cast<int>(nr / lanes_),
+                           lanes_,
+                           row_stride,
+                           k_stride,
+                           right_ ? right_->k : nr,
+                           unroll,
+                           pair_lanes_,
+                           slices_ > 1};
+    b.CreateCall(micro_kernel(module_, shape, options_),
+                 {a, right, c, b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
     c_offset = c_offset + shift * nr;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
@@ -185,7 +202,8 @@ class Contraction {
 
   llvm::Value* packed_panel(Scope& ps, const IndexExpr& in_group) {
     llvm::Type* packed = storage_type(ps.builder, packed_type_, 1);
-    return ps.builder.CreateInBoundsGEP(packed, b_panel_.pointer, e_.index(in_group * (blocks_.depth * blocks_.tile_columns), ps));
+    return ps.builder.CreateInBoundsGEP(packed, b_panel_.pointer,
+                                        e_.index(in_group * (blocks_.depth * blocks_.tile_columns), ps));
   }
   llvm::Value* right_base(Scope& ps, const IndexExpr& column) {
     llvm::Value* base = operand_at(ps, right_side(), IndexExpr(0), IndexExpr(0));
@@ -194,9 +212,11 @@ class Contraction {
   // Address of an operand in place, at the slice's beginning.
   llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    Coords at = *operand_coords(dot_, static_cast<size_t>(side), result_coords(m, n), delinearize(product_.contracting, k0_));
+    Coords at =
+        *operand_coords(dot_, static_cast<size_t>(side), result_coords(m, n), delinearize(product_.contracting, k0_));
     llvm::Value* pointer = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
-    return s.builder.CreateInBoundsGEP(storage_type(s.builder, type_, 1), pointer, e_.index(linear_index(p->shape, at), s));
+    return s.builder.CreateInBoundsGEP(storage_type(s.builder, type_, 1), pointer,
+                                       e_.index(linear_index(p->shape, at), s));
   }
 
   static llvm::Value* minimum(Scope& s, llvm::Value* x, int64_t y) {
@@ -230,14 +250,16 @@ class Contraction {
     int along = vars_.fresh(), k = vars_.fresh();
     IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
     Coords rc = left ? result_coords(x, IndexExpr(0)) : result_coords(IndexExpr(0), x);
-    Coords at = *operand_coords(dot_, static_cast<size_t>(side), rc, delinearize(product_.contracting, IndexExpr::var(k, product_.k)));
+    Coords at = *operand_coords(dot_, static_cast<size_t>(side), rc,
+                                delinearize(product_.contracting, IndexExpr::var(k, product_.k)));
     IndexExpr address = linear_index(p->shape, at);
     auto row = address.coefficient(along), depth = address.coefficient(k);
     if (!row || !depth) return std::nullopt;
     return Strides{*row, *depth};
   }
 
-  static void either(Scope& s, llvm::Value* condition, const std::function<void()>& yes, const std::function<void()>& no) {
+  static void either(Scope& s, llvm::Value* condition, const std::function<void()>& yes,
+                     const std::function<void()>& no) {
     auto& context = s.builder.getContext();
     llvm::Function* f = s.builder.GetInsertBlock()->getParent();
     auto* first = llvm::BasicBlock::Create(context, "yes", f);
@@ -254,16 +276,15 @@ class Contraction {
   }
 
   // A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
-  void nest(Scope& scope, std::span<const int64_t> dims,
-            const std::function<void(AccessWalk&, const Coords&)>& walk,
+  void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body, int unroll) {
     int lanes = std::max(1, vector_bytes_ / 4);
     for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, unroll ? lanes : 0, false, true})) {
       e_.loops(scope, piece, 0, e_.widths(piece, lanes, lanes, true), {},
-              [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
-        body(s, coords, piece.unroll);
-        return ElementEmitter::Carried{};
-      });
+               [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
+                 body(s, coords, piece.unroll);
+                 return ElementEmitter::Carried{};
+               });
     }
   }
 
@@ -305,7 +326,8 @@ class Contraction {
     const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t depth) {
       auto at = [&](const Coords& c) {
-        return *operand_coords(dot_, side, result_coords(row, IndexExpr(0)), delinearize(product_.contracting, k0_ + c[0]));
+        return *operand_coords(dot_, side, result_coords(row, IndexExpr(0)),
+                               delinearize(product_.contracting, k0_ + c[0]));
       };
       Shape box = Shape::array(packed_type_, {depth});
       auto walk = [&](AccessWalk& w, const Coords& c) {
@@ -313,12 +335,16 @@ class Contraction {
         w.read(value, at(c));
       };
       std::vector<int64_t> dims = {depth};
-      nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll&) {
-        e_.store(s, target, offset + c[0], convert(s.builder, e_.number(), e_.emit(value, at(c), s), packed_type_));
-      }, false);
+      nest(
+          scope, dims, walk,
+          [&](Scope& s, const Coords& c, const Unroll&) {
+            e_.store(s, target, offset + c[0], convert(s.builder, e_.number(), e_.emit(value, at(c), s), packed_type_));
+          },
+          false);
     };
     if (product_.k % kc == 0) return emit_box(kc);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope),
+                                                     scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
     guarded(scope, whole, [&] { emit_box(kc); }, [&] { emit_box(product_.k % kc); });
   }
 
@@ -335,7 +361,9 @@ class Contraction {
         Coords rc = left ? result_coords(position, IndexExpr(0)) : result_coords(IndexExpr(0), position);
         return *operand_coords(dot_, side, rc, delinearize(product_.contracting, k0_ + c[0] * pair_ + c[3]));
       };
-      auto target_at = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair_ + c[3]; };
+      auto target_at = [&](const Coords& c) {
+        return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair_ + c[3];
+      };
       // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
       Shape box = Shape::array(packed_type_, {depth / pair_, group, group == 1 ? width : 2 * width, pair_});
       auto walk = [&](AccessWalk& w, const Coords& c) {
@@ -343,37 +371,42 @@ class Contraction {
         w.read(value, operand_at(c));
       };
       std::vector<int64_t> dims = {depth / pair_, group, columns, pair_};
-      nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
-        std::vector<Value> values;
-        std::vector<IndexExpr> addresses;
-        auto one = [&](const Coords& x) {
-          values.push_back(convert(s.builder, e_.number(), e_.emit(value, operand_at(x), s), packed_type_));
-          addresses.push_back(target_at(x));
-        };
-        if (unroll.var < 0) {
-          one(c);
-          e_.store(s, target, addresses[0], values[0]);
-          return;
-        }
-        e_.begin_block(s, unroll);
-        for (const IndexExpr& u : e_.block()) {
-          std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
-          values_of.back() = u;
-          Coords x;
-          for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
-          one(x);
-        }
-        e_.store_block(s, target, addresses, values);
-      }, true);
+      nest(
+          scope, dims, walk,
+          [&](Scope& s, const Coords& c, const Unroll& unroll) {
+            std::vector<Value> values;
+            std::vector<IndexExpr> addresses;
+            auto one = [&](const Coords& x) {
+              values.push_back(convert(s.builder, e_.number(), e_.emit(value, operand_at(x), s), packed_type_));
+              addresses.push_back(target_at(x));
+            };
+            if (unroll.var < 0) {
+              one(c);
+              e_.store(s, target, addresses[0], values[0]);
+              return;
+            }
+            e_.begin_block(s, unroll);
+            for (const IndexExpr& u : e_.block()) {
+              std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
+              values_of.back() = u;
+              Coords x;
+              for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
+              one(x);
+            }
+            e_.store_block(s, target, addresses, values);
+          },
+          true);
     };
     auto deep = [&](int64_t columns) {
       if (product_.k % kc == 0) return emit_box(columns, kc);
-      llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
+      llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope),
+                                                       scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
       guarded(scope, whole, [&] { emit_box(columns, kc); }, [&] { emit_box(columns, product_.k % kc); });
     };
     int64_t tail = size % width;
     if (tail == 0) return deep(width);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), scope.builder.getInt64(static_cast<uint64_t>(size - width)));
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope),
+                                                     scope.builder.getInt64(static_cast<uint64_t>(size - width)));
     guarded(scope, whole, [&] { deep(width); }, [&] { deep(tail); });
   }
 
@@ -387,7 +420,16 @@ class Contraction {
       scope.memo = memo;
       scope.reductions = reductions;
     };
-    either(scope, condition, [&] { yes(); reset(); }, [&] { no(); reset(); });
+    either(
+        scope, condition,
+        [&] {
+          yes();
+          reset();
+        },
+        [&] {
+          no();
+          reset();
+        });
   }
 
   void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& c_offset) {
@@ -401,7 +443,8 @@ class Contraction {
     });
     llvm::Value* rows = scope.builder.getInt64(static_cast<uint64_t>(mr));
     if (product_.m % mr != 0) {
-      rows = scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - row, scope), rows);
+      rows =
+          scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - row, scope), rows);
     }
     auto box = [&](int64_t columns) {
       auto row_loop = open_loop(scope, rows, 1, "row");
@@ -415,19 +458,20 @@ class Contraction {
       int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
       e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
               [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
-        local = c_offset + in_tile * nr + c[0];
-        Coords at = result_coords(row + in_tile, column + c[0]);
-        std::vector<Value> values;
-        for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
-        for (size_t k = 0; k < values.size(); ++k) {
-          e.store(s, kernel_.result(k), linear_index(plan_.roots[k]->shape, at), values[k]);
-        }
-        return ElementEmitter::Carried{};
-      });
+                local = c_offset + in_tile * nr + c[0];
+                Coords at = result_coords(row + in_tile, column + c[0]);
+                std::vector<Value> values;
+                for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
+                for (size_t k = 0; k < values.size(); ++k) {
+                  e.store(s, kernel_.result(k), linear_index(plan_.roots[k]->shape, at), values[k]);
+                }
+                return ElementEmitter::Carried{};
+              });
       close_loop(scope, std::move(row_loop));
     };
     if (right_ || product_.n % nr == 0) return box(nr);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), scope.builder.getInt64(static_cast<uint64_t>(product_.n - nr)));
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope),
+                                                     scope.builder.getInt64(static_cast<uint64_t>(product_.n - nr)));
     guarded(scope, whole, [&] { box(nr); }, [&] { box(product_.n % nr); });
   }
 
@@ -445,15 +489,15 @@ class Contraction {
   int pair_lanes_ = 0;  // not 0: 16-bit integers multiplied in pairs
   int64_t pair_ = 1;    // elements of depth that are packed as one
 
-  Coords batch_;                                    // of this task
-  IndexExpr m0_{0}, n0_{0}, k0_{0};                 // where its block and the slice begin
+  Coords batch_;                     // of this task
+  IndexExpr m0_{0}, n0_{0}, k0_{0};  // where its block and the slice begin
   int slice_var_ = -1;
   int64_t slices_ = 1, panels_ = 1, tiles_ = 1, group_ = 1;
-  llvm::Value* depth_ = nullptr;                    // of the slice
-  std::optional<Strides> left_, right_;             // of operands read where they lie
-  bool by_rows_ = false;                            // the left block is packed row by row
+  llvm::Value* depth_ = nullptr;         // of the slice
+  std::optional<Strides> left_, right_;  // of operands read where they lie
+  bool by_rows_ = false;                 // the left block is packed row by row
   BufferRef b_panel_, a_block_;
-  llvm::Value* c_tiles_ = nullptr;                  // sums: a tile, or all of the block's where slices repeat
+  llvm::Value* c_tiles_ = nullptr;  // sums: a tile, or all of the block's where slices repeat
   int64_t scratch_bytes_ = 0;
 };
 

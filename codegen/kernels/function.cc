@@ -40,8 +40,8 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
   llvm::IRBuilder<> types(context);
   auto* pointer = types.getPtrTy();
   auto* type = llvm::FunctionType::get(types.getInt32Ty(), {pointer, pointer, types.getInt64Ty(), pointer}, false);
-  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                                     fmt::format("{}{}", fusion.name, suffix), module);
+  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, fmt::format("{}{}", fusion.name, suffix),
+                                     module);
   function_->getArg(0)->setName("buffers");
   function_->getArg(2)->setName("chunk");
   function_->getArg(3)->setName("scratch");

@@ -112,8 +112,10 @@ class Emission {
     }
     for (size_t r = 0; r < which.size(); ++r) {
       const BufferRef& buffer = kernel.result(which[r]);
-      if (unroll.var >= 0) e.store_block(scope, buffer, addresses[r], values[r]);
-      else e.store(scope, buffer, addresses[r][0], values[r][0]);
+      if (unroll.var >= 0)
+        e.store_block(scope, buffer, addresses[r], values[r]);
+      else
+        e.store(scope, buffer, addresses[r][0], values[r][0]);
     }
   }
 
@@ -183,7 +185,8 @@ class Emission {
     bool overlap = !in_place_ && !streams_unaligned();
     int unroll = rows ? 2 : nest || !inner.empty() ? vector_bytes_ / 4 : 0;
     if (plan_.kind == KernelKind::kColumns) unroll = 0;
-    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, {lanes, vector_bytes_ / 4, unroll, false, overlap && nest});
+    std::vector<LoopPiece> pieces =
+        plan_loops(outer, vars_, walk, {lanes, vector_bytes_ / 4, unroll, false, overlap && nest});
     int native = std::max(1, vector_bytes_ / widest);
     int wide = native * vectors_side_by_side(operations, pulls);
     double total = 0;
@@ -198,23 +201,24 @@ class Emission {
       KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
-      LaneWidths widths = rows ? LaneWidths{{1}, false}
-                               : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
-                                         : e.widths(piece, wide, native, overlap);
+      LaneWidths widths = rows      ? LaneWidths{{1}, false}
+                          : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
+                                    : e.widths(piece, wide, native, overlap);
       IndexExpr lane(0);
       int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
       e.loops(kernel.root(), piece, split, widths, {},
               [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
-        if (blocked) e.begin_block(s, piece.unroll);
-        lane = part.number;
-        for (size_t k = 0; k < plan_.stages.size(); ++k) run_stage(kernel, s, k, at, piece.unroll, overlap);
-        return ElementEmitter::Carried{};
-      });
+                if (blocked) e.begin_block(s, piece.unroll);
+                lane = part.number;
+                for (size_t k = 0; k < plan_.stages.size(); ++k) run_stage(kernel, s, k, at, piece.unroll, overlap);
+                return ElementEmitter::Carried{};
+              });
       finish(kernel, count, ns, scratch);
     }
   }
 
-  void run_stage(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll, bool overlap) {
+  void run_stage(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll,
+                 bool overlap) {
     const Stage& stage = plan_.stages[number];
     ElementEmitter& e = kernel.emitter();
     e.begin_stage(number);
@@ -249,7 +253,8 @@ class Emission {
         Placed place;
         place.stage = s;
         place.stored = is_narrow_float(v->shape.type) ? DType::kF32 : v->shape.type;
-        place.buffer.pointer = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
+        place.buffer.pointer =
+            b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
         place.address = [this, &e, &lane, inner, count, rows, tile](const Coords& coords) {
           Coords along, outer;
           for (size_t d = 0; d < coords.size(); ++d) {
@@ -270,7 +275,8 @@ class Emission {
       }
       for (size_t k : plan_.stages[s].rereads) {
         const Shape& shape = plan_.roots[k]->shape;
-        Placed place{kernel.result(k), s, false, shape.type, [&shape](const Coords& c) { return linear_index(shape, c); }};
+        Placed place{kernel.result(k), s, false, shape.type,
+                     [&shape](const Coords& c) { return linear_index(shape, c); }};
         e.place(plan_.roots[k], std::move(place));
       }
     }

@@ -18,14 +18,10 @@ namespace {
 class MergeEmitter {
  public:
   MergeEmitter(llvm::Module& module, const Instruction& sort, const EmitOptions& options)
-      : sort_(sort),
-        number_{options.target->isa() == Isa::kAvx512, !options.strict},
-        types_(module.getContext()) {
+      : sort_(sort), number_{options.target->isa() == Isa::kAvx512, !options.strict}, types_(module.getContext()) {
     auto* pointer = types_.getPtrTy();
-    auto* type = llvm::FunctionType::get(types_.getInt32Ty(),
-                                         {pointer, pointer, types_.getInt64Ty(), pointer}, false);
-    function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                                       "merge", module);
+    auto* type = llvm::FunctionType::get(types_.getInt32Ty(), {pointer, pointer, types_.getInt64Ty(), pointer}, false);
+    function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "merge", module);
   }
 
   llvm::Function* run() {
@@ -38,17 +34,14 @@ class MergeEmitter {
       lines_.push_back(b.CreateLoad(b.getPtrTy(), slot, k < count ? "source" : "target"));
     }
     auto scalar = [&](uint64_t k, const char* name) {
-      return b.CreateLoad(b.getInt64Ty(),
-                          b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function_->getArg(1), k),
-                          name);
+      return b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function_->getArg(1), k), name);
     };
     llvm::Value *n = scalar(0, "n"), *run = scalar(1, "run"), *block = scalar(2, "block");
     llvm::Value* begin = b.CreateMul(function_->getArg(2), block);
     llvm::Value* end = least(b, n, b.CreateAdd(begin, block));
     llvm::Value* pair = b.CreateShl(run, 1);
     llvm::Value* last = b.CreateSub(n, b.getInt64(1));
-    llvm::Value* pairs =
-        b.CreateUDiv(b.CreateSub(b.CreateAdd(b.CreateSub(end, begin), pair), b.getInt64(1)), pair);
+    llvm::Value* pairs = b.CreateUDiv(b.CreateSub(b.CreateAdd(b.CreateSub(end, begin), pair), b.getInt64(1)), pair);
     auto outer = open_loop(root, pairs, 1, "pairs");
     {
       llvm::IRBuilder<>& o = outer->builder;
@@ -61,14 +54,13 @@ class MergeEmitter {
       llvm::Value* left = least(i, a, last);
       llvm::Value* right = least(i, c, last);
       llvm::Value* smaller = compare(i, right, left);
-      llvm::Value* takes_right = i.CreateAnd(
-          i.CreateICmpULT(c, stop), i.CreateOr(i.CreateICmpUGE(a, middle), smaller), "right");
+      llvm::Value* takes_right =
+          i.CreateAnd(i.CreateICmpULT(c, stop), i.CreateOr(i.CreateICmpUGE(a, middle), smaller), "right");
       llvm::Value* from = i.CreateSelect(takes_right, right, left);
       llvm::Value* to = i.CreateAdd(first, inner->counter);
       for (size_t k = 0; k < count; ++k) move(i, k, from, to);
       llvm::Value* step = i.CreateZExt(takes_right, i.getInt64Ty());
-      close_loop(*outer, std::move(inner),
-                 {i.CreateAdd(a, i.CreateSub(i.getInt64(1), step)), i.CreateAdd(c, step)});
+      close_loop(*outer, std::move(inner), {i.CreateAdd(a, i.CreateSub(i.getInt64(1), step)), i.CreateAdd(c, step)});
     }
     close_loop(root, std::move(outer));
     b.CreateRet(b.getInt32(0));
@@ -82,8 +74,7 @@ class MergeEmitter {
 
   DType type(size_t operand) const { return sort_.operand(operand)->shape.type; }
 
-  llvm::Value* address(llvm::IRBuilder<>& b, llvm::Value* line, size_t operand,
-                       llvm::Value* index) const {
+  llvm::Value* address(llvm::IRBuilder<>& b, llvm::Value* line, size_t operand, llvm::Value* index) const {
     return b.CreateGEP(element(operand), line, index);
   }
   llvm::Type* element(size_t operand) const {
@@ -101,8 +92,7 @@ class MergeEmitter {
           arguments.push_back({type(k), b.getFalse()});  // never looked at
           continue;
         }
-        auto* raw = b.CreateAlignedLoad(storage_type(b, type(k), 1),
-                                        address(b, lines_[k], k, index), llvm::Align(1));
+        auto* raw = b.CreateAlignedLoad(storage_type(b, type(k), 1), address(b, lines_[k], k, index), llvm::Align(1));
         arguments.push_back(from_storage(b, type(k), raw));
       }
     }
@@ -112,8 +102,7 @@ class MergeEmitter {
   void move(llvm::IRBuilder<>& b, size_t k, llvm::Value* from, llvm::Value* to) const {
     auto* bits = b.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(type(k))));
     auto* value = b.CreateAlignedLoad(bits, address(b, lines_[k], k, from), llvm::Align(1));
-    b.CreateAlignedStore(value, address(b, lines_[sort_.operand_count() + k], k, to),
-                         llvm::Align(1));
+    b.CreateAlignedStore(value, address(b, lines_[sort_.operand_count() + k], k, to), llvm::Align(1));
   }
 
   const Instruction& sort_;

@@ -50,7 +50,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
     options.micro_kernels->push_back(shape);
     return f;
   }
-  llvm::Value *a = f->getArg(0), *panel = f->getArg(1), *c = f->getArg(2), *count = f->getArg(3), *accumulate = f->getArg(4);
+  llvm::Value *a = f->getArg(0), *panel = f->getArg(1), *c = f->getArg(2), *count = f->getArg(3),
+              *accumulate = f->getArg(4);
 
   llvm::Type* scalar = storage_type(b, shape.type, 1);
   llvm::Type* vector = storage_type(b, shape.type, shape.lanes);
@@ -72,7 +73,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   auto step = [&](Tile tile, llvm::Value* k) {
     std::vector<llvm::Value*> bv;
     for (size_t v = 0; v < vectors; ++v) {
-      llvm::Value* at = b.CreateAdd(b.CreateMul(k, number(shape.panel_stride)), number(static_cast<int64_t>(v) * shape.lanes));
+      llvm::Value* at =
+          b.CreateAdd(b.CreateMul(k, number(shape.panel_stride)), number(static_cast<int64_t>(v) * shape.lanes));
       bv.push_back(b.CreateAlignedLoad(vector, b.CreateInBoundsGEP(scalar, panel, at), align));
     }
     llvm::Value* along = shape.k_stride == 1 ? k : b.CreateMul(k, number(shape.k_stride));
@@ -86,7 +88,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
           t = b.CreateAdd(multiply_pairs(b, x, bv[v], shape.pair_lanes), t);
           continue;
         }
-        t = floating ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {x, bv[v], t}) : b.CreateAdd(b.CreateMul(x, bv[v]), t);
+        t = floating ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {x, bv[v], t})
+                     : b.CreateAdd(b.CreateMul(x, bv[v]), t);
       }
     }
     return tile;
@@ -97,7 +100,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   if (shape.accumulates) {
     const size_t line = 64 / static_cast<size_t>(dtype_bytes(shape.type) * shape.lanes);
     for (size_t i = 0; i < rows * vectors; i += std::max<size_t>(line, 1)) {
-      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer}, {c_address(i / vectors, i % vectors), b.getInt32(1), b.getInt32(3), b.getInt32(1)});
+      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer},
+                        {c_address(i / vectors, i % vectors), b.getInt32(1), b.getInt32(3), b.getInt32(1)});
     }
   }
   b.CreateBr(loop);

@@ -44,13 +44,19 @@ class ScatterEmission {
  public:
   ScatterEmission(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
                   const EmitOptions& options, VarSource& vars)
-      : op_(*plan.hero), options_(options), vars_(vars), kernel_(module, fusion, overlap, options, vars, ""),
-        e_(kernel_.emitter()), count_(op_.operand_count() / 2), sizes_(update_sizes(op_)) {
+      : op_(*plan.hero),
+        options_(options),
+        vars_(vars),
+        kernel_(module, fusion, overlap, options, vars, ""),
+        e_(kernel_.emitter()),
+        count_(op_.operand_count() / 2),
+        sizes_(update_sizes(op_)) {
     for (size_t k = 0; k < count_; ++k) targets_.push_back(&op_.operand(k)->shape);
     results_.resize(count_);
     for (size_t r = 0; r < plan.roots.size(); ++r) {
       const Instruction* root = plan.roots[r];
-      results_[root->is(Opcode::kGetTupleElement) ? static_cast<size_t>(root->attrs.tuple_index) : 0] = &kernel_.result(r);
+      results_[root->is(Opcode::kGetTupleElement) ? static_cast<size_t>(root->attrs.tuple_index) : 0] =
+          &kernel_.result(r);
     }
     const Ints& window = op_.attrs.scatter.update_window_dims;
     for (size_t d = 0; d < sizes_.size(); ++d) {
@@ -78,10 +84,11 @@ class ScatterEmission {
     };
     LoopPlanOptions in_order{.lanes = false, .max_lanes = 1, .unroll = 0, .in_order = true};
     for (LoopPiece& piece : plan_loops(batch, vars_, walk, in_order)) {
-      e_.loops(kernel_.root(), piece, 0, {{1}, false}, {}, [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
-        apply(s, at, window);
-        return ElementEmitter::Carried{};
-      });
+      e_.loops(kernel_.root(), piece, 0, {{1}, false}, {},
+               [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
+                 apply(s, at, window);
+                 return ElementEmitter::Carried{};
+               });
     }
     return {kernel_.finish(), split_.parts, 0, cost};
   }
@@ -195,25 +202,27 @@ class ScatterEmission {
         int native = std::max(1, e_.vector_bytes() / widest);
         e_.loops(s, piece, 0, e_.widths(piece, 2 * native, native, false), {},
                  [&](Scope& inside, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
-          int lanes = part.count;
-          std::vector<std::optional<IndexExpr>> values;
-          for (size_t k = 0; k < at.size(); ++k) {
-            values.resize(std::max(values.size(), static_cast<size_t>(inner_vars[k]) + 1));
-            values[static_cast<size_t>(inner_vars[k])] = at[k];
-          }
-          Coords target, from;
-          for (const IndexExpr& x : w.target) target.push_back(x.substitute(values));
-          for (const IndexExpr& x : placed) from.push_back(x.substitute(values));
-          std::vector<Guard> guards = single;
-          for (Guard& g : guards) g.expr = g.expr.substitute(values);
-          llvm::Value* mask = e_.holds(guards, inside);
-          auto run = [&](Scope& here, llvm::Value* lanes_mask) {
-            e_.under(tail, [&] { combine(here, target, from, lanes, lanes_mask); });
-          };
-          if (lanes > 1) run(inside, mask);
-          else when(mask, inside, [&](Scope& here) { run(here, nullptr); });
-          return ElementEmitter::Carried{};
-        });
+                   int lanes = part.count;
+                   std::vector<std::optional<IndexExpr>> values;
+                   for (size_t k = 0; k < at.size(); ++k) {
+                     values.resize(std::max(values.size(), static_cast<size_t>(inner_vars[k]) + 1));
+                     values[static_cast<size_t>(inner_vars[k])] = at[k];
+                   }
+                   Coords target, from;
+                   for (const IndexExpr& x : w.target) target.push_back(x.substitute(values));
+                   for (const IndexExpr& x : placed) from.push_back(x.substitute(values));
+                   std::vector<Guard> guards = single;
+                   for (Guard& g : guards) g.expr = g.expr.substitute(values);
+                   llvm::Value* mask = e_.holds(guards, inside);
+                   auto run = [&](Scope& here, llvm::Value* lanes_mask) {
+                     e_.under(tail, [&] { combine(here, target, from, lanes, lanes_mask); });
+                   };
+                   if (lanes > 1)
+                     run(inside, mask);
+                   else
+                     when(mask, inside, [&](Scope& here) { run(here, nullptr); });
+                   return ElementEmitter::Carried{};
+                 });
       }
     });
   }

@@ -18,7 +18,7 @@ namespace hlojit::codegen {
 struct Access {
   const Instruction* parameter = nullptr;
   IndexExpr address;
-  int bytes = 0;       ///< of one element; 0 for an index used as a value
+  int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
   bool random = false;  ///< the address depends on loaded values
 };

@@ -142,11 +142,14 @@ llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
   std::vector<Part> parts;
   for (const IndexExpr::Term& t : expr.terms()) {
     IndexExpr alone;
-    if (t.atom->kind == IndexExpr::AtomKind::kVar) alone = IndexExpr::var(t.atom->var, t.atom->range);
-    else alone = *t.atom->operand;
+    if (t.atom->kind == IndexExpr::AtomKind::kVar)
+      alone = IndexExpr::var(t.atom->var, t.atom->range);
+    else
+      alone = *t.atom->operand;
     parts.push_back({&deepest(alone, scope), &t});
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) { return x.scope->depth < y.scope->depth; });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& x, const Part& y) { return x.scope->depth < y.scope->depth; });
   int lanes = lane_count(expr);
   llvm::Value* sum = nullptr;
   for (const Part& p : parts) {
@@ -168,7 +171,8 @@ llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
   if (!sum) return b.getInt64(static_cast<uint64_t>(expr.constant()));
   if (expr.constant() == 0) return sum;
   Scope& last = *parts.back().scope;
-  return last.builder.CreateAdd(sum, llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
+  return last.builder.CreateAdd(sum,
+                                llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
 }
 
 void ElementEmitter::annotate(llvm::Instruction* access, const BufferRef& buffer) {
@@ -208,7 +212,8 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   std::vector<llvm::Value*> values;
   if (*stride == count) {
     // The whole block is one run of memory: load it and pick every count-th element.
-    auto* wide = b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
+    auto* wide =
+        b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
     annotate(wide, buffer);
     for (int64_t j = 0; j < count; ++j) {
       std::vector<int> mask;
@@ -217,7 +222,8 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
     }
   } else {
     for (int l = 0; l < lanes; ++l) {
-      auto* row = b.CreateAlignedLoad(vector_of(element, count), address_of(scope, buffer, element, base + IndexExpr(l * *stride)), align);
+      auto* row = b.CreateAlignedLoad(vector_of(element, count),
+                                      address_of(scope, buffer, element, base + IndexExpr(l * *stride)), align);
       annotate(row, buffer);
       values.push_back(row);
     }
@@ -251,11 +257,13 @@ std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& 
   annotate(wide, buffer);
   llvm::Value* shift = b.CreateMul(index(phase, scope), b.getInt64(static_cast<uint64_t>(8 * bytes)));
   shift = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(shift, b.getIntNTy(group_bits)));
-  llvm::Value* narrow = b.CreateTrunc(b.CreateLShr(wide, shift), vector_of(b.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes));
+  llvm::Value* narrow =
+      b.CreateTrunc(b.CreateLShr(wide, shift), vector_of(b.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes));
   return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
 }
 
-Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask) {
+Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                           llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
@@ -270,8 +278,10 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     annotate(l, buffer);
     return from_storage(b, type, l);
   }
-  if (mask_lanes) lanes = static_cast<int>(mask_lanes->getNumElements());
-  else if (mask) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+  if (mask_lanes)
+    lanes = static_cast<int>(mask_lanes->getNumElements());
+  else if (mask)
+    mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
   auto* whole = vector_of(element, lanes);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
@@ -280,8 +290,11 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
     llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(first));
     llvm::Instruction* l;
-    if (!mask) l = b.CreateAlignedLoad(whole, pointer, align);
-    else l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask, lanes), llvm::Constant::getNullValue(whole));
+    if (!mask)
+      l = b.CreateAlignedLoad(whole, pointer, align);
+    else
+      l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask, lanes),
+                             llvm::Constant::getNullValue(whole));
     annotate(l, buffer);
     return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l, lanes));
   }
@@ -304,7 +317,8 @@ void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::T
                                   const IndexExpr& address) {
   llvm::IRBuilder<>& b = scope.builder;
   auto bytes = static_cast<int64_t>(element->getScalarSizeInBits() / 8);
-  auto* s = b.CreateAlignedStore(vector, address_of(scope, buffer, element, address), llvm::Align(static_cast<uint64_t>(bytes)));
+  auto* s = b.CreateAlignedStore(vector, address_of(scope, buffer, element, address),
+                                 llvm::Align(static_cast<uint64_t>(bytes)));
   annotate(s, buffer);
   if (!buffer.streaming) return;
   int64_t unit = std::gcd(int64_t{64}, address.constant() * bytes);
@@ -316,7 +330,8 @@ void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::T
                  llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
 }
 
-void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value, llvm::Value* mask) {
+void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value,
+                           llvm::Value* mask) {
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);
   value = splat(b, value, lanes);
@@ -324,18 +339,21 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   llvm::Type* element = storage_type(b, value.type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
   llvm::Value* raw = to_storage(b, value);
-  if (lanes == 1) return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
+  if (lanes == 1)
+    return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (mask && stride == 1) {
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(0);
-    return annotate(b.CreateMaskedStore(raw, address_of(scope, buffer, element, address.substitute(first)), align, mask), buffer);
+    return annotate(
+        b.CreateMaskedStore(raw, address_of(scope, buffer, element, address.substitute(first)), align, mask), buffer);
   }
   if (!mask && stride && (*stride == 1 || *stride == -1)) {
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
-    return store_vector(scope, buffer, element, *stride == 1 ? raw : reversed(b, raw, lanes), address.substitute(first));
+    return store_vector(scope, buffer, element, *stride == 1 ? raw : reversed(b, raw, lanes),
+                        address.substitute(first));
   }
   llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
@@ -350,7 +368,8 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   auto count = static_cast<int64_t>(values.size());
   auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
   auto unit = address.coefficient(block_ids_[0]);
-  bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) && (count == lanes || *stride == count);
+  bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) &&
+               (count == lanes || *stride == count);
   if (!block) {
     for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
     return;
@@ -393,7 +412,8 @@ llvm::Value* ElementEmitter::trip_count(const LoopDigit& loop, const IndexExpr& 
   IndexExpr left = IndexExpr(c.limit) - so_far;
   llvm::Value* n = index(left, scope);
   if (c.stride > 1) {
-    n = b.CreateSDiv(b.CreateAdd(n, b.getInt64(static_cast<uint64_t>(c.stride - 1))), b.getInt64(static_cast<uint64_t>(c.stride)));
+    n = b.CreateSDiv(b.CreateAdd(n, b.getInt64(static_cast<uint64_t>(c.stride - 1))),
+                     b.getInt64(static_cast<uint64_t>(c.stride)));
   }
   n = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, b.getInt64(0));
   if (c.factor > 1) n = b.CreateMul(n, b.getInt64(static_cast<uint64_t>(c.factor)));

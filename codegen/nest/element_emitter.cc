@@ -16,7 +16,8 @@ namespace {
 
 // A product, maybe moved or negated on its way.
 bool is_product(const Instruction* i) {
-  while (i->operand_count() == 1 && (i->is(Opcode::kNegate) || i->info().op_class == OpClass::kMoves)) i = i->operand(0);
+  while (i->operand_count() == 1 && (i->is(Opcode::kNegate) || i->info().op_class == OpClass::kMoves))
+    i = i->operand(0);
   return i->is(Opcode::kMultiply);
 }
 
@@ -50,7 +51,9 @@ Value ElementEmitter::emit(const Instruction* i, const Coords& coords, Scope& sc
 }
 
 Value ElementEmitter::placed(const Placed& place, const Instruction* i, const Coords& coords, Scope& scope) {
-  if (stage_ < place.stage) throw Error(ErrorKind::kFailed, i->location, fmt::format("the plan reads {} before the stage that makes it", i->name));
+  if (stage_ < place.stage)
+    throw Error(ErrorKind::kFailed, i->location,
+                fmt::format("the plan reads {} before the stage that makes it", i->name));
   if (stage_ > place.stage) {
     Value loaded = load(scope, place.buffer, place.stored, place.address(coords));
     loaded.type = i->shape.type;
@@ -107,10 +110,12 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
   llvm::Module* module = scope.builder.GetInsertBlock()->getModule();
   llvm::StringRef bytes(reinterpret_cast<const char*>(literal.bytes().data()), literal.bytes().size());
   llvm::Constant* data = llvm::ConstantDataArray::getString(module->getContext(), bytes, false);
-  auto* global = new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
+  auto* global =
+      new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
   global->setAlignment(llvm::Align(64));
   const Ints& dims = literal.shape().dims;
-  return load(scope, {global, nullptr, nullptr}, literal.shape().type, linearize(dims, coords), inside(dims, coords, scope));
+  return load(scope, {global, nullptr, nullptr}, literal.shape().type, linearize(dims, coords),
+              inside(dims, coords, scope));
 }
 
 Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords, Scope& scope) {

@@ -29,8 +29,8 @@ struct BufferRef {
   /// Larger than its share of the last-level cache: aligned vector stores bypass it. The pointer is then
   /// known to be 64-byte aligned, and the function must end in a store fence.
   bool streaming = false;
-  int64_t elements = 0;                 ///< of the type it holds, padding included; 0: not known
-  int64_t element_bits = 0;             ///< from one element to the next; 0: the type's own bytes
+  int64_t elements = 0;      ///< of the type it holds, padding included; 0: not known
+  int64_t element_bits = 0;  ///< from one element to the next; 0: the type's own bytes
 };
 
 /// Values of one op brought to the same lane count.
@@ -88,8 +88,8 @@ class ElementEmitter {
   /// `carried` values go around the loops; body returns the next ones.
   using Carried = std::vector<llvm::Value*>;
   using Body = std::function<Carried(Scope&, const Coords&, const Lanes&, const Carried&)>;
-  Carried loops(Scope& scope, const LoopPiece& piece, size_t first, const LaneWidths& widths,
-                Carried carried, const Body& body, const Cascade* cascade = nullptr);
+  Carried loops(Scope& scope, const LoopPiece& piece, size_t first, const LaneWidths& widths, Carried carried,
+                const Body& body, const Cascade* cascade = nullptr);
   /// Lane counts a piece is run at: one, if elements may be computed twice; else wide, then native, then 1, as
   /// far as its extent needs them.
   LaneWidths widths(const LoopPiece& piece, int wide, int native, bool overlap) const;
@@ -145,9 +145,7 @@ class ElementEmitter {
 
   const EmitOptions& options() const { return options_; }
   NumberOptions number() const { return {options_.target->isa() == Isa::kAvx512, !options_.strict}; }
-  int vector_bytes() const {
-    return options_.vector_bytes ? options_.vector_bytes : options_.target->vector_bytes();
-  }
+  int vector_bytes() const { return options_.vector_bytes ? options_.vector_bytes : options_.target->vector_bytes(); }
   VarSource& vars() { return vars_; }
 
  private:
@@ -178,7 +176,8 @@ class ElementEmitter {
   int lane_var(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);
   void annotate(llvm::Instruction* access, const BufferRef& buffer);
-  void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector, const IndexExpr& address);
+  void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
+                    const IndexExpr& address);
   bool vector_bound(const IndexExpr& expr) const;
   Scope& deepest(const IndexExpr& expr, Scope& scope);
   llvm::Value* atom_value(const IndexExpr::Atom& atom, Scope& scope);

@@ -32,8 +32,10 @@ Candidate digits_of(std::span<const DimPiece* const> pieces, std::span<const int
       LoopDigit loop{vars.fresh(), digit.extent, std::nullopt, std::nullopt};
       if (digit.clipped) loop.clip = Clip{sum, piece.limit, digit.stride, 1};
       sum = sum + IndexExpr::var(loop.var, digit.extent) * digit.stride;
-      if (digit.extent > 1 || digit.clipped) c.loops.push_back(loop);
-      else assign(values, loop.var, IndexExpr(0));
+      if (digit.extent > 1 || digit.clipped)
+        c.loops.push_back(loop);
+      else
+        assign(values, loop.var, IndexExpr(0));
     }
     assign(values, dim_vars[d], sum);
     c.coords.push_back(sum);
@@ -137,8 +139,8 @@ void order_loops(Candidate& c) {
 // vectors of that digit's values are interleaved in registers (the two words of a random block).
 bool interleaves(const Candidate& c, const Access& write, int64_t stride, int block) {
   return std::any_of(c.loops.begin(), c.loops.end(), [&](const LoopDigit& o) {
-    return o.extent == stride && !o.clip && stride <= block &&
-           std::has_single_bit(static_cast<uint64_t>(stride)) && write.address.coefficient(o.var) == 1;
+    return o.extent == stride && !o.clip && stride <= block && std::has_single_bit(static_cast<uint64_t>(stride)) &&
+           write.address.coefficient(o.var) == 1;
   });
 }
 
@@ -150,12 +152,18 @@ double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes, int blo
     if (a.bytes == 0) continue;
     auto s = a.address.coefficient(l.var);
     double weight = a.bytes * (a.write ? 1.5 : 1.0);
-    if (!s) score -= 0.2 * weight;
-    else if (*s == 1) score += weight;
-    else if (*s == -1) score += 0.8 * weight;
-    else if (*s == 0) score += 0.1 * weight;
-    else if (*s > 1 && *s * a.bytes <= 8) score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
-    else if (a.write && *s > 1 && interleaves(c, a, *s, block)) score += 0.8 * weight;
+    if (!s)
+      score -= 0.2 * weight;
+    else if (*s == 1)
+      score += weight;
+    else if (*s == -1)
+      score += 0.8 * weight;
+    else if (*s == 0)
+      score += 0.1 * weight;
+    else if (*s > 1 && *s * a.bytes <= 8)
+      score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
+    else if (a.write && *s > 1 && interleaves(c, a, *s, block))
+      score += 0.8 * weight;
   }
   double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
   return score * fill;
@@ -193,7 +201,8 @@ void choose_unroll(Candidate& c, int block, bool overlap, VarSource& vars, Unrol
     if (!s || *s == 0 || *s == 1 || *s == -1) continue;
     for (size_t k = 0; k + 1 < c.loops.size(); ++k) {
       const LoopDigit& l = c.loops[k];
-      bool usable = !l.clip && !l.steps && can_be_innermost(c, l) && (l.extent % block == 0 || l.extent < block || overlap) &&
+      bool usable = !l.clip && !l.steps && can_be_innermost(c, l) &&
+                    (l.extent % block == 0 || l.extent < block || overlap) &&
                     std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block)));
       if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
     }
@@ -206,7 +215,8 @@ void choose_unroll(Candidate& c, int block, bool overlap, VarSource& vars, Unrol
   int inside = vars.fresh();
   IndexExpr value = IndexExpr::var(inside, count);
   if (digit.extent % count != 0) {
-    LoopDigit blocks{vars.fresh(), (digit.extent + count - 1) / count, std::nullopt, Steps{IndexExpr(0), count, digit.extent - count}};
+    LoopDigit blocks{vars.fresh(), (digit.extent + count - 1) / count, std::nullopt,
+                     Steps{IndexExpr(0), count, digit.extent - count}};
     value = value + IndexExpr::var(blocks.var, Range{0, digit.extent - count});
     c.loops.insert(c.loops.begin() + chosen, blocks);
   } else if (digit.extent > count) {

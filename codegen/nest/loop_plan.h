@@ -45,24 +45,24 @@ struct LoopDigit {
 /// Blocks of an operand that is contiguous along another digit than the lanes: `unroll` consecutive
 /// values of that digit are handled together and transposed in registers.
 struct Unroll {
-  int var = -1;        ///< the digit's variable: innermost but the lanes
+  int var = -1;  ///< the digit's variable: innermost but the lanes
   int64_t count = 1;
 };
 
 struct LoopPiece {
   std::vector<LoopDigit> loops;  ///< outermost first; the lane digit, if any, is last
   bool has_lanes = false;
-  Coords coords;                 ///< the domain's coordinates in terms of the loop variables
+  Coords coords;  ///< the domain's coordinates in terms of the loop variables
   Unroll unroll;
 };
 
 struct LoopPlanOptions {
-  bool lanes = true;             ///< may a digit carry lanes?
+  bool lanes = true;  ///< may a digit carry lanes?
   /// Lanes wanted at most (a power of two); a shorter digit gets fewer.
   int max_lanes = 8;
-  int unroll = 0;                ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
-  bool in_order = false;         ///< elements are met in row-major order of the domain
-  bool overlap = false;          ///< blocks may compute some elements twice
+  int unroll = 0;         ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
+  bool in_order = false;  ///< elements are met in row-major order of the domain
+  bool overlap = false;   ///< blocks may compute some elements twice
 };
 
 /// Plans loops over a domain of sizes `dims`. `walk` fills an AccessWalk for given coordinates; outer

@@ -112,9 +112,11 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
   if (shape.overlap) {
     int lanes = shape.widths[0];
     int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
-    if (c.empty()) return lane_vectors(s, piece, i64(b, full + 1), lanes, IndexExpr(0), full + 1, last, c, nullptr, body);
+    if (c.empty())
+      return lane_vectors(s, piece, i64(b, full + 1), lanes, IndexExpr(0), full + 1, last, c, nullptr, body);
     c = lane_vectors(s, piece, i64(b, full), lanes, IndexExpr(0), full, -1, std::move(c), nullptr, body);
-    return lane_vectors(s, piece, i64(b, 1), lanes, IndexExpr(last), 1, -1, std::move(c), last_lanes(b, lanes, rest), body);
+    return lane_vectors(s, piece, i64(b, 1), lanes, IndexExpr(last), 1, -1, std::move(c), last_lanes(b, lanes, rest),
+                        body);
   }
   // As many vectors as fit, then what is left at narrower widths.
   IndexExpr start(0);
@@ -124,7 +126,8 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     int lanes = widths[w];
     // After wider vectors less than one of them is left: a tight range keeps addresses free of wraps.
     int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
-    llvm::Value* count = lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
+    llvm::Value* count =
+        lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
     c = lane_vectors(s, piece, count, lanes, start, most, -1, std::move(c), nullptr, body);
     if (w + 1 == widths.size()) break;
     if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {

@@ -97,7 +97,8 @@ void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const I
       return v->getType()->isVectorTy() ? b.CreateExtractElement(v, static_cast<uint64_t>(l)) : v;
     };
     llvm::Value *place = lane(places), *code = lane(raw);
-    llvm::Value* pointer = b.CreateGEP(b.getInt8Ty(), buffer.pointer, b.CreateUDiv(place, b.getInt64(static_cast<uint64_t>(per_byte))));
+    llvm::Value* pointer =
+        b.CreateGEP(b.getInt8Ty(), buffer.pointer, b.CreateUDiv(place, b.getInt64(static_cast<uint64_t>(per_byte))));
     llvm::Value* shift = b.CreateURem(place, b.getInt64(static_cast<uint64_t>(per_byte)));
     shift = b.CreateMul(b.CreateTrunc(shift, b.getInt8Ty()), b.getInt8(static_cast<uint8_t>(bits)));
     // The last element clears what is left of its byte.

@@ -21,8 +21,8 @@ struct Pass {
   /// Reads and writes of `with`, and `with` itself: what else is done at each element. May be empty.
   std::function<void(AccessWalk&, const Coords&)> with_accesses;
   std::function<void(Scope&, const Coords&)> with;
-  bool serial = false;   ///< lanes are on outer dims, whatever the members' coordinates say
-  bool overlap = true;   ///< an element may be visited twice (its reductions count it once)
+  bool serial = false;  ///< lanes are on outer dims, whatever the members' coordinates say
+  bool overlap = true;  ///< an element may be visited twice (its reductions count it once)
 };
 
 /// How many vectors one iteration computes side by side (as one wide value that LLVM splits): long chains of

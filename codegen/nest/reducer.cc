@@ -74,14 +74,17 @@ Reducer Reducer::of(const Instruction& reduction) {
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
   // Windows pick by position (the first of equals): their elements keep their order.
-  Reorder order = r.op_ ? Reorder{true, -1} : reduction.is(Opcode::kReduce) ? selection_order(reduction) : Reorder{false, -1};
+  Reorder order = r.op_                           ? Reorder{true, -1}
+                  : reduction.is(Opcode::kReduce) ? selection_order(reduction)
+                                                  : Reorder{false, -1};
   r.reorderable_ = order.allowed;
   r.position_ = order.position;
   return r;
 }
 
 bool Reducer::rounds() const {
-  return op_ && (*op_ == Opcode::kAdd || *op_ == Opcode::kMultiply) && (is_float(accumulator_) || is_complex(accumulator_));
+  return op_ && (*op_ == Opcode::kAdd || *op_ == Opcode::kMultiply) &&
+         (is_float(accumulator_) || is_complex(accumulator_));
 }
 
 Value Reducer::identity(llvm::IRBuilderBase& b) const {
@@ -120,7 +123,8 @@ std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& op
     llvm::Value* re = fma_part(b.CreateFNeg(x.imag), y.imag, fma_part(x.v, y.v, sum.v));
     return {{accumulator_, re, fma_part(x.imag, y.v, fma_part(x.v, y.imag, sum.imag))}};
   }
-  return {binary(b, options, Opcode::kAdd, accumulators[0], binary(b, options, Opcode::kMultiply, values[0], values[1]))};
+  return {
+      binary(b, options, Opcode::kAdd, accumulators[0], binary(b, options, Opcode::kMultiply, values[0], values[1]))};
 }
 
 std::vector<Value> Reducer::combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
@@ -164,7 +168,8 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
   return parts;
 }
 
-std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> totals) const {
+std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options,
+                                   std::vector<Value> totals) const {
   if (!op_) return totals;
   return {contracts_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
 }

@@ -53,8 +53,8 @@ class Reducer {
 
   std::optional<Opcode> op_;
   bool reorderable_ = false;
-  int position_ = -1;       // Reorder::position
-  bool contracts_ = false;  // sums products of two factors
+  int position_ = -1;                    // Reorder::position
+  bool contracts_ = false;               // sums products of two factors
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;
   const Computation* computation_ = nullptr;

@@ -103,8 +103,10 @@ class Accumulators {
     }
     std::vector<Value> from = initial_[m];
     for (Value& v : from) v = splat(b, v, outer_lanes_);
-    if (total.empty()) total = from;
-    else if (r.has_identity() && !initial_values(*members_[m].instruction).empty()) total = r.combine(b, e_.number(), from, total);
+    if (total.empty())
+      total = from;
+    else if (r.has_identity() && !initial_values(*members_[m].instruction).empty())
+      total = r.combine(b, e_.number(), from, total);
     return r.finish(b, e_.number(), total);
   }
 
@@ -175,7 +177,8 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
     operations = w.operations();
   };
   int native = std::max(1, vector_bytes() / 4);
-  std::vector<LoopPiece> pieces = plan_loops(pass.sizes, vars_, walk, {sums.own_lanes, kInFlight * native, 0, !reorder});
+  std::vector<LoopPiece> pieces =
+      plan_loops(pass.sizes, vars_, walk, {sums.own_lanes, kInFlight * native, 0, !reorder});
   native = std::max(1, vector_bytes() / std::max(widest, 1));
   int wide = native * (pass.members.empty() ? vectors_in_flight(operations) : kInFlight);
 
@@ -199,22 +202,25 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
   sums.use_widths(counts);
   Carried carried = sums.start(at);
   for (size_t p = 0; p < pieces.size(); ++p) {
-    carried = loops(at, pieces[p], 0, shapes[p], carried,
-                    [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
-      std::vector<std::vector<Value>> values(pass.members.size());
-      std::vector<llvm::Value*> element_counts;
-      for (size_t m = 0; m < pass.members.size(); ++m) {
-        const Pass::Member& member = pass.members[m];
-        AccessRelation relation = access_relation(*member.instruction, member.coords, inner, vars_);
-        std::vector<Guard> guards;
-        for (const Read& r : relation.reads) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
-        element_counts.push_back(holds(guards, s));
-        under(element_counts.back(), [&] { values[m] = sums.reducer(m).operands(*this, s, *member.instruction, relation); });
-        for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes);
-      }
-      if (pass.with) pass.with(s, inner);
-      return sums.step(s, in, lanes, values, element_counts);
-    }, &levels[p]);
+    carried = loops(
+        at, pieces[p], 0, shapes[p], carried,
+        [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
+          std::vector<std::vector<Value>> values(pass.members.size());
+          std::vector<llvm::Value*> element_counts;
+          for (size_t m = 0; m < pass.members.size(); ++m) {
+            const Pass::Member& member = pass.members[m];
+            AccessRelation relation = access_relation(*member.instruction, member.coords, inner, vars_);
+            std::vector<Guard> guards;
+            for (const Read& r : relation.reads) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
+            element_counts.push_back(holds(guards, s));
+            under(element_counts.back(),
+                  [&] { values[m] = sums.reducer(m).operands(*this, s, *member.instruction, relation); });
+            for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes);
+          }
+          if (pass.with) pass.with(s, inner);
+          return sums.step(s, in, lanes, values, element_counts);
+        },
+        &levels[p]);
   }
   for (size_t m = 0; m < pass.members.size(); ++m) {
     const Pass::Member& member = pass.members[m];

@@ -25,7 +25,8 @@ llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok
   auto* cold = llvm::BasicBlock::Create(context, "cold", f);
   auto* join = llvm::BasicBlock::Create(context, "cold.join", f);
   auto weight = [&](uint32_t w) { return llvm::ConstantAsMetadata::get(b.getInt32(w)); };
-  auto* weights = llvm::MDNode::get(context, {llvm::MDString::get(context, "branch_weights"), weight(1u << 20), weight(1)});
+  auto* weights =
+      llvm::MDNode::get(context, {llvm::MDString::get(context, "branch_weights"), weight(1u << 20), weight(1)});
   b.CreateCondBr(all, join, cold, weights);
   b.SetInsertPoint(cold);
   llvm::Value* result = nullptr;

@@ -63,9 +63,7 @@ Value integer_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
   return round_to_type(b, {to, is_signed(x.type) ? b.CreateSIToFP(x.v, type) : b.CreateUIToFP(x.v, type)});
 }
 
-Value complex_part(const Value& x, bool imaginary) {
-  return {component_type(x.type), imaginary ? x.imag : x.v};
-}
+Value complex_part(const Value& x, bool imaginary) { return {component_type(x.type), imaginary ? x.imag : x.v}; }
 
 }  // namespace
 

@@ -65,8 +65,10 @@ Value elementwise(B& b, const NumberOptions& o, const Instruction& i, std::span<
     case kReducePrecision: return reduce_precision(b, o, i, x[0]);
     case kStochasticConvert: r = stochastic_convert(b, o, x[0], x[1], i.shape.type); break;
     default:
-      if (x.size() == 2) r = binary(b, o, i.opcode, x[0], x[1]);
-      else if (x.size() == 1) r = unary(b, o, i.opcode, x[0]);
+      if (x.size() == 2)
+        r = binary(b, o, i.opcode, x[0], x[1]);
+      else if (x.size() == 1)
+        r = unary(b, o, i.opcode, x[0]);
       if (needs_rounding(r.type, i.opcode)) r = round_to_type(b, r);
   }
   if (r) return r;

@@ -68,10 +68,10 @@ Int<N> likei(Int<N> x, int64_t c) {
   return {llvm::ConstantInt::get(x.v->getType(), static_cast<uint64_t>(c), true)};
 }
 
-#define HLOJIT_BINARY(T, op, create)                      \
-  template <int N>                                        \
-  T<N> operator op(T<N> x, T<N> y) {                      \
-    return {b().create(x.v, y.v)};                        \
+#define HLOJIT_BINARY(T, op, create) \
+  template <int N>                   \
+  T<N> operator op(T<N> x, T<N> y) { \
+    return {b().create(x.v, y.v)};   \
   }
 HLOJIT_BINARY(Float, +, CreateFAdd)
 HLOJIT_BINARY(Float, -, CreateFSub)
@@ -84,10 +84,10 @@ HLOJIT_BINARY(Int, |, CreateOr)
 HLOJIT_BINARY(Int, ^, CreateXor)
 #undef HLOJIT_BINARY
 
-#define HLOJIT_COMPARE(T, op, create)                     \
-  template <int N>                                        \
-  Mask operator op(T<N> x, T<N> y) {                      \
-    return {b().create(x.v, y.v)};                        \
+#define HLOJIT_COMPARE(T, op, create) \
+  template <int N>                    \
+  Mask operator op(T<N> x, T<N> y) {  \
+    return {b().create(x.v, y.v)};    \
   }
 HLOJIT_COMPARE(Float, <, CreateFCmpOLT)
 HLOJIT_COMPARE(Float, <=, CreateFCmpOLE)
@@ -117,10 +117,10 @@ template <int N>
 Float<N> fma(Float<N> x, Float<N> y, Float<N> z) {
   return {b().CreateIntrinsic(llvm::Intrinsic::fma, {x.v->getType()}, {x.v, y.v, z.v})};
 }
-#define HLOJIT_UNARY(name, intrinsic)                                       \
-  template <int N>                                                          \
-  Float<N> name(Float<N> x) {                                               \
-    return {b().CreateUnaryIntrinsic(llvm::Intrinsic::intrinsic, x.v)};     \
+#define HLOJIT_UNARY(name, intrinsic)                                   \
+  template <int N>                                                      \
+  Float<N> name(Float<N> x) {                                           \
+    return {b().CreateUnaryIntrinsic(llvm::Intrinsic::intrinsic, x.v)}; \
   }
 HLOJIT_UNARY(sqrt_, sqrt)
 HLOJIT_UNARY(abs_, fabs)

@@ -96,7 +96,8 @@ Value extreme(B& b, DType type, bool largest) {
     llvm::APInt n = largest ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits);
     return {type, llvm::ConstantInt::get(t, n.sext(width))};
   }
-  return {type, llvm::ConstantInt::get(t, (largest ? llvm::APInt::getMaxValue(bits) : llvm::APInt(bits, 0)).zext(width))};
+  return {type,
+          llvm::ConstantInt::get(t, (largest ? llvm::APInt::getMaxValue(bits) : llvm::APInt(bits, 0)).zext(width))};
 }
 
 }  // namespace hlojit::codegen

@@ -219,7 +219,8 @@ AccessRelation access_relation(const Instruction& i, std::span<const IndexExpr> 
     default: break;
   }
   if (is_elementwise(i.opcode)) return elementwise(i, std::move(at));
-  throw Error(ErrorKind::kUnsupported, i.location, fmt::format("{} inside a kernel is not compiled yet", op_name(i.opcode)));
+  throw Error(ErrorKind::kUnsupported, i.location,
+              fmt::format("{} inside a kernel is not compiled yet", op_name(i.opcode)));
 }
 
 bool takes_first_read(const Instruction& i) {

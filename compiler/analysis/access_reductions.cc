@@ -50,9 +50,12 @@ Coords dot_operand(const Instruction& dot, size_t k, const Coords& result, std::
   for (int64_t dim = 0; dim < shape.rank(); ++dim) {
     auto b = std::find(batch.begin(), batch.end(), dim);
     auto x = std::find(contracted.begin(), contracted.end(), dim);
-    if (b != batch.end()) c.push_back(result[static_cast<size_t>(b - batch.begin())]);
-    else if (x != contracted.end()) c.push_back(contracting[static_cast<size_t>(x - contracted.begin())]);
-    else c.push_back(result[next++]);
+    if (b != batch.end())
+      c.push_back(result[static_cast<size_t>(b - batch.begin())]);
+    else if (x != contracted.end())
+      c.push_back(contracting[static_cast<size_t>(x - contracted.begin())]);
+    else
+      c.push_back(result[next++]);
   }
   return c;
 }
@@ -74,7 +77,8 @@ AccessRelation convolution(const Instruction& i, const Coords& at, std::span<con
   auto group = [&](int64_t groups) { return floordiv(feature, std::max<int64_t>(features / groups, 1)); };
   Coords x(lhs.dims.size()), w(rhs.dims.size());
   x[static_cast<size_t>(c.lhs_batch)] =
-      at[static_cast<size_t>(c.out_batch)] + group(i.attrs.batch_group_count) * (size(lhs, c.lhs_batch) / i.attrs.batch_group_count);
+      at[static_cast<size_t>(c.out_batch)] +
+      group(i.attrs.batch_group_count) * (size(lhs, c.lhs_batch) / i.attrs.batch_group_count);
   x[static_cast<size_t>(c.lhs_feature)] =
       group(i.attrs.feature_group_count) * size(rhs, c.rhs_input_feature) + reduced[c.lhs_spatial.size()];
   w[static_cast<size_t>(c.rhs_output_feature)] = feature;

@@ -39,7 +39,8 @@ struct IndexVectors {
 
   Coords coords(size_t component) const {
     Coords c = batch;
-    if (index_vector_dim < shape.rank()) c.insert(c.begin() + index_vector_dim, IndexExpr(static_cast<int64_t>(component)));
+    if (index_vector_dim < shape.rank())
+      c.insert(c.begin() + index_vector_dim, IndexExpr(static_cast<int64_t>(component)));
     return c;
   }
   /// Batch coordinate along dimension d of the array.

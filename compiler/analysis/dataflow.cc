@@ -32,16 +32,12 @@ bool forwards(const Instruction& instruction) {
     case Opcode::kBitcast:
     case Opcode::kOptBarrier:
     case Opcode::kAddDependency:
-    case Opcode::kDomain:
-      return true;
-    default:
-      return false;
+    case Opcode::kDomain: return true;
+    default: return false;
   }
 }
 
-bool makes_arrays(const Instruction& i) {
-  return i.is(Opcode::kFusion) || i.is(Opcode::kConditional) || is_step(i);
-}
+bool makes_arrays(const Instruction& i) { return i.is(Opcode::kFusion) || i.is(Opcode::kConditional) || is_step(i); }
 
 int64_t first_leaf(const Shape& tuple, int64_t index) {
   int64_t leaf = 0;
@@ -86,8 +82,7 @@ std::vector<Value> Dataflow::compute(const Instruction* i) const {
   };
   if (i->is(Opcode::kGetTupleElement)) {
     const Instruction* tuple = i->operand(0);
-    return slice(values_.at(tuple), first_leaf(tuple->shape, i->attrs.tuple_index),
-                 leaf_count(i->shape));
+    return slice(values_.at(tuple), first_leaf(tuple->shape, i->attrs.tuple_index), leaf_count(i->shape));
   }
   if (i->is(Opcode::kTuple)) return reads(i);
   if (forwards(*i)) return values_.at(i->operand(0));

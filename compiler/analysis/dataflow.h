@@ -29,9 +29,7 @@ struct Value {
 };
 
 struct ValueHash {
-  size_t operator()(const Value& v) const {
-    return std::hash<const void*>()(v.def) * 31 + static_cast<size_t>(v.leaf);
-  }
+  size_t operator()(const Value& v) const { return std::hash<const void*>()(v.def) * 31 + static_cast<size_t>(v.leaf); }
 };
 
 /// Computes nothing itself: its leaves are leaves of its operands.
@@ -46,13 +44,9 @@ class Dataflow {
   explicit Dataflow(const Module& module);
 
   /// The value behind each leaf of `instruction`, depth first.
-  std::span<const Value> values(const Instruction* instruction) const {
-    return values_.at(instruction);
-  }
+  std::span<const Value> values(const Instruction* instruction) const { return values_.at(instruction); }
   /// The body hands leaf `leaf` of its state on as it got it: one buffer, written by nobody.
-  bool invariant(const Instruction* while_loop, int64_t leaf) const {
-    return invariant_.at(while_loop)[leaf];
-  }
+  bool invariant(const Instruction* while_loop, int64_t leaf) const { return invariant_.at(while_loop)[leaf]; }
   /// Values of all operands, operand after operand: what an instruction that does not forward reads.
   std::vector<Value> reads(const Instruction* instruction) const;
   /// After an edit: recomputes the leaves of one instruction from its operands; whether they changed.

@@ -43,8 +43,7 @@ enum class Mode { kReplicas, kPartitions, kBoth, kFlat };
 Mode mode_of(const Instruction& i) {
   if (rules::other(i.attrs, "channel_id").empty()) return Mode::kReplicas;
   if (rules::other(i.attrs, "use_global_device_ids") == "true") return Mode::kFlat;
-  bool reduces_or_gathers =
-      i.is(Opcode::kAllReduce) || i.is(Opcode::kAllGather) || i.is(Opcode::kReduceScatter);
+  bool reduces_or_gathers = i.is(Opcode::kAllReduce) || i.is(Opcode::kAllGather) || i.is(Opcode::kReduceScatter);
   return reduces_or_gathers ? Mode::kBoth : Mode::kPartitions;
 }
 
@@ -70,9 +69,7 @@ class Devices {
         fail(fmt::format("names device {}", id));
       }
     }
-    int64_t times = mode_ == Mode::kReplicas     ? partitions_
-                    : mode_ == Mode::kPartitions ? replicas_
-                                                 : 1;
+    int64_t times = mode_ == Mode::kReplicas ? partitions_ : mode_ == Mode::kPartitions ? replicas_ : 1;
     for (int64_t k = 0; k < times; ++k) {
       std::vector<int64_t>& devices = out.emplace_back();
       for (int64_t id : group) {
@@ -92,9 +89,8 @@ class Devices {
                 {{.location = instruction_.location,
                   .instruction = instruction_.name,
                   .rule = "devices",
-                  .message = fmt::format(
-                      "{} {}, but the program is compiled for {} replicas and {} partitions",
-                      op_name(instruction_.opcode), what, replicas_, partitions_)}});
+                  .message = fmt::format("{} {}, but the program is compiled for {} replicas and {} partitions",
+                                         op_name(instruction_.opcode), what, replicas_, partitions_)}});
   }
 
  private:

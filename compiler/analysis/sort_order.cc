@@ -33,8 +33,8 @@ bool is_nan(double x) { return std::isnan(x); }
 
 /// compare(x, x), NE, of floats.
 bool tests_nan(const Instruction& i, const Instruction* x) {
-  return i.is(Opcode::kCompare) && i.attrs.direction == Direction::kNe && i.operand(0) == x &&
-         i.operand(1) == x && i.attrs.compare_type != CompareType::kTotalOrder;
+  return i.is(Opcode::kCompare) && i.attrs.direction == Direction::kNe && i.operand(0) == x && i.operand(1) == x &&
+         i.attrs.compare_type != CompareType::kTotalOrder;
 }
 /// compare(x, 0), EQ, of floats.
 bool tests_zero(const Instruction& i, const Instruction* x) {
@@ -53,8 +53,7 @@ std::optional<Key> key_of(const Instruction* value) {
   std::vector<const Instruction*> tests, zeros;
   while (value->is(Opcode::kSelect)) {
     const Instruction& test = *value->operand(0);
-    bool nan = is_constant(*value->operand(1), is_nan),
-         zero = is_constant(*value->operand(1), is_zero);
+    bool nan = is_constant(*value->operand(1), is_nan), zero = is_constant(*value->operand(1), is_zero);
     if (nan == zero || (nan ? key.nans_tie : key.zeros_tie)) return std::nullopt;
     (nan ? key.nans_tie : key.zeros_tie) = true;
     (nan ? tests : zeros).push_back(&test);
@@ -79,15 +78,13 @@ std::optional<SortOrder> sort_order(const Computation& comparator) {
   bool less = root.attrs.direction == Direction::kLt;
   if (!less && root.attrs.direction != Direction::kGt) return std::nullopt;
   std::optional<Key> left = key_of(root.operand(0)), right = key_of(root.operand(1));
-  if (!left || !right || left->zeros_tie != right->zeros_tie || left->nans_tie != right->nans_tie)
-    return std::nullopt;
+  if (!left || !right || left->zeros_tie != right->zeros_tie || left->nans_tie != right->nans_tie) return std::nullopt;
   int64_t a = left->parameter->attrs.parameter_number, b = right->parameter->attrs.parameter_number;
   if (a / 2 != b / 2 || a == b) return std::nullopt;
   DType type = left->parameter->shape.type;
   if (!has_key_bits(type)) return std::nullopt;
   SortOrder order{.operand = a / 2, .descending = less != (a < b), .canonical = false};
-  if (!is_float(type))
-    return left->zeros_tie || left->nans_tie ? std::nullopt : std::optional(order);
+  if (!is_float(type)) return left->zeros_tie || left->nans_tie ? std::nullopt : std::optional(order);
   if (root.attrs.compare_type == CompareType::kTotalOrder) {
     if (left->zeros_tie != left->nans_tie) return std::nullopt;
     order.canonical = left->zeros_tie;

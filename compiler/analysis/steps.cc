@@ -78,8 +78,7 @@ StepLayouts step_layouts(const Instruction& step) {
   }
   if (step.is(Opcode::kSort)) {
     Ints order = lines_first(step);
-    for (const Instruction* o : step.operands())
-      wanted.operands.push_back(with_order(o->shape, order));
+    for (const Instruction* o : step.operands()) wanted.operands.push_back(with_order(o->shape, order));
     wanted.result = with_order(step.shape, order);
     return wanted;
   }

@@ -23,8 +23,7 @@ Accumulator accumulator_of(DType result) {
 // The type that a named algorithm rounds operands to; nullopt leaves them as they are.
 std::optional<DType> operand_rounding(const std::string& algorithm) {
   if (algorithm.starts_with("dot_bf16_bf16")) {
-    const bool split =
-        algorithm.ends_with("_x3") || algorithm.ends_with("_x6") || algorithm.ends_with("_x9");
+    const bool split = algorithm.ends_with("_x3") || algorithm.ends_with("_x6") || algorithm.ends_with("_x9");
     return split ? std::nullopt : std::optional(DType::kBF16);
   }
   if (algorithm.starts_with("dot_f16_f16")) return DType::kF16;
@@ -39,8 +38,8 @@ DType storage_type() {
 
 // Elements of a literal in T, in the order given by sizes and strides.
 template <class T>
-std::vector<T> arranged(const Literal& literal, std::optional<DType> rounding,
-                        std::span<const int64_t> dims, std::span<const int64_t> strides) {
+std::vector<T> arranged(const Literal& literal, std::optional<DType> rounding, std::span<const int64_t> dims,
+                        std::span<const int64_t> strides) {
   const int64_t n = literal.shape().element_count();
   const DType type = literal.shape().type;
   std::vector<T> values(n), result(n);
@@ -63,8 +62,7 @@ T multiply_add(T sum, T a, T b) {
     return {sum.real() + (a.real() * b.real() - a.imag() * b.imag()),
             sum.imag() + (a.real() * b.imag() + a.imag() * b.real())};
   } else if constexpr (std::is_same_v<T, int64_t>) {
-    return static_cast<int64_t>(static_cast<uint64_t>(sum) +
-                                static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    return static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   } else {
     return sum + a * b;
   }
@@ -73,8 +71,7 @@ T multiply_add(T sum, T a, T b) {
 template <class T>
 void store(const std::vector<T>& sums, Literal& result) {
   const DType type = result.shape().type;
-  convert(storage_type<T>(), type, static_cast<int64_t>(sums.size()), sums.data(),
-          result.bytes().data());
+  convert(storage_type<T>(), type, static_cast<int64_t>(sums.size()), sums.data(), result.bytes().data());
 }
 
 // Sizes and strides of an operand in the order batch, free, contracting.
@@ -93,8 +90,8 @@ Arrangement arrange(const Shape& shape, const Ints& batch, const Ints& contracti
   };
   for (int64_t d : batch) take(d, a.batch);
   for (int64_t d = 0; d < shape.rank(); ++d) {
-    const bool used = std::ranges::find(batch, d) != batch.end() ||
-                      std::ranges::find(contracting, d) != contracting.end();
+    const bool used =
+        std::ranges::find(batch, d) != batch.end() || std::ranges::find(contracting, d) != contracting.end();
     if (!used) take(d, a.free);
   }
   for (int64_t d : contracting) take(d, a.contracted);
@@ -102,8 +99,7 @@ Arrangement arrange(const Shape& shape, const Ints& batch, const Ints& contracti
 }
 
 template <class T>
-void dot_in(const DotDims& d, std::optional<DType> rounding, const Literal& x, const Literal& y,
-            Literal& result) {
+void dot_in(const DotDims& d, std::optional<DType> rounding, const Literal& x, const Literal& y, Literal& result) {
   const Arrangement l = arrange(x.shape(), d.lhs_batch, d.lhs_contracting);
   const Arrangement r = arrange(y.shape(), d.rhs_batch, d.rhs_contracting);
   const std::vector<T> a = arranged<T>(x, rounding, l.dims, l.strides);
@@ -136,15 +132,13 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
   const ConvDims& c = op.attrs.conv;
   const Shape &lhs = in[0]->shape(), &rhs = in[1]->shape();
   auto natural = [](const Literal& literal) {
-    return arranged<T>(literal, std::nullopt, literal.shape().dims,
-                       row_major_strides(literal.shape().dims));
+    return arranged<T>(literal, std::nullopt, literal.shape().dims, row_major_strides(literal.shape().dims));
   };
   const std::vector<T> x = natural(*in[0]), w = natural(*in[1]);
   const Ints x_strides = row_major_strides(lhs.dims), w_strides = row_major_strides(rhs.dims);
   const int64_t features = rhs.dims[c.rhs_input_feature];
   const int64_t out_features = op.shape.dims[c.out_feature];
-  const int64_t per_feature_group =
-      std::max<int64_t>(out_features / op.attrs.feature_group_count, 1);
+  const int64_t per_feature_group = std::max<int64_t>(out_features / op.attrs.feature_group_count, 1);
   const int64_t per_batch_group = std::max<int64_t>(out_features / op.attrs.batch_group_count, 1);
   const int64_t group_batch = lhs.dims[c.lhs_batch] / op.attrs.batch_group_count;
   const size_t spatial = c.lhs_spatial.size();
@@ -164,14 +158,12 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
       for (size_t s = 0; s < spatial; ++s) {
         const WindowDim& d = op.attrs.window[s];
         const int64_t p = out[c.out_spatial[s]] * d.stride + k[s] * d.rhs_dilate - d.pad_low;
-        if (p < 0 || p % d.lhs_dilate != 0 || p / d.lhs_dilate >= lhs.dims[c.lhs_spatial[s]])
-          return;
+        if (p < 0 || p % d.lhs_dilate != 0 || p / d.lhs_dilate >= lhs.dims[c.lhs_spatial[s]]) return;
         x_at += p / d.lhs_dilate * x_strides[c.lhs_spatial[s]];
         w_at += (d.reversal ? d.size - 1 - k[s] : k[s]) * w_strides[c.rhs_spatial[s]];
       }
       for (int64_t i = 0; i < features; ++i) {
-        sum = multiply_add(sum, x[x_at + i * x_strides[c.lhs_feature]],
-                           w[w_at + i * w_strides[c.rhs_input_feature]]);
+        sum = multiply_add(sum, x[x_at + i * x_strides[c.lhs_feature]], w[w_at + i * w_strides[c.rhs_input_feature]]);
       }
     });
     sums[at++] = sum;
@@ -179,8 +171,8 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
   store(sums, result);
 }
 
-Literal dot_of(const DotDims& dims, std::optional<DType> rounding, const Literal& x,
-               const Literal& y, const Shape& shape) {
+Literal dot_of(const DotDims& dims, std::optional<DType> rounding, const Literal& x, const Literal& y,
+               const Shape& shape) {
   Literal result(shape);
   switch (accumulator_of(shape.type)) {
     case Accumulator::kFloat: dot_in<double>(dims, rounding, x, y, result); break;
@@ -196,8 +188,8 @@ Literal part_of(const Literal& x, int64_t dim, int64_t begin, int64_t end) {
   dims[dim] = end - begin;
   Literal part(Shape::array(x.shape().type, dims));
   const Ints strides = row_major_strides(x.shape().dims);
-  copy_strided(dtype_bytes(x.shape().type), dims, part.bytes().data(), 0, row_major_strides(dims),
-               x.bytes().data(), begin * strides[dim], strides);
+  copy_strided(dtype_bytes(x.shape().type), dims, part.bytes().data(), 0, row_major_strides(dims), x.bytes().data(),
+               begin * strides[dim], strides);
   return part;
 }
 
@@ -219,8 +211,7 @@ Ints numbers_in(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] < '0' || text[i] > '9') continue;
     int64_t value = 0;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9')
-      value = 10 * value + (text[i++] - '0');
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') value = 10 * value + (text[i++] - '0');
     numbers.push_back(value);
   }
   return numbers;
@@ -270,8 +261,7 @@ Literal ragged_dot(const Instruction& op, Operands in) {
   const int64_t ragged = numbers_in(other_attribute(op, "lhs_ragged_dims")).at(0);
   const DotDims& dims = op.attrs.dot;
   if (sizes.shape().rank() != 1) {
-    throw Error(ErrorKind::kUnsupported, op.location,
-                "ragged-dot with sizes a batch is not evaluated");
+    throw Error(ErrorKind::kUnsupported, op.location, "ragged-dot with sizes a batch is not evaluated");
   }
   const auto rounding = operand_rounding(op.attrs.dot_algorithm);
   const int64_t contracting = position_in(dims.lhs_contracting, ragged);
@@ -297,8 +287,7 @@ Literal ragged_dot(const Instruction& op, Operands in) {
   const int64_t end_of_all = lhs.shape().dims[ragged];
   int64_t begin = 0;
   for (int64_t g = 0; g < sizes.shape().dims[0]; ++g) {
-    const int64_t end =
-        std::clamp(begin + std::clamp<int64_t>(sizes.as_int(g), 0, end_of_all), begin, end_of_all);
+    const int64_t end = std::clamp(begin + std::clamp<int64_t>(sizes.as_int(g), 0, end_of_all), begin, end_of_all);
     Literal right;
     if (contracting >= 0) {
       right = part_of(rhs, dims.rhs_contracting[contracting], begin, end);
@@ -313,11 +302,11 @@ Literal ragged_dot(const Instruction& op, Operands in) {
     box.dims[result_dim] = contracting >= 0 ? 1 : end - begin;
     computed.dims = box.dims;
     if (contracting >= 0) computed.dims.erase(computed.dims.begin());
-    const Literal part = dot_of(inner, rounding, part_of(lhs, ragged, begin, end), right,
-                                Shape::array(computed.type, computed.dims));
+    const Literal part =
+        dot_of(inner, rounding, part_of(lhs, ragged, begin, end), right, Shape::array(computed.type, computed.dims));
     const int64_t base = (contracting >= 0 ? g : begin) * strides[result_dim];
-    copy_strided(dtype_bytes(op.shape.type), box.dims, result.bytes().data(), base, strides,
-                 part.bytes().data(), 0, row_major_strides(box.dims));
+    copy_strided(dtype_bytes(op.shape.type), box.dims, result.bytes().data(), base, strides, part.bytes().data(), 0,
+                 row_major_strides(box.dims));
     begin = end;
   }
   return result;

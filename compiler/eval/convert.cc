@@ -82,8 +82,7 @@ double sticky_double(S value) {
   } else {
     const bool negative = value < S{0};
     uint64_t magnitude = negative ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-    if (magnitude >> 53)
-      magnitude = (magnitude & ~uint64_t{0x7FF}) | ((magnitude & 0x7FF) != 0) << 11;
+    if (magnitude >> 53) magnitude = (magnitude & ~uint64_t{0x7FF}) | ((magnitude & 0x7FF) != 0) << 11;
     return negative ? -static_cast<double>(magnitude) : static_cast<double>(magnitude);
   }
 }
@@ -131,18 +130,10 @@ void store_from(DType to, int64_t n, const S* in, void* out) {
   if (is_float(to)) return store_floats(to, n, in, out);
   const bool sign = is_signed(to);
   switch (dtype_bytes(to)) {
-    case 1:
-      return sign ? store_integers<int8_t>(to, n, in, out)
-                  : store_integers<uint8_t>(to, n, in, out);
-    case 2:
-      return sign ? store_integers<int16_t>(to, n, in, out)
-                  : store_integers<uint16_t>(to, n, in, out);
-    case 4:
-      return sign ? store_integers<int32_t>(to, n, in, out)
-                  : store_integers<uint32_t>(to, n, in, out);
-    default:
-      return sign ? store_integers<int64_t>(to, n, in, out)
-                  : store_integers<uint64_t>(to, n, in, out);
+    case 1: return sign ? store_integers<int8_t>(to, n, in, out) : store_integers<uint8_t>(to, n, in, out);
+    case 2: return sign ? store_integers<int16_t>(to, n, in, out) : store_integers<uint16_t>(to, n, in, out);
+    case 4: return sign ? store_integers<int32_t>(to, n, in, out) : store_integers<uint32_t>(to, n, in, out);
+    default: return sign ? store_integers<int64_t>(to, n, in, out) : store_integers<uint64_t>(to, n, in, out);
   }
 }
 
@@ -227,9 +218,11 @@ void decode_narrow(DType type, int64_t n, const void* in, float* out) {
 void encode_narrow(DType type, int64_t n, const float* in, void* out) {
   const math::NarrowFormat format = math::narrow_format(type);
   if (dtype_bytes(type) == 1) {
-    for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(math::encode_narrow(in[i], format).v);
+    for (int64_t i = 0; i < n; ++i)
+      static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(math::encode_narrow(in[i], format).v);
   } else {
-    for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(math::encode_narrow(in[i], format).v);
+    for (int64_t i = 0; i < n; ++i)
+      static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(math::encode_narrow(in[i], format).v);
   }
 }
 
@@ -241,17 +234,14 @@ void convert(DType from, DType to, int64_t n, const void* in, void* out) {
   constexpr int64_t kBlock = 256;
   const int width = dtype_bytes(from), result_width = dtype_bytes(to);
   for (int64_t at = 0; at < n; at += kBlock) {
-    convert_block(from, to, std::min(kBlock, n - at),
-                  static_cast<const std::byte*>(in) + at * width,
+    convert_block(from, to, std::min(kBlock, n - at), static_cast<const std::byte*>(in) + at * width,
                   static_cast<std::byte*>(out) + at * result_width);
   }
 }
 
-void stochastic_convert(DType from, DType to, int64_t n, const void* in, const void* random,
-                        void* out) {
+void stochastic_convert(DType from, DType to, int64_t n, const void* in, const void* random, void* out) {
   if (!is_signed(to)) {
-    throw Error(ErrorKind::kUnsupported,
-                "stochastic-convert to " + std::string(dtype_name(to)) + " is not evaluated");
+    throw Error(ErrorKind::kUnsupported, "stochastic-convert to " + std::string(dtype_name(to)) + " is not evaluated");
   }
   const int random_bits = dtype_bits(from);
   const DType random_type = random_bits == 64   ? DType::kU64
@@ -264,8 +254,7 @@ void stochastic_convert(DType from, DType to, int64_t n, const void* in, const v
   convert(random_type, DType::kU64, n, random, bits.data());
   for (int64_t i = 0; i < n; ++i) {
     const double whole = std::floor(std::fabs(x[i])), fraction = std::fabs(x[i]) - whole;
-    const bool up =
-        fraction > 0 && bits[i] < static_cast<uint64_t>(std::ldexp(fraction, random_bits));
+    const bool up = fraction > 0 && bits[i] < static_cast<uint64_t>(std::ldexp(fraction, random_bits));
     rounded[i] = std::isfinite(x[i]) ? std::copysign(whole + (up ? 1 : 0), x[i]) : x[i];
   }
   convert(DType::kF64, to, n, rounded.data(), out);

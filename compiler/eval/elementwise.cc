@@ -39,15 +39,12 @@ struct Integer {
 
   T cut(uint64_t v) const {
     int shift = 64 - bits;
-    if constexpr (std::is_signed_v<T>)
-      return static_cast<T>(static_cast<int64_t>(v << shift) >> shift);
+    if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<int64_t>(v << shift) >> shift);
     return static_cast<T>(v << shift >> shift);
   }
   // The same bits read as an unsigned / as a signed number.
   uint64_t raw(T v) const { return static_cast<uint64_t>(v) << (64 - bits) >> (64 - bits); }
-  int64_t as_signed(T v) const {
-    return static_cast<int64_t>(static_cast<uint64_t>(v) << (64 - bits)) >> (64 - bits);
-  }
+  int64_t as_signed(T v) const { return static_cast<int64_t>(static_cast<uint64_t>(v) << (64 - bits)) >> (64 - bits); }
 
   T divide(T a, T b) const {
     if (b == 0) return cut(~uint64_t{0});
@@ -99,8 +96,8 @@ bool holds(Direction direction, T a, T b) {
 }
 
 [[noreturn]] void no_meaning(const ElementOp& op) {
-  throw Error(ErrorKind::kUnsupported, std::string(op_name(op.opcode)) + " of " +
-                                           std::string(dtype_name(op.type)) + " has no meaning");
+  throw Error(ErrorKind::kUnsupported,
+              std::string(op_name(op.opcode)) + " of " + std::string(dtype_name(op.type)) + " has no meaning");
 }
 
 template <class T>
@@ -112,13 +109,10 @@ void integers(const ElementOp& op, int64_t n, const void* const* in, void* out) 
     case Opcode::kAdd:
       if (is_pred(op.type)) return map2<T>(n, in, out, [](T a, T b) { return a | b; });
       return map2<T>(n, in, out, [&](T a, T b) { return k.cut(wide(a) + wide(b)); });
-    case Opcode::kSubtract:
-      return map2<T>(n, in, out, [&](T a, T b) { return k.cut(wide(a) - wide(b)); });
-    case Opcode::kMultiply:
-      return map2<T>(n, in, out, [&](T a, T b) { return k.cut(wide(a) * wide(b)); });
+    case Opcode::kSubtract: return map2<T>(n, in, out, [&](T a, T b) { return k.cut(wide(a) - wide(b)); });
+    case Opcode::kMultiply: return map2<T>(n, in, out, [&](T a, T b) { return k.cut(wide(a) * wide(b)); });
     case Opcode::kDivide: return map2<T>(n, in, out, [&](T a, T b) { return k.divide(a, b); });
-    case Opcode::kRemainder:
-      return map2<T>(n, in, out, [&](T a, T b) { return k.remainder(a, b); });
+    case Opcode::kRemainder: return map2<T>(n, in, out, [&](T a, T b) { return k.remainder(a, b); });
     case Opcode::kPower: return map2<T>(n, in, out, [&](T a, T b) { return k.power(a, b); });
     case Opcode::kMaximum: return map2<T>(n, in, out, [](T a, T b) { return std::max(a, b); });
     case Opcode::kMinimum: return map2<T>(n, in, out, [](T a, T b) { return std::min(a, b); });
@@ -128,23 +122,18 @@ void integers(const ElementOp& op, int64_t n, const void* const* in, void* out) 
     case Opcode::kNot:
       if (is_pred(op.type)) return map1<T>(n, in, out, [](T a) { return a == 0; });
       return map1<T>(n, in, out, [&](T a) { return k.cut(~wide(a)); });
-    case Opcode::kShiftLeft:
-      return map2<T>(n, in, out, [&](T a, T b) { return k.shift_left(a, b); });
-    case Opcode::kShiftRightLogical:
-      return map2<T>(n, in, out, [&](T a, T b) { return k.shift_right_logical(a, b); });
+    case Opcode::kShiftLeft: return map2<T>(n, in, out, [&](T a, T b) { return k.shift_left(a, b); });
+    case Opcode::kShiftRightLogical: return map2<T>(n, in, out, [&](T a, T b) { return k.shift_right_logical(a, b); });
     case Opcode::kShiftRightArithmetic:
       return map2<T>(n, in, out, [&](T a, T b) { return k.shift_right_arithmetic(a, b); });
     case Opcode::kNegate: return map1<T>(n, in, out, [&](T a) { return k.cut(-wide(a)); });
-    case Opcode::kAbs:
-      return map1<T>(n, in, out, [&](T a) { return k.as_signed(a) < 0 ? k.cut(-wide(a)) : a; });
-    case Opcode::kSign:
-      return map1<T>(n, in, out, [&](T a) { return static_cast<T>((a > 0) - (a < T{0})); });
+    case Opcode::kAbs: return map1<T>(n, in, out, [&](T a) { return k.as_signed(a) < 0 ? k.cut(-wide(a)) : a; });
+    case Opcode::kSign: return map1<T>(n, in, out, [&](T a) { return static_cast<T>((a > 0) - (a < T{0})); });
     case Opcode::kPopcnt:
       return map1<T>(n, in, out, [&](T a) { return k.cut(static_cast<uint64_t>(std::popcount(k.raw(a)))); });
     case Opcode::kClz:
-      return map1<T>(n, in, out, [&](T a) {
-        return k.cut(static_cast<uint64_t>(std::countl_zero(k.raw(a)) - (64 - k.bits)));
-      });
+      return map1<T>(n, in, out,
+                     [&](T a) { return k.cut(static_cast<uint64_t>(std::countl_zero(k.raw(a)) - (64 - k.bits))); });
     case Opcode::kClamp: {
       const T *low = static_cast<const T*>(in[0]), *x = static_cast<const T*>(in[1]),
               *high = static_cast<const T*>(in[2]);
@@ -152,8 +141,7 @@ void integers(const ElementOp& op, int64_t n, const void* const* in, void* out) 
       for (int64_t i = 0; i < n; ++i) r[i] = std::min(std::max(low[i], x[i]), high[i]);
       return;
     }
-    case Opcode::kCompare:
-      return map2<T, uint8_t>(n, in, out, [&](T a, T b) { return holds(op.direction, a, b); });
+    case Opcode::kCompare: return map2<T, uint8_t>(n, in, out, [&](T a, T b) { return holds(op.direction, a, b); });
     default: no_meaning(op);
   }
 }
@@ -186,9 +174,8 @@ void total_order_16(Direction direction, int64_t n, const void* const* in, void*
     int16_t b = static_cast<int16_t>(bits);
     return b < 0 ? static_cast<int16_t>(b ^ 0x7FFF) : b;
   };
-  map2<uint16_t, uint8_t>(n, in, out, [&](uint16_t a, uint16_t b) {
-    return holds<int16_t>(direction, key(a), key(b));
-  });
+  map2<uint16_t, uint8_t>(n, in, out,
+                          [&](uint16_t a, uint16_t b) { return holds<int16_t>(direction, key(a), key(b)); });
 }
 
 void apply_narrow(const ElementOp& op, int64_t n, const void* const* in, void* out) {
@@ -257,13 +244,11 @@ void apply(const ElementOp& op, int64_t n, const void* const* in, void* out) {
       return;
     case Opcode::kSelect: return select_by_width(op.type, n, in, out);
     case Opcode::kConvert: return convert(op.type, op.result, n, in[0], out);
-    case Opcode::kStochasticConvert:
-      return stochastic_convert(op.type, op.result, n, in[0], in[1], out);
+    case Opcode::kStochasticConvert: return stochastic_convert(op.type, op.result, n, in[0], in[1], out);
     default: break;
   }
   if (is_complex(op.type)) return apply_complex(op, n, in, out);
-  if (op.opcode == Opcode::kCompare && op.total_order &&
-      (op.type == DType::kF16 || op.type == DType::kBF16)) {
+  if (op.opcode == Opcode::kCompare && op.total_order && (op.type == DType::kF16 || op.type == DType::kBF16)) {
     return total_order_16(op.direction, n, in, out);
   }
   if (is_narrow_float(op.type)) return apply_narrow(op, n, in, out);

@@ -32,8 +32,7 @@ void apply(const ElementOp& op, int64_t n, const void* const* in, void* out);
 void convert(DType from, DType to, int64_t n, const void* in, void* out);
 /// `stochastic-convert` to signed integers: |x| is rounded up where the random bits, unsigned and
 /// as wide as x, lie below its fraction. Throws Error(kUnsupported) for other targets.
-void stochastic_convert(DType from, DType to, int64_t n, const void* in, const void* random,
-                        void* out);
+void stochastic_convert(DType from, DType to, int64_t n, const void* in, const void* random, void* out);
 /// Narrow floats (below 32 bits) to f32, exact, and back with one rounding.
 void decode_narrow(DType type, int64_t n, const void* in, float* out);
 void encode_narrow(DType type, int64_t n, const float* in, void* out);

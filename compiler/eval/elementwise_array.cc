@@ -11,8 +11,7 @@ namespace {
 std::vector<std::byte> splat(const Literal& scalar, int64_t n) {
   const size_t width = scalar.bytes().size();
   std::vector<std::byte> copies(width * n);
-  for (int64_t i = 0; i < n; ++i)
-    std::memcpy(copies.data() + i * width, scalar.bytes().data(), width);
+  for (int64_t i = 0; i < n; ++i) std::memcpy(copies.data() + i * width, scalar.bytes().data(), width);
   return copies;
 }
 

@@ -10,8 +10,7 @@ template <class T>
 using Cx = math::Cx<T>;
 
 [[noreturn]] void no_meaning(Opcode opcode) {
-  throw Error(ErrorKind::kUnsupported,
-              std::string(op_name(opcode)) + " of complex numbers has no meaning");
+  throw Error(ErrorKind::kUnsupported, std::string(op_name(opcode)) + " of complex numbers has no meaning");
 }
 
 template <class T>

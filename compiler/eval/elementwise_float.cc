@@ -58,8 +58,7 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     case Opcode::kSubtract: return map2<T>(n, in, out, [](T a, T b) { return a - b; });
     case Opcode::kMultiply: return map2<T>(n, in, out, [](T a, T b) { return a * b; });
     case Opcode::kDivide: return map2<T>(n, in, out, [](T a, T b) { return a / b; });
-    case Opcode::kRemainder:
-      return map2<T>(n, in, out, [](T a, T b) { return math::remainder(a, b); });
+    case Opcode::kRemainder: return map2<T>(n, in, out, [](T a, T b) { return math::remainder(a, b); });
     case Opcode::kPower: return map2<T>(n, in, out, [](T a, T b) { return math::pow(a, b); });
     case Opcode::kAtan2: return map2<T>(n, in, out, [](T a, T b) { return math::atan2(a, b); });
     case Opcode::kMaximum: return map2<T>(n, in, out, [](T a, T b) { return math::maximum(a, b); });
@@ -75,8 +74,7 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     case Opcode::kRsqrt: return map1<T>(n, in, out, [](T a) { return math::rsqrt(a); });
     case Opcode::kCbrt: return map1<T>(n, in, out, [](T a) { return math::cbrt(a); });
     case Opcode::kExponential: return map1<T>(n, in, out, [](T a) { return math::exp(a); });
-    case Opcode::kExponentialMinusOne:
-      return map1<T>(n, in, out, [](T a) { return math::expm1(a); });
+    case Opcode::kExponentialMinusOne: return map1<T>(n, in, out, [](T a) { return math::expm1(a); });
     case Opcode::kLog: return map1<T>(n, in, out, [](T a) { return math::log(a); });
     case Opcode::kLogPlusOne: return map1<T>(n, in, out, [](T a) { return math::log1p(a); });
     case Opcode::kLogistic: return map1<T>(n, in, out, [](T a) { return math::logistic(a); });
@@ -94,16 +92,13 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     case Opcode::kSinh: return map1<T>(n, in, out, [](T a) { return math::sinh(a); });
     case Opcode::kReal: return map1<T>(n, in, out, [](T a) { return a; });
     case Opcode::kImag: return map1<T>(n, in, out, [](T) { return T{0}; });
-    case Opcode::kIsFinite:
-      return map1<T, uint8_t>(n, in, out, [](T a) { return std::isfinite(a); });
+    case Opcode::kIsFinite: return map1<T, uint8_t>(n, in, out, [](T a) { return std::isfinite(a); });
     case Opcode::kReducePrecision:
-      return map1<T>(n, in, out,
-                     [&](T a) { return math::reduce_precision(a, op.exponent_bits, op.mantissa_bits); });
+      return map1<T>(n, in, out, [&](T a) { return math::reduce_precision(a, op.exponent_bits, op.mantissa_bits); });
     case Opcode::kCompare:
       if (op.total_order) {
-        return map2<T, uint8_t>(n, in, out, [&](T a, T b) {
-          return holds(op.direction, total_order_key(a), total_order_key(b));
-        });
+        return map2<T, uint8_t>(n, in, out,
+                                [&](T a, T b) { return holds(op.direction, total_order_key(a), total_order_key(b)); });
       }
       return map2<T, uint8_t>(n, in, out, [&](T a, T b) { return holds(op.direction, a, b); });
     case Opcode::kClamp: {
@@ -122,9 +117,7 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
       }
       return;
     }
-    default:
-      throw Error(ErrorKind::kUnsupported,
-                  std::string(op_name(op.opcode)) + " of floats has no meaning");
+    default: throw Error(ErrorKind::kUnsupported, std::string(op_name(op.opcode)) + " of floats has no meaning");
   }
 }
 

@@ -90,8 +90,7 @@ Schedule schedule(const Computation& computation) {
 }
 
 [[noreturn]] void unsupported(const Instruction& op, const std::string& why) {
-  throw Error(ErrorKind::kUnsupported, op.location,
-              std::string(op_name(op.opcode)) + " is not evaluated" + why);
+  throw Error(ErrorKind::kUnsupported, op.location, std::string(op_name(op.opcode)) + " is not evaluated" + why);
 }
 
 class Evaluator {
@@ -266,8 +265,7 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kAllReduceDone:
     case Opcode::kAsyncUpdate: return *in[0];
     case Opcode::kAfterAll: return share(Literal(op.shape));
-    case Opcode::kCopyStart:
-      return {{}, {*in[0], *in[0], share(Literal(Shape::scalar(DType::kU32)))}};
+    case Opcode::kCopyStart: return {{}, {*in[0], *in[0], share(Literal(Shape::scalar(DType::kU32)))}};
     case Opcode::kCopyDone: return in[0]->elements.at(0);
     case Opcode::kAllGatherDone:
     case Opcode::kCollectivePermuteDone: return in[0]->elements.at(1);
@@ -376,20 +374,17 @@ auto guarded(F f) {
 
 int64_t evaluation_count() { return evaluations.load(std::memory_order_relaxed); }
 
-Literal evaluate(const Computation& computation, std::span<const Literal> arguments,
-                 const EvalOptions& options) {
+Literal evaluate(const Computation& computation, std::span<const Literal> arguments, const EvalOptions& options) {
   const auto& parameters = computation.parameters();
   if (arguments.size() != parameters.size()) {
-    throw Error(ErrorKind::kInput, "computation " + computation.name + " takes " +
-                                       std::to_string(parameters.size()) + " arguments, not " +
-                                       std::to_string(arguments.size()));
+    throw Error(ErrorKind::kInput, "computation " + computation.name + " takes " + std::to_string(parameters.size()) +
+                                       " arguments, not " + std::to_string(arguments.size()));
   }
   std::vector<Value> values;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!compatible(arguments[i].shape(), parameters[i]->shape)) {
-      throw Error(ErrorKind::kInput, "parameter " + std::to_string(i) + " is " +
-                                         parameters[i]->shape.to_string(false) + ", not " +
-                                         arguments[i].shape().to_string(false));
+      throw Error(ErrorKind::kInput, "parameter " + std::to_string(i) + " is " + parameters[i]->shape.to_string(false) +
+                                         ", not " + arguments[i].shape().to_string(false));
     }
     values.push_back(borrow(arguments[i]));
   }
@@ -399,8 +394,7 @@ Literal evaluate(const Computation& computation, std::span<const Literal> argume
   });
 }
 
-std::optional<Literal> evaluate_instruction(const Instruction& instruction,
-                                            std::span<const Literal> operands,
+std::optional<Literal> evaluate_instruction(const Instruction& instruction, std::span<const Literal> operands,
                                             const EvalOptions& options) {
   if (instruction.is(Opcode::kParameter) || has_side_effect(instruction)) return std::nullopt;
   std::vector<Value> values;

@@ -33,14 +33,12 @@ struct EvalOptions {
 /// tuples are tuple literals, tokens are empty literals of token shape. The result has the root's
 /// shape. Throws Error: kUnsupported for ops without a meaning here (custom calls, host queues,
 /// channels, run-time sizes), kInput for arguments that do not fit, kFailed for resources.
-Literal evaluate(const Computation& computation, std::span<const Literal> arguments,
-                 const EvalOptions& options = {});
+Literal evaluate(const Computation& computation, std::span<const Literal> arguments, const EvalOptions& options = {});
 
 /// Value of one instruction for given operand values, or nullopt if it has none that depends on
 /// them alone: parameters, effects, random numbers, ops without a meaning here. Throws like
 /// evaluate.
-std::optional<Literal> evaluate_instruction(const Instruction& instruction,
-                                            std::span<const Literal> operands,
+std::optional<Literal> evaluate_instruction(const Instruction& instruction, std::span<const Literal> operands,
                                             const EvalOptions& options = {});
 
 /// How often the evaluator was entered in this process, by either function. A test holds the run

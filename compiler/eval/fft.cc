@@ -19,8 +19,7 @@ struct Array {
 
 // One line of n values to `count` values. A real inverse (half == true) reads n/2 + 1 inputs and
 // takes the rest as their conjugates, ignoring the imaginary parts of bin 0 and of Nyquist's.
-void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& twiddles,
-          bool half) {
+void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& twiddles, bool half) {
   const int64_t n = static_cast<int64_t>(twiddles.size());
   for (size_t k = 0; k < out.size(); ++k) {
     Z sum = 0;
@@ -34,8 +33,7 @@ void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& t
         x = 2 * j < n ? in[j] : std::conj(in[n - j]);
       }
       const Z w = twiddles[static_cast<__int128>(j) * static_cast<int64_t>(k) % n];
-      sum +=
-          Z(x.real() * w.real() - x.imag() * w.imag(), x.real() * w.imag() + x.imag() * w.real());
+      sum += Z(x.real() * w.real() - x.imag() * w.imag(), x.real() * w.imag() + x.imag() * w.real());
     }
     out[k] = sum;
   }
@@ -73,20 +71,17 @@ Literal fft(const Instruction& op, Operands in) {
   const FftType type = op.attrs.fft_type;
   if (op.shape.element_count() == 0) return result;
   Array a{in[0]->shape().dims, std::vector<Z>(in[0]->shape().element_count())};
-  convert(in[0]->shape().type, DType::kC128, in[0]->shape().element_count(), in[0]->bytes().data(),
-          a.values.data());
+  convert(in[0]->shape().type, DType::kC128, in[0]->shape().element_count(), in[0]->bytes().data(), a.values.data());
   const size_t rank = a.dims.size(), axes = lengths.size();
   const bool inverse = type == FftType::kIfft || type == FftType::kIrfft;
   // The real transform of the last axis comes first forwards and last backwards.
-  if (type == FftType::kRfft)
-    a = along(a, rank - 1, lengths.back(), lengths.back() / 2 + 1, false, false);
+  if (type == FftType::kRfft) a = along(a, rank - 1, lengths.back(), lengths.back() / 2 + 1, false, false);
   const bool real = type == FftType::kRfft || type == FftType::kIrfft;
   for (size_t i = 0; i + (real ? 1 : 0) < axes; ++i) {
     a = along(a, rank - axes + i, lengths[i], lengths[i], inverse, false);
   }
   if (type == FftType::kIrfft) a = along(a, rank - 1, lengths.back(), lengths.back(), true, true);
-  convert(DType::kC128, op.shape.type, op.shape.element_count(), a.values.data(),
-          result.bytes().data());
+  convert(DType::kC128, op.shape.type, op.shape.element_count(), a.values.data(), result.bytes().data());
   return result;
 }
 

@@ -8,9 +8,7 @@
 namespace hlojit::eval {
 namespace {
 
-bool contains(const Ints& list, int64_t value) {
-  return std::ranges::find(list, value) != list.end();
-}
+bool contains(const Ints& list, int64_t value) { return std::ranges::find(list, value) != list.end(); }
 
 // Sizes of the index array without the dimension that holds the index vectors.
 Ints batch_dims(const Shape& indices, int64_t index_vector_dim) {
@@ -22,9 +20,8 @@ Ints batch_dims(const Shape& indices, int64_t index_vector_dim) {
 }
 
 // Where the box of batch position `batch` starts in the operand; not clamped.
-Ints start_of(const Literal& indices, std::span<const int64_t> batch, int64_t index_vector_dim,
-              const Ints& index_map, const Ints& operand_batching, const Ints& indices_batching,
-              int64_t operand_rank) {
+Ints start_of(const Literal& indices, std::span<const int64_t> batch, int64_t index_vector_dim, const Ints& index_map,
+              const Ints& operand_batching, const Ints& indices_batching, int64_t operand_rank) {
   const Shape& shape = indices.shape();
   const Ints strides = row_major_strides(shape.dims);
   int64_t base = 0;
@@ -72,19 +69,17 @@ Literal gather(const Instruction& op, Operands in) {
     if (!contains(g.offset_dims, d)) batch_strides.push_back(result_strides[d]);
   }
 
-  for_each_index(
-      batch_dims(in[1]->shape(), g.index_vector_dim), [&](std::span<const int64_t> batch) {
-        const Ints start =
-            start_of(*in[1], batch, g.index_vector_dim, g.start_index_map, g.operand_batching_dims,
-                     g.start_indices_batching_dims, operand.shape().rank());
-        int64_t from = 0, to = 0;
-        for (size_t d = 0; d < dims.size(); ++d) {
-          from += std::clamp<int64_t>(start[d], 0, dims[d] - g.slice_sizes[d]) * strides[d];
-        }
-        for (size_t d = 0; d < batch.size(); ++d) to += batch[d] * batch_strides[d];
-        copy_strided(dtype_bytes(op.shape.type), g.slice_sizes, result.bytes().data(), to,
-                     box_strides, operand.bytes().data(), from, strides);
-      });
+  for_each_index(batch_dims(in[1]->shape(), g.index_vector_dim), [&](std::span<const int64_t> batch) {
+    const Ints start = start_of(*in[1], batch, g.index_vector_dim, g.start_index_map, g.operand_batching_dims,
+                                g.start_indices_batching_dims, operand.shape().rank());
+    int64_t from = 0, to = 0;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      from += std::clamp<int64_t>(start[d], 0, dims[d] - g.slice_sizes[d]) * strides[d];
+    }
+    for (size_t d = 0; d < batch.size(); ++d) to += batch[d] * batch_strides[d];
+    copy_strided(dtype_bytes(op.shape.type), g.slice_sizes, result.bytes().data(), to, box_strides,
+                 operand.bytes().data(), from, strides);
+  });
   return result;
 }
 
@@ -119,36 +114,34 @@ Literal scatter(const Instruction& op, Operands in, bool oob_window, const RunCo
   ScalarFunction combine(*op.to_apply(), run);
   std::vector<const void*> arguments(2 * count);
   std::vector<void*> targets(count);
-  for_each_index(batch_dims(indices.shape(), s.index_vector_dim),
-                 [&](std::span<const int64_t> batch) {
-                   const Ints start =
-                       start_of(indices, batch, s.index_vector_dim, s.scatter_dims_to_operand_dims,
-                                s.input_batching_dims, s.scatter_indices_batching_dims,
-                                static_cast<int64_t>(dims.size()));
-                   int64_t from = 0;
-                   for (size_t d = 0; d < batch.size(); ++d) from += batch[d] * batch_strides[d];
-                   if (oob_window) {
-                     for (size_t d = 0; d < dims.size(); ++d) {
-                       if (start[d] < 0 || start[d] > dims[d] - box[d]) return;
-                     }
-                   }
-                   for_each_index(box, [&](std::span<const int64_t> at) {
-                     int64_t target = 0, update = from;
-                     for (size_t d = 0; d < dims.size(); ++d) {
-                       // start may be anything; compare before adding so that nothing overflows.
-                       if (start[d] < -at[d] || start[d] >= dims[d] - at[d]) return;
-                       target += (start[d] + at[d]) * strides[d];
-                       update += at[d] * box_strides[d];
-                     }
-                     for (size_t i = 0; i < count; ++i) {
-                       const int width = dtype_bytes(results[i].shape().type);
-                       targets[i] = results[i].bytes().data() + target * width;
-                       arguments[i] = targets[i];
-                       arguments[count + i] = in[count + 1 + i]->bytes().data() + update * width;
-                     }
-                     combine.run(1, arguments.data(), targets.data());
-                   });
-                 });
+  for_each_index(batch_dims(indices.shape(), s.index_vector_dim), [&](std::span<const int64_t> batch) {
+    const Ints start =
+        start_of(indices, batch, s.index_vector_dim, s.scatter_dims_to_operand_dims, s.input_batching_dims,
+                 s.scatter_indices_batching_dims, static_cast<int64_t>(dims.size()));
+    int64_t from = 0;
+    for (size_t d = 0; d < batch.size(); ++d) from += batch[d] * batch_strides[d];
+    if (oob_window) {
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (start[d] < 0 || start[d] > dims[d] - box[d]) return;
+      }
+    }
+    for_each_index(box, [&](std::span<const int64_t> at) {
+      int64_t target = 0, update = from;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        // start may be anything; compare before adding so that nothing overflows.
+        if (start[d] < -at[d] || start[d] >= dims[d] - at[d]) return;
+        target += (start[d] + at[d]) * strides[d];
+        update += at[d] * box_strides[d];
+      }
+      for (size_t i = 0; i < count; ++i) {
+        const int width = dtype_bytes(results[i].shape().type);
+        targets[i] = results[i].bytes().data() + target * width;
+        arguments[i] = targets[i];
+        arguments[count + i] = in[count + 1 + i]->bytes().data() + update * width;
+      }
+      combine.run(1, arguments.data(), targets.data());
+    });
+  });
   if (count == 1) return std::move(results[0]);
   return Literal::tuple(std::move(results));
 }

@@ -21,8 +21,7 @@ DType wide_type() {
 template <class T>
 std::vector<T> widened(const Literal& literal) {
   std::vector<T> values(literal.shape().element_count());
-  convert(literal.shape().type, wide_type<T>(), literal.shape().element_count(),
-          literal.bytes().data(), values.data());
+  convert(literal.shape().type, wide_type<T>(), literal.shape().element_count(), literal.bytes().data(), values.data());
   return values;
 }
 
@@ -65,8 +64,7 @@ template <class T>
 Literal cholesky_in(const Instruction& op, Operands in) {
   std::vector<T> values = widened<T>(*in[0]);
   const int64_t n = op.shape.dims.back();
-  for (size_t at = 0; at < values.size(); at += n * n)
-    factor(values.data() + at, n, op.attrs.lower);
+  for (size_t at = 0; at < values.size(); at += n * n) factor(values.data() + at, n, op.attrs.lower);
   return rounded(op.shape, values);
 }
 
@@ -108,14 +106,12 @@ Literal solve_in(const Instruction& op, Operands in) {
 
 Literal cholesky(const Instruction& op, Operands in) {
   if (op.shape.element_count() == 0) return Literal(op.shape);
-  return is_complex(op.shape.type) ? cholesky_in<std::complex<double>>(op, in)
-                                   : cholesky_in<double>(op, in);
+  return is_complex(op.shape.type) ? cholesky_in<std::complex<double>>(op, in) : cholesky_in<double>(op, in);
 }
 
 Literal triangular_solve(const Instruction& op, Operands in) {
   if (op.shape.element_count() == 0) return Literal(op.shape);
-  return is_complex(op.shape.type) ? solve_in<std::complex<double>>(op, in)
-                                   : solve_in<double>(op, in);
+  return is_complex(op.shape.type) ? solve_in<std::complex<double>>(op, in) : solve_in<double>(op, in);
 }
 
 }  // namespace hlojit::eval

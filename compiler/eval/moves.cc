@@ -38,8 +38,8 @@ void copy_bits(const std::byte* from, int64_t from_bit, std::byte* to, int64_t t
 // result[index] = operand[base + index . strides]
 Literal view(const Instruction& op, const Literal& operand, int64_t base, const Ints& strides) {
   Literal result(op.shape);
-  copy_strided(width_of(operand), op.shape.dims, result.bytes().data(), 0,
-               row_major_strides(op.shape.dims), operand.bytes().data(), base, strides);
+  copy_strided(width_of(operand), op.shape.dims, result.bytes().data(), 0, row_major_strides(op.shape.dims),
+               operand.bytes().data(), base, strides);
   return result;
 }
 
@@ -110,8 +110,7 @@ Literal bitcast(const Instruction& op, Operands in) {
   });
   if (is_signed(op.shape.type) && dtype_bits(op.shape.type) < 8) {
     const int up = 8 - dtype_bits(op.shape.type);
-    for (int8_t& v : result.data<int8_t>())
-      v = static_cast<int8_t>(static_cast<int8_t>(v << up) >> up);
+    for (int8_t& v : result.data<int8_t>()) v = static_cast<int8_t>(static_cast<int8_t>(v << up) >> up);
   }
   return result;
 }
@@ -150,8 +149,8 @@ Literal concatenate(const Instruction& op, Operands in) {
   int64_t at = 0;
   for (const Literal* piece : in) {
     const Ints& dims = piece->shape().dims;
-    copy_strided(width_of(*piece), dims, result.bytes().data(), at * strides[along], strides,
-                 piece->bytes().data(), 0, row_major_strides(dims));
+    copy_strided(width_of(*piece), dims, result.bytes().data(), at * strides[along], strides, piece->bytes().data(), 0,
+                 row_major_strides(dims));
     at += dims[along];
   }
   return result;
@@ -165,8 +164,7 @@ Literal pad(const Instruction& op, Operands in) {
   const int width = width_of(operand);
   const Ints none(op.shape.dims.size(), 0);
   Ints to_strides = row_major_strides(op.shape.dims);
-  copy_strided(width, op.shape.dims, result.bytes().data(), 0, to_strides, in[1]->bytes().data(), 0,
-               none);
+  copy_strided(width, op.shape.dims, result.bytes().data(), 0, to_strides, in[1]->bytes().data(), 0, none);
   const Ints from_strides = row_major_strides(dims);
   Ints box(dims.size());
   int64_t to = 0, from = 0;
@@ -181,8 +179,7 @@ Literal pad(const Instruction& op, Operands in) {
     from += first * from_strides[d];
     to_strides[d] *= step;
   }
-  copy_strided(width, box, result.bytes().data(), to, to_strides, operand.bytes().data(), from,
-               from_strides);
+  copy_strided(width, box, result.bytes().data(), to, to_strides, operand.bytes().data(), from, from_strides);
   return result;
 }
 
@@ -198,8 +195,8 @@ Literal dynamic_update_slice(const Instruction& op, Operands in) {
   const Ints strides = row_major_strides(op.shape.dims);
   const Ints starts = clamped_starts(in.subspan(2), op.shape.dims, box);
   Literal result = reshape(op, in);
-  copy_strided(width_of(result), box, result.bytes().data(), offset_of(starts, strides), strides,
-               in[1]->bytes().data(), 0, row_major_strides(box));
+  copy_strided(width_of(result), box, result.bytes().data(), offset_of(starts, strides), strides, in[1]->bytes().data(),
+               0, row_major_strides(box));
   return result;
 }
 
@@ -212,12 +209,10 @@ Literal ragged_all_to_all_alone(const Instruction& op, Operands in) {
   if (rows_in == 0 || rows_out == 0) return result;
   const size_t row = input.bytes().size() / rows_in;
   for (int64_t slice = 0; slice < in[2]->shape().element_count(); ++slice) {
-    const int64_t from = in[2]->as_int(slice), size = in[3]->as_int(slice),
-                  to = in[4]->as_int(slice);
+    const int64_t from = in[2]->as_int(slice), size = in[3]->as_int(slice), to = in[4]->as_int(slice);
     if (from < 0 || to < 0) continue;
     for (int64_t i = 0; i < size && from < rows_in - i && to < rows_out - i; ++i) {
-      std::memcpy(result.bytes().data() + (to + i) * row, input.bytes().data() + (from + i) * row,
-                  row);
+      std::memcpy(result.bytes().data() + (to + i) * row, input.bytes().data() + (from + i) * row, row);
     }
   }
   return result;

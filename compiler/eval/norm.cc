@@ -24,8 +24,7 @@ Literal rounded(const Shape& shape, const std::vector<double>& values) {
 struct Features {
   int64_t step, count;
   explicit Features(const Instruction& op, const Shape& x)
-      : step(row_major_strides(x.dims)[op.attrs.feature_index]),
-        count(x.dims[op.attrs.feature_index]) {}
+      : step(row_major_strides(x.dims)[op.attrs.feature_index]), count(x.dims[op.attrs.feature_index]) {}
   int64_t operator()(size_t at) const { return static_cast<int64_t>(at) / step % count; }
 };
 
@@ -38,10 +37,9 @@ std::vector<double> means(size_t n, const Features& feature, F f) {
   return sums;
 }
 
-std::vector<double> normalised(const Instruction& op, const std::vector<double>& x,
-                               const Features& feature, const std::vector<double>& scale,
-                               const std::vector<double>& offset, const std::vector<double>& mean,
-                               const std::vector<double>& variance) {
+std::vector<double> normalised(const Instruction& op, const std::vector<double>& x, const Features& feature,
+                               const std::vector<double>& scale, const std::vector<double>& offset,
+                               const std::vector<double>& mean, const std::vector<double>& variance) {
   std::vector<double> y(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     const int64_t c = feature(i);
@@ -61,17 +59,16 @@ Literal batch_norm_training(const Instruction& op, Operands in) {
     return d * d;
   });
   std::vector<Literal> results;
-  results.push_back(rounded(op.shape.elements[0], normalised(op, x, feature, doubles(*in[1]),
-                                                             doubles(*in[2]), mean, variance)));
+  results.push_back(
+      rounded(op.shape.elements[0], normalised(op, x, feature, doubles(*in[1]), doubles(*in[2]), mean, variance)));
   results.push_back(rounded(op.shape.elements[1], mean));
   results.push_back(rounded(op.shape.elements[2], variance));
   return Literal::tuple(std::move(results));
 }
 
 Literal batch_norm_inference(const Instruction& op, Operands in) {
-  return rounded(op.shape,
-                 normalised(op, doubles(*in[0]), Features(op, in[0]->shape()), doubles(*in[1]),
-                            doubles(*in[2]), doubles(*in[3]), doubles(*in[4])));
+  return rounded(op.shape, normalised(op, doubles(*in[0]), Features(op, in[0]->shape()), doubles(*in[1]),
+                                      doubles(*in[2]), doubles(*in[3]), doubles(*in[4])));
 }
 
 Literal batch_norm_grad(const Instruction& op, Operands in) {
@@ -80,9 +77,8 @@ Literal batch_norm_grad(const Instruction& op, Operands in) {
   const Features feature(op, in[0]->shape());
   auto centred = [&](size_t i) { return x[i] - mean[feature(i)]; };
   const auto d = means(x.size(), feature, [&](size_t i) { return g[i]; });
-  const auto slope = means(x.size(), feature, [&](size_t i) {
-    return g[i] * centred(i) / (variance[feature(i)] + op.attrs.epsilon);
-  });
+  const auto slope =
+      means(x.size(), feature, [&](size_t i) { return g[i] * centred(i) / (variance[feature(i)] + op.attrs.epsilon); });
   std::vector<double> gx(x.size()), gscale(feature.count), goffset(feature.count);
   for (size_t i = 0; i < x.size(); ++i) {
     const int64_t c = feature(i);

@@ -96,11 +96,9 @@ Literal top_k(const Instruction& op, Operands in) {
   for (int64_t row = 0; row < rows; ++row) {
     Ints order(n);
     std::iota(order.begin(), order.end(), row * n);
-    merge_sort(order,
-               [&](int64_t a, int64_t b) { return largest ? greater(a, b) : greater(b, a); });
+    merge_sort(order, [&](int64_t a, int64_t b) { return largest ? greater(a, b) : greater(b, a); });
     for (int64_t i = 0; i < k; ++i) {
-      std::memcpy(values.bytes().data() + (row * k + i) * width,
-                  operand.bytes().data() + order[i] * width, width);
+      std::memcpy(values.bytes().data() + (row * k + i) * width, operand.bytes().data() + order[i] * width, width);
       places.set_int(row * k + i, order[i] - row * n);
     }
   }

@@ -29,8 +29,7 @@ std::pair<uint32_t, uint32_t> three_fry(uint64_t key, uint64_t counter) {
 }
 
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t counter_high) {
-  std::array<uint32_t, 4> c = {low(counter_low), high(counter_low), low(counter_high),
-                               high(counter_high)};
+  std::array<uint32_t, 4> c = {low(counter_low), high(counter_low), low(counter_high), high(counter_high)};
   uint32_t k0 = low(key), k1 = high(key);
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
@@ -43,8 +42,7 @@ std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t coun
 
 // Each block's two words go side by side along one dimension, the first even one or else the
 // largest; for an odd one the last surplus word is dropped.
-uint64_t three_fry_words(uint64_t key, uint64_t counter, const Ints& dims,
-                         std::vector<uint64_t>& words) {
+uint64_t three_fry_words(uint64_t key, uint64_t counter, const Ints& dims, std::vector<uint64_t>& words) {
   if (dims.empty()) {
     words[0] = three_fry(key, counter).first;
     return 1;

@@ -15,8 +15,7 @@ namespace {
 constexpr int64_t kBlock = 256;
 
 // lane l of out = element source[base[l] + offset], bytes as they are.
-void collect(int width, const std::byte* source, std::span<const int64_t> base, int64_t offset,
-             std::byte* out) {
+void collect(int width, const std::byte* source, std::span<const int64_t> base, int64_t offset, std::byte* out) {
   auto go = [&]<class T>(T) {
     const T* from = reinterpret_cast<const T*>(source) + offset;
     T* to = reinterpret_cast<T*>(out);
@@ -43,8 +42,7 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
 
   Ints kept_dims, kept_strides, reduced_dims, reduced_strides;
   for (size_t d = 0; d < dims.size(); ++d) {
-    const bool reduced = std::ranges::find(op.attrs.dimensions, static_cast<int64_t>(d)) !=
-                         op.attrs.dimensions.end();
+    const bool reduced = std::ranges::find(op.attrs.dimensions, static_cast<int64_t>(d)) != op.attrs.dimensions.end();
     (reduced ? reduced_dims : kept_dims).push_back(dims[d]);
     (reduced ? reduced_strides : kept_strides).push_back(strides[d]);
   }
@@ -93,8 +91,7 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
     });
     for (size_t i = 0; i < count; ++i) {
       const DType type = results[i].shape().type;
-      convert(combine.result_type(i), type, n, sums[i].data(),
-              results[i].bytes().data() + first * dtype_bytes(type));
+      convert(combine.result_type(i), type, n, sums[i].data(), results[i].bytes().data() + first * dtype_bytes(type));
     }
     first += n;
     base.clear();

@@ -107,8 +107,7 @@ int ScalarFunction::constant_slot(const Literal& literal) {
 }
 
 // Slots of each value's leaves; false if an instruction is not straight-line scalar code.
-bool ScalarFunction::compile(const Computation& computation,
-                             const std::vector<std::vector<int>>& arguments,
+bool ScalarFunction::compile(const Computation& computation, const std::vector<std::vector<int>>& arguments,
                              std::vector<int>& results, int depth) {
   if (depth > kMaxDepth) return false;
   std::unordered_map<const Instruction*, std::vector<int>> slots;
@@ -168,8 +167,7 @@ void ScalarFunction::run(int64_t n, const void* const* parameters, void* const* 
   std::vector<void*> outputs(results_.size());
   for (int64_t at = 0; at < n; at += kLanes) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] =
-          static_cast<const std::byte*>(parameters[i]) + at * dtype_bytes(parameter_types_[i]);
+      inputs[i] = static_cast<const std::byte*>(parameters[i]) + at * dtype_bytes(parameter_types_[i]);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       outputs[i] = static_cast<std::byte*>(results[i]) + at * dtype_bytes(result_types_[i]);
@@ -183,8 +181,7 @@ void ScalarFunction::run_block(int64_t n, const void* const* parameters, void* c
     pointers_[i] = i < parameter_types_.size() ? parameters[i] : frame_[i].data();
   }
   for (const Step& step : steps_) {
-    const void* inputs[3] = {pointers_[step.inputs[0]], pointers_[step.inputs[1]],
-                             pointers_[step.inputs[2]]};
+    const void* inputs[3] = {pointers_[step.inputs[0]], pointers_[step.inputs[1]], pointers_[step.inputs[2]]};
     apply(step.op, n, inputs, frame_[step.output].data());
   }
   // A result that is a parameter (argmax, a sort of pairs) may share its array with another result:
@@ -211,16 +208,14 @@ void ScalarFunction::run_slowly(int64_t n, const void* const* parameters, void* 
   for (int64_t lane = 0; lane < n; ++lane) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const size_t width = dtype_bytes(parameter_types_[i]);
-      std::memcpy(arguments[i].bytes().data(),
-                  static_cast<const std::byte*>(parameters[i]) + lane * width, width);
+      std::memcpy(arguments[i].bytes().data(), static_cast<const std::byte*>(parameters[i]) + lane * width, width);
     }
     const Literal value = run_(computation_, arguments);
     std::vector<const Literal*> leaves;
     append_leaves(value, leaves);
     for (size_t r = 0; r < leaves.size(); ++r) {
       const size_t width = dtype_bytes(result_types_[r]);
-      std::memcpy(static_cast<std::byte*>(results[r]) + lane * width, leaves[r]->bytes().data(),
-                  width);
+      std::memcpy(static_cast<std::byte*>(results[r]) + lane * width, leaves[r]->bytes().data(), width);
     }
   }
 }

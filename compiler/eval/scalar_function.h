@@ -14,8 +14,7 @@
 namespace hlojit::eval {
 
 /// Runs a computation on scalar literals; the slow way out.
-using RunComputation =
-    std::function<Literal(const Computation&, std::span<const Literal> arguments)>;
+using RunComputation = std::function<Literal(const Computation&, std::span<const Literal> arguments)>;
 
 class ScalarFunction {
  public:

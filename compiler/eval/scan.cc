@@ -10,8 +10,7 @@ namespace hlojit::eval {
 namespace {
 
 // Copies between slice number `at` of `whole` along `along` and `part`, whichever way.
-void copy_slice(const Shape& shape, int64_t along, int64_t at, std::byte* to, const std::byte* from,
-                bool into_whole) {
+void copy_slice(const Shape& shape, int64_t along, int64_t at, std::byte* to, const std::byte* from, bool into_whole) {
   const Ints strides = row_major_strides(shape.dims);
   Ints box = shape.dims;
   box[along] = 1;
@@ -58,15 +57,13 @@ Literal scan(const Instruction& op, Operands in, const RunComputation& run) {
   for (int64_t step = 0; step < length; ++step) {
     const int64_t at = reverse ? length - 1 - step : step;
     for (size_t i = 0; i < inputs; ++i) {
-      copy_slice(in[i]->shape(), along, at, arguments[i].bytes().data(), in[i]->bytes().data(),
-                 false);
+      copy_slice(in[i]->shape(), along, at, arguments[i].bytes().data(), in[i]->bytes().data(), false);
     }
     Literal value = run(body, arguments);
     const bool tuple = value.shape().is_tuple();
     auto part = [&](size_t i) -> Literal& { return tuple ? value.elements()[i] : value; };
     for (size_t o = 0; o < outputs; ++o) {
-      copy_slice(results[o].shape(), along, at, results[o].bytes().data(), part(o).bytes().data(),
-                 true);
+      copy_slice(results[o].shape(), along, at, results[o].bytes().data(), part(o).bytes().data(), true);
     }
     for (size_t c = 0; c < carries; ++c) arguments[inputs + c] = std::move(part(outputs + c));
   }

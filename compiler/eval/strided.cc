@@ -11,9 +11,8 @@ struct Bits128 {
 };
 
 template <class T>
-void copy(std::span<const int64_t> dims, std::byte* dst, int64_t dst_base,
-          std::span<const int64_t> dst_strides, const std::byte* src, int64_t src_base,
-          std::span<const int64_t> src_strides) {
+void copy(std::span<const int64_t> dims, std::byte* dst, int64_t dst_base, std::span<const int64_t> dst_strides,
+          const std::byte* src, int64_t src_base, std::span<const int64_t> src_strides) {
   if (std::ranges::find(dims, 0) != dims.end()) return;  // empty arrays may have no memory to point into
   T* to = reinterpret_cast<T*>(dst) + dst_base;
   const T* from = reinterpret_cast<const T*>(src) + src_base;

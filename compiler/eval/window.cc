@@ -24,8 +24,7 @@ std::optional<int64_t> window_index(const WindowDim& w, int64_t n, int64_t o, in
 // The one dimension along which every window begins at element 0 and grows by one element an
 // output (cumulative sums), all other windows being single elements. Each result is then the one
 // before it combined with the next element: the same operations in the same order, n of them.
-std::optional<int64_t> prefix_dim(const std::vector<WindowDim>& window, const Ints& dims,
-                                  const Ints& result_dims) {
+std::optional<int64_t> prefix_dim(const std::vector<WindowDim>& window, const Ints& dims, const Ints& result_dims) {
   std::optional<int64_t> found;
   for (size_t d = 0; d < dims.size(); ++d) {
     const WindowDim& w = window[d];
@@ -206,8 +205,7 @@ Literal select_and_scatter(const Instruction& op, Operands in, const RunComputat
         offset += *index * strides[d];
       }
       if (candidate >= 0) {
-        const void* pair[] = {operand.bytes().data() + candidate * width,
-                              operand.bytes().data() + offset * width};
+        const void* pair[] = {operand.bytes().data() + candidate * width, operand.bytes().data() + offset * width};
         uint8_t keep = 0;
         void* answer = &keep;
         select.run(1, pair, &answer);

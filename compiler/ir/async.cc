@@ -28,8 +28,8 @@ std::optional<Opcode> wrapped_op(const Instruction& instruction) {
   return at == other.end() ? std::nullopt : op_from_name(at->second);
 }
 
-Instruction* clone_started_op(Computation& into, const Instruction& start,
-                              std::span<Instruction* const> operands, const Shape& result) {
+Instruction* clone_started_op(Computation& into, const Instruction& start, std::span<Instruction* const> operands,
+                              const Shape& result) {
   Instruction* op = into.clone_instruction(start, {operands.begin(), operands.end()});
   op->opcode = started_opcode(start);
   op->shape = result;

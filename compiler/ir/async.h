@@ -18,7 +18,7 @@ std::optional<Opcode> wrapped_op(const Instruction& instruction);
 /// Adds the op that `start` starts (async-start, copy-start, all-reduce-start, all-gather-start,
 /// collective-permute-start) to `into`, on the given operands and with the shape of what its done
 /// gives. The long form of async-start becomes a call.
-Instruction* clone_started_op(Computation& into, const Instruction& start,
-                              std::span<Instruction* const> operands, const Shape& result);
+Instruction* clone_started_op(Computation& into, const Instruction& start, std::span<Instruction* const> operands,
+                              const Shape& result);
 
 }  // namespace hlojit

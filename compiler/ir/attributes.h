@@ -78,9 +78,9 @@ struct Alias {
 
 struct Attributes {
   // ---- by op -------------------------------------------------------------------------------
-  Ints dimensions;  ///< broadcast, concatenate, reduce, reverse, sort, transpose, map, iota (1 entry),
-                    ///< get/set-dimension-size, all-gather..., scan
-  bool has_dimensions = false;         ///< the attribute stood in the text (may be empty)
+  Ints dimensions;              ///< broadcast, concatenate, reduce, reverse, sort, transpose, map, iota (1 entry),
+                                ///< get/set-dimension-size, all-gather..., scan
+  bool has_dimensions = false;  ///< the attribute stood in the text (may be empty)
   int64_t parameter_number = 0;
   int64_t tuple_index = 0;
   std::vector<SliceRange> slice;

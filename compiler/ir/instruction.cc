@@ -58,8 +58,7 @@ void Instruction::set_operand(size_t i, Instruction* value) {
 void Instruction::append_operand(Instruction* value) {
   // Either list tells whether the edge exists; the shorter one keeps wide tuples and much-used
   // constants linear.
-  bool known = operands_.size() < value->users_.size() ? contains(operands_, value)
-                                                       : contains(value->users_, this);
+  bool known = operands_.size() < value->users_.size() ? contains(operands_, value) : contains(value->users_, this);
   operands_.push_back(value);
   if (!known) value->users_.push_back(this);
 }

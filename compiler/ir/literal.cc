@@ -23,8 +23,7 @@ void store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-constexpr int64_t kMaxBytes = int64_t{1}
-                              << 40;  // more is a mistake; not worth asking the allocator
+constexpr int64_t kMaxBytes = int64_t{1} << 40;  // more is a mistake; not worth asking the allocator
 
 // Bytes of a dense array, or an error that a caller can survive.
 size_t checked_bytes(const Shape& shape) {
@@ -45,8 +44,7 @@ int64_t wrap_int(DType type, int64_t value) {
   int bits = dtype_bits(type);
   if (bits >= 64) return value;
   uint64_t up = static_cast<uint64_t>(value) << (64 - bits);
-  return is_signed(type) ? static_cast<int64_t>(up) >> (64 - bits)
-                         : static_cast<int64_t>(up >> (64 - bits));
+  return is_signed(type) ? static_cast<int64_t>(up) >> (64 - bits) : static_cast<int64_t>(up >> (64 - bits));
 }
 
 int64_t saturating_int(double value) {
@@ -125,8 +123,7 @@ void Literal::set_double(int64_t i, double value) {
     case DType::kF32: return store(at, static_cast<float>(value));
     case DType::kF64: return store(at, value);
     case DType::kF16:
-    case DType::kBF16:
-      return store(at, static_cast<uint16_t>(narrow_from_double(shape_.type, value)));
+    case DType::kBF16: return store(at, static_cast<uint16_t>(narrow_from_double(shape_.type, value)));
     case DType::kPred: return store(at, static_cast<uint8_t>(value != 0));
     default: break;
   }

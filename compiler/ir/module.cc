@@ -20,8 +20,7 @@ std::string free_name(std::unordered_map<std::string, int>& names, std::string_v
   if (!names.contains(wanted)) return wanted;
   std::string_view root = base;
   size_t digits = root.find_last_not_of("0123456789");
-  if (digits != std::string_view::npos && digits > 0 && digits + 1 < root.size() &&
-      root[digits] == '.') {
+  if (digits != std::string_view::npos && digits > 0 && digits + 1 < root.size() && root[digits] == '.') {
     root = root.substr(0, digits);
   }
   int& next = names.try_emplace(std::string(root), 1).first->second;
@@ -42,8 +41,7 @@ Computation* Module::add_computation(std::string_view computation_name) {
   return add_computation_before(computation_name, nullptr);
 }
 
-Computation* Module::add_computation_before(std::string_view computation_name,
-                                            const Computation* before) {
+Computation* Module::add_computation_before(std::string_view computation_name, const Computation* before) {
   auto made = std::make_unique<Computation>();
   made->name = free_name(names_, computation_name);
   made->parent_ = this;
@@ -121,8 +119,7 @@ void Module::freeze_entry_layout() {
 
 Computation* Module::clone_computation(const Computation& from, std::string_view computation_name) {
   auto at = find_owned(computations_, &from);
-  const Computation* next =
-      at == computations_.end() || at + 1 == computations_.end() ? nullptr : (at + 1)->get();
+  const Computation* next = at == computations_.end() || at + 1 == computations_.end() ? nullptr : (at + 1)->get();
   Computation* to = add_computation_before(computation_name, next);
   to->execution_thread = from.execution_thread;
   to->location = from.location;
@@ -187,8 +184,7 @@ Instruction* Computation::add(Opcode opcode, Shape shape, std::vector<Instructio
   return raw;
 }
 
-Instruction* Computation::add_parameter(int64_t number, Shape shape,
-                                        std::string_view instruction_name) {
+Instruction* Computation::add_parameter(int64_t number, Shape shape, std::string_view instruction_name) {
   Instruction* p = add(Opcode::kParameter, std::move(shape), {}, instruction_name);
   p->attrs.parameter_number = number;
   if (parameters_.size() <= static_cast<size_t>(number)) parameters_.resize(number + 1);
@@ -196,17 +192,14 @@ Instruction* Computation::add_parameter(int64_t number, Shape shape,
   return p;
 }
 
-Instruction* Computation::add_constant(Literal literal, std::string_view instruction_name,
-                                       Instruction* before) {
+Instruction* Computation::add_constant(Literal literal, std::string_view instruction_name, Instruction* before) {
   Instruction* c = add(Opcode::kConstant, literal.shape(), {}, instruction_name, before);
   c->literal = std::make_shared<const Literal>(std::move(literal));
   return c;
 }
 
-Instruction* Computation::clone_instruction(const Instruction& from,
-                                            std::vector<Instruction*> operands,
-                                            std::string_view instruction_name,
-                                            Instruction* before) {
+Instruction* Computation::clone_instruction(const Instruction& from, std::vector<Instruction*> operands,
+                                            std::string_view instruction_name, Instruction* before) {
   if (instruction_name.empty()) instruction_name = from.name;
   Instruction* to = add(from.opcode, from.shape, std::move(operands), instruction_name, before);
   to->attrs = from.attrs;
@@ -254,8 +247,7 @@ void Computation::renumber_parameters() {
   for (const auto& i : instructions_) {
     if (i->is(Opcode::kParameter)) parameters_.push_back(i.get());
   }
-  std::ranges::sort(parameters_, {},
-                    [](const Instruction* p) { return p->attrs.parameter_number; });
+  std::ranges::sort(parameters_, {}, [](const Instruction* p) { return p->attrs.parameter_number; });
   for (size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i]->attrs.parameter_number = static_cast<int64_t>(i);
   }
@@ -286,8 +278,7 @@ bool Computation::sort_topologically() {
         stack.pop_back();
         continue;
       }
-      Instruction* needed =
-          next < operands ? i->operands_[next] : i->control_predecessors[next - operands];
+      Instruction* needed = next < operands ? i->operands_[next] : i->control_predecessors[next - operands];
       ++next;
       State& s = state[needed];
       if (s == State::kOpen) return false;

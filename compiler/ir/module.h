@@ -33,15 +33,15 @@ class Module;
 class Instruction {
  public:
   Opcode opcode;
-  std::string name;    ///< unique in its computation (in its module after import)
+  std::string name;  ///< unique in its computation (in its module after import)
   Shape shape;
   Attributes attrs;
-  std::shared_ptr<const Literal> literal;    ///< constants
+  std::shared_ptr<const Literal> literal;  ///< constants
   /// while: {condition, body}; conditional: branches (pred form: {true, false}); fusion: {calls};
   /// select-and-scatter: {select, scatter}; others: {to_apply}; custom-call: called_computations.
   std::vector<Computation*> called;
   std::vector<Instruction*> control_predecessors;
-  Location location;   ///< in the text it came from
+  Location location;  ///< in the text it came from
 
   Computation* parent() const { return parent_; }
   std::span<Instruction* const> operands() const { return operands_; }
@@ -93,8 +93,8 @@ class Computation {
   std::vector<Instruction*> snapshot() const;
 
   /// Appends (or inserts before `before`). The name is made unique by a numeric suffix if taken.
-  Instruction* add(Opcode opcode, Shape shape, std::vector<Instruction*> operands,
-                   std::string_view name = {}, Instruction* before = nullptr);
+  Instruction* add(Opcode opcode, Shape shape, std::vector<Instruction*> operands, std::string_view name = {},
+                   Instruction* before = nullptr);
   Instruction* add_parameter(int64_t number, Shape shape, std::string_view name = {});
   Instruction* add_constant(Literal literal, std::string_view name = {}, Instruction* before = nullptr);
   /// Copies opcode, shape, attributes, literal, called computations; new operands.

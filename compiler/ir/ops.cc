@@ -8,8 +8,7 @@ namespace hlojit {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define X(name, text, arity, op_class, price) \
-  {Opcode::k##name, text, arity, OpClass::k##op_class, OpPrice::k##price},
+#define X(name, text, arity, op_class, price) {Opcode::k##name, text, arity, OpClass::k##op_class, OpPrice::k##price},
     HLOJIT_OPS(X)
 #undef X
 };

@@ -12,10 +12,9 @@ namespace hlojit::math {
 inline constexpr double kAsinF32[] = {0x1.55554cp-3, 0x1.3338aap-4, 0x1.6ca7dcp-5,
                                       0x1.04ccc8p-5, 0x1.d59462p-7, 0x1.349806p-5};
 inline constexpr double kAsinF64[] = {
-    0x1.5555555555578p-3, 0x1.333333332df17p-4, 0x1.6db6db722b5edp-5, 0x1.f1c71a8b9bc0cp-6,
-    0x1.6e8bdfe6fa61p-6,  0x1.1c49ddf6c6846p-6, 0x1.ca214590aab28p-7, 0x1.7577813c76cd9p-7,
-    0x1.618b02ea0beap-7,  0x1.e156c741e9d6cp-9, 0x1.650367d4c392dp-6, -0x1.59f885863aedep-6,
-    0x1.0be507ae194b3p-5};
+    0x1.5555555555578p-3, 0x1.333333332df17p-4,  0x1.6db6db722b5edp-5, 0x1.f1c71a8b9bc0cp-6, 0x1.6e8bdfe6fa61p-6,
+    0x1.1c49ddf6c6846p-6, 0x1.ca214590aab28p-7,  0x1.7577813c76cd9p-7, 0x1.618b02ea0beap-7,  0x1.e156c741e9d6cp-9,
+    0x1.650367d4c392dp-6, -0x1.59f885863aedep-6, 0x1.0be507ae194b3p-5};
 
 // asin of the reduced argument: |x| up to 1/2, else the half angle, as r + tail.
 template <class F>

@@ -9,14 +9,12 @@
 
 namespace hlojit::math {
 
-inline constexpr double kAtanF32[] = {-0x1.55554p-2,  0x1.999266p-3,  -0x1.24262ap-3,
-                                      0x1.c0c8e2p-4,  -0x1.58bcfcp-4, 0x1.dc983ap-5,
-                                      -0x1.012eeap-5, 0x1.696592p-7,  -0x1.dcc3a2p-10};
+inline constexpr double kAtanF32[] = {-0x1.55554p-2, 0x1.999266p-3,  -0x1.24262ap-3, 0x1.c0c8e2p-4,  -0x1.58bcfcp-4,
+                                      0x1.dc983ap-5, -0x1.012eeap-5, 0x1.696592p-7,  -0x1.dcc3a2p-10};
 inline constexpr double kAtanF64[] = {
-    -0x1.5555555555552p-2, 0x1.99999999990d9p-3, -0x1.249249245358ep-3, 0x1.c71c71aadc596p-4,
-    -0x1.745d138b7f25dp-4, 0x1.3b13604ee8067p-4, -0x1.110c6b454db13p-4, 0x1.e18263b5cef5ep-5,
-    -0x1.ac6fbf0662c21p-5, 0x1.77ef9932cf101p-5, -0x1.2ffb5b9954c4fp-5, 0x1.83403ee3afe92p-6,
-    -0x1.11af8504bc10fp-7};
+    -0x1.5555555555552p-2, 0x1.99999999990d9p-3,  -0x1.249249245358ep-3, 0x1.c71c71aadc596p-4,  -0x1.745d138b7f25dp-4,
+    0x1.3b13604ee8067p-4,  -0x1.110c6b454db13p-4, 0x1.e18263b5cef5ep-5,  -0x1.ac6fbf0662c21p-5, 0x1.77ef9932cf101p-5,
+    -0x1.2ffb5b9954c4fp-5, 0x1.83403ee3afe92p-6,  -0x1.11af8504bc10fp-7};
 
 // atan(a / b) for 0 <= a <= b, as base + small part.
 template <class F>

@@ -360,7 +360,8 @@ Cx<F> acos(Cx<F> z) {
     auto [m, p, infinite] = inverse_parts(w);
     auto re = like(w.re, 2.0) * atan2(m.re, p.re);
     auto im = asinh(p.re * m.im - p.im * m.re);
-    return select(infinite, decltype(w){atan2(abs_(w.im), w.re), copysign_(like(re, kInf), -w.im)}, decltype(w){re, im});
+    return select(infinite, decltype(w){atan2(abs_(w.im), w.re), copysign_(like(re, kInf), -w.im)},
+                  decltype(w){re, im});
   });
 }
 

@@ -120,11 +120,8 @@ IntOf<F> encode_narrow(F x, const NarrowFormat& f) {
   }
   code = code | shl(sign, f.bits - 1);
   bool nan_has_sign = f.negative_zero && f.overflow != Overflow::kSaturate;
-  return select(
-      x != x,
-      likei(b, nan_code(f)) |
-          (nan_has_sign ? shl(lshr(b, width - 1), f.bits - 1) : likei(b, 0)),
-      code);
+  return select(x != x, likei(b, nan_code(f)) | (nan_has_sign ? shl(lshr(b, width - 1), f.bits - 1) : likei(b, 0)),
+                code);
 }
 
 // The value of a code (bits above the format's are ignored), exact.
@@ -141,8 +138,7 @@ F decode_narrow(F like_this, IntOf<F> code, const NarrowFormat& f) {
   }
   int sign_bit = f.bits - 1;
   auto magnitude = code & likei(code, (int64_t{1} << sign_bit) - 1);
-  F normal = as_float(shl(magnitude, M - f.mantissa) +
-                      likei(code, int64_t{exponent_bias<F> - f.bias} << M));
+  F normal = as_float(shl(magnitude, M - f.mantissa) + likei(code, int64_t{exponent_bias<F> - f.bias} << M));
   F tiny = to_float(magnitude) * like(nan, __builtin_ldexp(1.0, 1 - f.bias - f.mantissa));
   F v = select(magnitude < likei(code, int64_t{1} << f.mantissa), tiny, normal);
   if (f.overflow == Overflow::kInfinity) {
@@ -166,11 +162,8 @@ F round_narrow(F x, const NarrowFormat& f) {
   auto [sum, unit, exponent] = narrow_steps(x, f);
   F r = sum - unit;
   auto max_bits = f.max_code & ((1 << f.mantissa) - 1);
-  double max = __builtin_ldexp((1 << f.mantissa) + max_bits,
-                               (f.max_code >> f.mantissa) - f.bias - f.mantissa);
-  double top = f.overflow == Overflow::kInfinity   ? kInf
-               : f.overflow == Overflow::kSaturate ? max
-                                                   : kNan;
+  double max = __builtin_ldexp((1 << f.mantissa) + max_bits, (f.max_code >> f.mantissa) - f.bias - f.mantissa);
+  double top = f.overflow == Overflow::kInfinity ? kInf : f.overflow == Overflow::kSaturate ? max : kNan;
   r = select(r > like(x, max), like(x, top), r);
   F v = copysign_(r, x);
   if (!f.negative_zero) v = select(r == like(x, 0.0), r, v);

@@ -10,16 +10,14 @@
 
 namespace hlojit::math {
 
-inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3, -0x1.812734p-2, 0x1.ce2aa6p-4,
-                                          -0x1.b7cdep-6, 0x1.52ac24p-8,  -0x1.9a3dep-11,
-                                          0x1.2f80b2p-14};
-inline constexpr double kErfLargeF32[] = {0x1.004732p+0,  -0x1.2afff6p-3, -0x1.eb9048p-5,
-                                          -0x1.99a886p-7, 0x1.b7b8b6p-7,  -0x1.527896p-9,
-                                          0x1.50378ap-13};
-inline constexpr double kErfSmallF64[] = {
-    0x1.06eba8214db69p-3,  -0x1.812746b0379fbp-2,  0x1.ce2f21a0433ecp-4,  -0x1.b82ce3129d973p-6,
-    0x1.565bcd0fba75cp-8,  -0x1.c02db3efafe2ep-11, 0x1.f9a31c107f15bp-14, -0x1.f4d0c8745255bp-17,
-    0x1.b9c710703e011p-20, -0x1.5def4d88636adp-23, 0x1.e5ed127b969dap-27, -0x1.dd95a5d100d37p-31};
+inline constexpr double kErfSmallF32[] = {0x1.06eba8p-3, -0x1.812734p-2, 0x1.ce2aa6p-4, -0x1.b7cdep-6,
+                                          0x1.52ac24p-8, -0x1.9a3dep-11, 0x1.2f80b2p-14};
+inline constexpr double kErfLargeF32[] = {0x1.004732p+0, -0x1.2afff6p-3, -0x1.eb9048p-5, -0x1.99a886p-7,
+                                          0x1.b7b8b6p-7, -0x1.527896p-9, 0x1.50378ap-13};
+inline constexpr double kErfSmallF64[] = {0x1.06eba8214db69p-3,   -0x1.812746b0379fbp-2,  0x1.ce2f21a0433ecp-4,
+                                          -0x1.b82ce3129d973p-6,  0x1.565bcd0fba75cp-8,   -0x1.c02db3efafe2ep-11,
+                                          0x1.f9a31c107f15bp-14,  -0x1.f4d0c8745255bp-17, 0x1.b9c710703e011p-20,
+                                          -0x1.5def4d88636adp-23, 0x1.e5ed127b969dap-27,  -0x1.dd95a5d100d37p-31};
 inline constexpr double kErfLargeF64[] = {
     -0x1.b86a05569a286p-24, -0x1.a0be719419854p+0,  -0x1.d63f897b36b1dp-1, -0x1.2f9fb7de33551p-3,
     0x1.c3a2d76e698e4p-6,   0x1.680a492476ffep-12,  -0x1.4581a012665d3p-9, 0x1.c57ac2789056dp-11,

@@ -9,8 +9,7 @@
 
 namespace hlojit::math {
 
-inline constexpr double kExpF32[] = {0x1.fffffep-2, 0x1.5554a4p-3, 0x1.555788p-5, 0x1.12315ap-7,
-                                     0x1.6adbcp-10};
+inline constexpr double kExpF32[] = {0x1.fffffep-2, 0x1.5554a4p-3, 0x1.555788p-5, 0x1.12315ap-7, 0x1.6adbcp-10};
 inline constexpr double kExpF64[] = {0x1p-1,
                                      0x1.5555555555559p-3,
                                      0x1.555555555554ap-5,
@@ -84,8 +83,7 @@ F logistic(F x) {
   return divide(Pair<F>{num, like(x, 0.0)}, fast_two_sum(one, z));
 }
 
-inline constexpr double kTanhF32[] = {-0x1.55554ap-2, 0x1.110ceep-3, -0x1.b91e7ep-5, 0x1.58e518p-6,
-                                      -0x1.99219ep-8};
+inline constexpr double kTanhF32[] = {-0x1.55554ap-2, 0x1.110ceep-3, -0x1.b91e7ep-5, 0x1.58e518p-6, -0x1.99219ep-8};
 // 2^f - 1 = f P(f) for |f| <= 1/2.
 inline constexpr double kExp2F32[] = {0x1.62e43p-1,  0x1.ebfbep-3,   0x1.c6af72p-5,
                                       0x1.3b2a48p-7, 0x1.5f0ddcp-10, 0x1.4424b8p-13};
@@ -134,9 +132,9 @@ F cosh(F x) {
 }
 
 inline constexpr double kSinhF32[] = {0x1.555556p-3, 0x1.1110e2p-7, 0x1.a02156p-13, 0x1.75a6f6p-19};
-inline constexpr double kSinhF64[] = {
-    0x1.5555555555556p-3,  0x1.111111111102p-7,   0x1.a01a01a036c69p-13, 0x1.71de3a3b6a5c3p-19,
-    0x1.ae646f97d90cfp-26, 0x1.61171cf3ebf87p-33, 0x1.b5bb744dc037ap-41};
+inline constexpr double kSinhF64[] = {0x1.5555555555556p-3,  0x1.111111111102p-7,   0x1.a01a01a036c69p-13,
+                                      0x1.71de3a3b6a5c3p-19, 0x1.ae646f97d90cfp-26, 0x1.61171cf3ebf87p-33,
+                                      0x1.b5bb744dc037ap-41};
 
 // A polynomial up to 1, beyond it (e^|x| - e^-|x|) / 2 cancels little.
 template <class F>

@@ -11,9 +11,9 @@ namespace hlojit::math {
 
 inline constexpr double kLogF32[] = {0x1.555554p-2, -0x1.000228p-2, 0x1.99a036p-3, -0x1.547218p-3,
                                      0x1.22d83ap-3, -0x1.0d871cp-3, 0x1.055ccp-3,  -0x1.389612p-4};
-inline constexpr double kLogF64[] = {
-    0x1.5555555555592p-1, 0x1.999999997ff07p-2, 0x1.24924941e3094p-2, 0x1.c71c52127b864p-3,
-    0x1.74663d6182fd2p-3, 0x1.39a1db5b036d1p-3, 0x1.2f04510c2cae8p-3};
+inline constexpr double kLogF64[] = {0x1.5555555555592p-1, 0x1.999999997ff07p-2, 0x1.24924941e3094p-2,
+                                     0x1.c71c52127b864p-3, 0x1.74663d6182fd2p-3, 0x1.39a1db5b036d1p-3,
+                                     0x1.2f04510c2cae8p-3};
 
 // e ln2 + log(1 + f), f in [sqrt(1/2) - 1, sqrt(2) - 1].
 template <class F>
@@ -27,8 +27,7 @@ F log_reduced(F e, F f) {
     F lo = fma(e, like(f, 0x1.ef35793c7673p-45), tail);
     return fma(e, like(f, 0x1.62e42fefa38p-1), f - (half - lo));
   } else {
-    F r = fma(poly(f, kLogF32) * f2, f,
-              e * like(f, -2.12194440e-4));  // ln2 = 0.693359375 - 2.12194440e-4
+    F r = fma(poly(f, kLogF32) * f2, f, e * like(f, -2.12194440e-4));  // ln2 = 0.693359375 - 2.12194440e-4
     r = fma(f2, like(f, -0.5), r) + f;
     return fma(e, like(f, 0.693359375), r);
   }
@@ -62,8 +61,7 @@ F log1p(F x) {
   auto b = as_int(u);
   auto e = ashr(b - sqrt_half_bits<F>(b), mantissa_bits<F>);
   auto far = e > likei(e, 100);  // there 1 does not count, and 2^-e might not be normal
-  F scale =
-      as_float(shl(likei(e, exponent_bias<F>) - select(far, likei(e, 100), e), mantissa_bits<F>));
+  F scale = as_float(shl(likei(e, exponent_bias<F>) - select(far, likei(e, 100), e), mantissa_bits<F>));
   F xs = as_float(as_int(x) - shl(e, mantissa_bits<F>));
   F f = xs + (scale - like(x, 1.0));
   F r = log_reduced(to_float(e), f);

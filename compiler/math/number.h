@@ -181,9 +181,7 @@ inline double to_float(Wrapping<int64_t> i) { return static_cast<double>(i.v); }
 inline Wrapping<int32_t> to_int(float x) {
   return {x >= -0x1p31f && x < 0x1p31f ? static_cast<int32_t>(x) : INT32_MIN};
 }
-inline Wrapping<int64_t> to_int(double x) {
-  return {x >= -0x1p63 && x < 0x1p63 ? static_cast<int64_t>(x) : INT64_MIN};
-}
+inline Wrapping<int64_t> to_int(double x) { return {x >= -0x1p63 && x < 0x1p63 ? static_cast<int64_t>(x) : INT64_MIN}; }
 
 inline Wrapping<int32_t> to_small_int(float x) { return to_int(x); }
 inline Wrapping<int64_t> to_small_int(double x) { return to_int(x); }
@@ -193,7 +191,7 @@ inline float to_f32(double x) { return static_cast<float>(x); }
 
 // Scaling by two exact halves rounds once, like the scale instruction of AVX-512.
 template <class F>
-requires std::is_floating_point_v<F>
+  requires std::is_floating_point_v<F>
 inline F ldexp2(F x, typename Number<F>::Int i) {
   constexpr int m = sizeof(F) == 4 ? 23 : 52;
   auto bias = likei(i, sizeof(F) == 4 ? 127 : 1023), h = ashr(i, 1);
@@ -201,10 +199,12 @@ inline F ldexp2(F x, typename Number<F>::Int i) {
 }
 
 template <class T>
-requires std::is_floating_point_v<T>
-inline T cold(T x, bool ok, T fast, const ScalarFunction1<T>& fn) { return ok ? fast : fn.call(x); }
+  requires std::is_floating_point_v<T>
+inline T cold(T x, bool ok, T fast, const ScalarFunction1<T>& fn) {
+  return ok ? fast : fn.call(x);
+}
 template <class T>
-requires std::is_floating_point_v<T>
+  requires std::is_floating_point_v<T>
 inline T cold(T x, T y, bool ok, T fast, const ScalarFunction2<T>& fn) {
   return ok ? fast : fn.call(x, y);
 }

@@ -12,10 +12,9 @@
 namespace hlojit::math {
 
 inline constexpr double kPowF32[] = {0x1.999ap-2, 0x1.24527cp-2, 0x1.dfa264p-3};
-inline constexpr double kPowF64[] = {
-    0x1.999999999999ap-2, 0x1.2492492492363p-2, 0x1.c71c71c747eb1p-3,
-    0x1.745d172bc73bbp-3, 0x1.3b13ba5b72a67p-3, 0x1.110f1bf1ecae4p-3,
-    0x1.e2659609840bbp-4, 0x1.a506e19044757p-4, 0x1.ecb42cfd623d2p-4};
+inline constexpr double kPowF64[] = {0x1.999999999999ap-2, 0x1.2492492492363p-2, 0x1.c71c71c747eb1p-3,
+                                     0x1.745d172bc73bbp-3, 0x1.3b13ba5b72a67p-3, 0x1.110f1bf1ecae4p-3,
+                                     0x1.e2659609840bbp-4, 0x1.a506e19044757p-4, 0x1.ecb42cfd623d2p-4};
 
 // log x for finite x > 0, as a pair.
 template <class F>

@@ -18,19 +18,17 @@ using Wide = unsigned __int128;
 
 // 64 zeros, then the binary digits of 2/pi.
 constexpr std::array<uint64_t, 22> kTwoOverPi = {
-    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
-    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
-    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
-    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
+    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
     0xf0cfbc209af4361d, 0xa9e391615ee61b08};
 
 // 64 digits of the table from digit `at` on.
 uint64_t digits(int at) {
   auto word = static_cast<size_t>(at / 64);
   int shift = at % 64;
-  return shift == 0 ? kTwoOverPi[word]
-                    : kTwoOverPi[word] << shift | kTwoOverPi[word + 1] >> (64 - shift);
+  return shift == 0 ? kTwoOverPi[word] : kTwoOverPi[word] << shift | kTwoOverPi[word + 1] >> (64 - shift);
 }
 
 // Any finite |x| >= 2^-10: below one digit before the point is enough for every double.
@@ -65,8 +63,7 @@ TrigReduced<double> reduce_huge(double x) {
     f1 = f1 << shift | f0 >> (64 - shift);
   }
   double hi = std::ldexp(static_cast<double>(f2 & ~uint64_t{0x7ff}), -64 - zeros);
-  double lo = std::ldexp(static_cast<double>(f2 & 0x7ff) + std::ldexp(static_cast<double>(f1), -64),
-                         -64 - zeros);
+  double lo = std::ldexp(static_cast<double>(f2 & 0x7ff) + std::ldexp(static_cast<double>(f1), -64), -64 - zeros);
   constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
   Pair<double> r = two_product(hi, kHalfPi);
   r.lo += hi * kHalfPiLow + lo * kHalfPi;

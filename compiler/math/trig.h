@@ -11,12 +11,10 @@ namespace hlojit::math {
 
 inline constexpr double kSinF32[] = {-0x1.555546p-3, 0x1.11077cp-7, -0x1.9955b6p-13};
 inline constexpr double kCosF32[] = {0x1.55554ap-5, -0x1.6c0c1ap-10, 0x1.99e0eep-16};
-inline constexpr double kSinF64[] = {-0x1.5555555555549p-3,  0x1.111111110f8a2p-7,
-                                     -0x1.a01a019c154cep-13, 0x1.71de357a3b399p-19,
-                                     -0x1.ae5e67d2ae587p-26, 0x1.5d936278a6cf2p-33};
-inline constexpr double kCosF64[] = {0x1.555555555554cp-5,  -0x1.6c16c16c1521cp-10,
-                                     0x1.a01a019cbee0bp-16, -0x1.27e4f81239604p-22,
-                                     0x1.1ee9f0ec08ff3p-29, -0x1.8fb0f4232b21fp-37};
+inline constexpr double kSinF64[] = {-0x1.5555555555549p-3, 0x1.111111110f8a2p-7,   -0x1.a01a019c154cep-13,
+                                     0x1.71de357a3b399p-19, -0x1.ae5e67d2ae587p-26, 0x1.5d936278a6cf2p-33};
+inline constexpr double kCosF64[] = {0x1.555555555554cp-5,   -0x1.6c16c16c1521cp-10, 0x1.a01a019cbee0bp-16,
+                                     -0x1.27e4f81239604p-22, 0x1.1ee9f0ec08ff3p-29,  -0x1.8fb0f4232b21fp-37};
 
 // Largest |x| that the vector reduction handles.
 template <class F>

@@ -103,8 +103,7 @@ class ComputationAlias {
       elements.push_back(explicit_tuple ? source->operand(k) : element(source, k));
     }
     bool reuse = explicit_tuple && uses(*source) <= 1;
-    Instruction* tuple =
-        reuse ? source : track(c_.add(Opcode::kTuple, source->shape, elements, "tuple"));
+    Instruction* tuple = reuse ? source : track(c_.add(Opcode::kTuple, source->shape, elements, "tuple"));
     for (size_t k = 0; k < elements.size(); ++k) {
       if (source->shape.elements[k].is_array()) {
         found.push_back({tuple, k});
@@ -172,14 +171,10 @@ class ComputationAlias {
   bool writable(const Value& v) const {
     if (makes_arrays(*v.def)) return true;
     switch (v.def->opcode) {
-      case Opcode::kWhile:
-        return true;
-      case Opcode::kCopy:
-        return is_donated_copy(*v.def);
-      case Opcode::kParameter:
-        return is_body_ && !flow_.invariant(caller_, v.leaf);
-      default:
-        return false;
+      case Opcode::kWhile: return true;
+      case Opcode::kCopy: return is_donated_copy(*v.def);
+      case Opcode::kParameter: return is_body_ && !flow_.invariant(caller_, v.leaf);
+      default: return false;
     }
   }
 
@@ -297,9 +292,7 @@ class ComputationAlias {
 
   void close_loop() {
     const Instruction* parameter = c_.parameters()[0];
-    auto state = [&](size_t k) {
-      return Value{const_cast<Instruction*>(parameter), static_cast<int64_t>(k)};
-    };
+    auto state = [&](size_t k) { return Value{const_cast<Instruction*>(parameter), static_cast<int64_t>(k)}; };
     // A leaf made in place of another leaf's state, or handed over from there, is copied home first.
     for (size_t k = 0; k < root_slots_.size(); ++k) {
       Value first = head(value(root_slots_[k]));
@@ -370,8 +363,8 @@ class ComputationAlias {
     Instruction* old = fusion.def;
     Instruction* made = c_.add(Opcode::kCopy, old->shape, {old->operand(0)}, "copy");
     made->location = old->location;
-    made->attrs.backend_config = R"({"hlojit":{"donated":)" + std::to_string(leaf) +
-                                 R"(,"result":)" + std::to_string(out) + "}}";
+    made->attrs.backend_config =
+        R"({"hlojit":{"donated":)" + std::to_string(leaf) + R"(,"result":)" + std::to_string(out) + "}}";
     track(made);
     Value source = flow_.values(old->operand(0))[0];
     Value from = fusion, to{made, 0};

@@ -20,13 +20,9 @@ struct Step {
   Ints before, after;  // sizes; of a transpose: sizes before, and the permutation
 };
 
-int64_t product(const Ints& dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
+int64_t product(const Ints& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
-Ints memory_order(const Layout& layout) {
-  return Ints(layout.minor_to_major.rbegin(), layout.minor_to_major.rend());
-}
+Ints memory_order(const Layout& layout) { return Ints(layout.minor_to_major.rbegin(), layout.minor_to_major.rend()); }
 
 class Steps {
  public:
@@ -73,8 +69,7 @@ class Steps {
       tile.erase(tile.begin() + static_cast<ptrdiff_t>(p));
     }
     reshape(dims);
-    Ints whole(dims_.begin(), dims_.begin() + static_cast<ptrdiff_t>(base)), parts = whole,
-                                                                             order(base);
+    Ints whole(dims_.begin(), dims_.begin() + static_cast<ptrdiff_t>(base)), parts = whole, order(base);
     std::iota(order.begin(), order.end(), 0);
     for (size_t k = 0; k < tile.size(); ++k) {
       int64_t count = (dims_[base + k] + tile[k] - 1) / tile[k];
@@ -82,8 +77,7 @@ class Steps {
       parts.insert(parts.end(), {count, tile[k]});
     }
     for (size_t inside : {0, 1}) {
-      for (size_t k = 0; k < tile.size(); ++k)
-        order.push_back(static_cast<int64_t>(base + 2 * k + inside));
+      for (size_t k = 0; k < tile.size(); ++k) order.push_back(static_cast<int64_t>(base + 2 * k + inside));
     }
     pad(whole);
     reshape(parts);
@@ -116,8 +110,7 @@ Instruction* backward(Builder& b, Instruction* x, const std::vector<Step>& steps
     switch (s->kind) {
       case Step::Kind::kTranspose: {
         Ints inverse(s->after.size());
-        for (size_t k = 0; k < inverse.size(); ++k)
-          inverse[static_cast<size_t>(s->after[k])] = static_cast<int64_t>(k);
+        for (size_t k = 0; k < inverse.size(); ++k) inverse[static_cast<size_t>(s->after[k])] = static_cast<int64_t>(k);
         x = b.transpose(x, inverse);
         break;
       }
@@ -150,8 +143,8 @@ Instruction* retyped(Builder& b, Instruction* flat, DType type, int64_t elements
 /// Bits that only make sense as they lie, or a type that bitcast-convert does not have.
 bool is_plain(const Shape& shape, bool retype) {
   const Layout& l = shape.layout;
-  bool natural = element_bits(shape) == 8 * dtype_bytes(shape.type) &&
-                 l.metadata_prefix_bytes == 0 && l.split_configs.empty();
+  bool natural =
+      element_bits(shape) == 8 * dtype_bytes(shape.type) && l.metadata_prefix_bytes == 0 && l.split_configs.empty();
   bool whole = dtype_bits(shape.type) == 8 * dtype_bytes(shape.type) && !is_complex(shape.type);
   return natural && (whole || !retype);
 }
@@ -168,12 +161,10 @@ Instruction* renaming(Builder& b, Instruction* x, const Shape& to) {
   };
   if (from.dims == to.dims && from.layout == to.layout) return x;
   if (Instruction* made = tried(b.computation()->add(Opcode::kReshape, to, {x}))) return made;
-  Ints order = memory_order(from.layout), target = memory_order(to.layout),
-       permutation(order.size());
+  Ints order = memory_order(from.layout), target = memory_order(to.layout), permutation(order.size());
   if (order.size() != target.size()) return nullptr;
   for (size_t k = 0; k < order.size(); ++k) {
-    if (from.dims[static_cast<size_t>(order[k])] != to.dims[static_cast<size_t>(target[k])])
-      return nullptr;
+    if (from.dims[static_cast<size_t>(order[k])] != to.dims[static_cast<size_t>(target[k])]) return nullptr;
     permutation[static_cast<size_t>(target[k])] = order[k];
   }
   return tried(b.transpose(x, permutation));
@@ -185,9 +176,8 @@ Instruction* spelled_out(Builder& b, const Instruction& bitcast) {
   if (Instruction* same = renaming(b, x, to)) return same;
   bool retype = from.type != to.type;
   if (!is_plain(from, retype) || !is_plain(to, retype)) {
-    throw Error(
-        ErrorKind::kUnsupported, bitcast.location,
-        fmt::format("bitcast from {} to {} is not compiled yet", from.to_string(), to.to_string()));
+    throw Error(ErrorKind::kUnsupported, bitcast.location,
+                fmt::format("bitcast from {} to {} is not compiled yet", from.to_string(), to.to_string()));
   }
   Steps out(from), in(to);
   return backward(b, retyped(b, forward(b, x, out.list()), to.type, in.elements()), in.list());
@@ -197,13 +187,10 @@ bool rewrite_in(Computation& c) {
   Builder b(&c);
   std::vector<Instruction*> dead;
   for (Instruction* i : c.snapshot()) {
-    if (!i->is(Opcode::kBitcast) || i->shape.has_dynamic_dims() ||
-        i->operand(0)->shape.has_dynamic_dims())
-      continue;
+    if (!i->is(Opcode::kBitcast) || i->shape.has_dynamic_dims() || i->operand(0)->shape.has_dynamic_dims()) continue;
     size_t before = c.instructions().size();
     Instruction* made = spelled_out(b, *i);
-    for (size_t k = before; k < c.instructions().size(); ++k)
-      c.instructions()[k]->location = i->location;
+    for (size_t k = before; k < c.instructions().size(); ++k) c.instructions()[k]->location = i->location;
     if (made != i->operand(0)) made->shape = i->shape;
     for (Instruction* p : i->control_predecessors) made->control_predecessors.push_back(p);
     i->replace_all_uses_with(made);

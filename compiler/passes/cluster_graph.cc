@@ -66,13 +66,12 @@ std::vector<int> ClusterGraph::readers(const Instruction* value) const {
 std::vector<Instruction*> ClusterGraph::joined(int a, int b) const {
   std::vector<Instruction*> all;
   auto by_position = [&](const Instruction* i) { return position_.at(i); };
-  std::ranges::set_union(clusters_[a].members, clusters_[b].members, std::back_inserter(all), {},
-                         by_position, by_position);
+  std::ranges::set_union(clusters_[a].members, clusters_[b].members, std::back_inserter(all), {}, by_position,
+                         by_position);
   return all;
 }
 
-std::vector<Instruction*> ClusterGraph::roots_of(const std::vector<Instruction*>& members, int a,
-                                                 int b) const {
+std::vector<Instruction*> ClusterGraph::roots_of(const std::vector<Instruction*>& members, int a, int b) const {
   std::vector<Instruction*> roots;
   for (Instruction* m : members) {
     int at = home(m);
@@ -82,8 +81,7 @@ std::vector<Instruction*> ClusterGraph::roots_of(const std::vector<Instruction*>
       if (outside) break;
       auto in = in_.find(user);
       if (in == in_.end()) continue;
-      outside = std::ranges::any_of(
-          in->second, [&](int c) { return c != a && c != b && !contains(c, m); });
+      outside = std::ranges::any_of(in->second, [&](int c) { return c != a && c != b && !contains(c, m); });
     }
     if (outside) roots.push_back(m);
   }

@@ -76,8 +76,8 @@ class ClusterGraph {
   std::unordered_map<const Instruction*, std::vector<int>> in_;  // ascending
   std::unordered_map<const Instruction*, std::vector<const Instruction*>> control_successors_;
   std::unordered_map<const Instruction*, bool> pinned_;
-  std::vector<int> seen_;      // cluster -> number of the walk that saw it
-  std::vector<int> reached_;   // by the last walk
+  std::vector<int> seen_;     // cluster -> number of the walk that saw it
+  std::vector<int> reached_;  // by the last walk
   int walks_ = 0;
 };
 

@@ -41,8 +41,7 @@ bool commutes(Opcode o) {
 
 /// Equal but for where the HLO came from.
 bool same_attributes(const Attributes& x, const Attributes& y) {
-  if (x.metadata == y.metadata && x.origin == y.origin && x.statistics == y.statistics)
-    return x == y;
+  if (x.metadata == y.metadata && x.origin == y.origin && x.statistics == y.statistics) return x == y;
   Attributes a = x, b = y;
   for (Attributes* each : {&a, &b}) each->metadata = each->origin = each->statistics = "";
   return a == b;
@@ -96,9 +95,8 @@ class Numbering {
 
 bool same(const Numbering::Key& x, const Numbering::Key& y) {
   const Instruction &a = *x.instruction, &b = *y.instruction;
-  return x.hash == y.hash && a.opcode == b.opcode && x.operands == y.operands &&
-         x.called == y.called && a.shape == b.shape && same_literal(a, b) &&
-         same_attributes(a.attrs, b.attrs);
+  return x.hash == y.hash && a.opcode == b.opcode && x.operands == y.operands && x.called == y.called &&
+         a.shape == b.shape && same_literal(a, b) && same_attributes(a.attrs, b.attrs);
 }
 
 /// A computation as the keys of its instructions.

@@ -32,8 +32,7 @@ class Collective {
   Instruction* run() {
     switch (op_.opcode) {
       case kReplicaId: return config().replica_count == 1 ? b_.constant(DType::kU32, 0) : nullptr;
-      case kPartitionId:
-        return config().num_partitions == 1 ? b_.constant(DType::kU32, 0) : nullptr;
+      case kPartitionId: return config().num_partitions == 1 ? b_.constant(DType::kU32, 0) : nullptr;
       case kCollectivePermute:
       case kCollectiveBroadcast: return each(&Collective::moved);
       case kAllReduce:
@@ -52,8 +51,7 @@ class Collective {
   const ModuleConfig& config() const { return b_.computation()->parent()->config; }
   int64_t members() const { return std::ssize(groups_[0]); }
   bool equal_groups() const {
-    return std::ranges::all_of(groups_,
-                               [&](const auto& g) { return g.size() == groups_[0].size(); });
+    return std::ranges::all_of(groups_, [&](const auto& g) { return g.size() == groups_[0].size(); });
   }
 
   // One operand at a time; the results of several are a tuple.
@@ -82,8 +80,7 @@ class Collective {
   static constexpr std::string_view kBlocks = "blocks";
   bool is_primitive() const { return other(kMark) == kBlocks; }
 
-  Instruction* primitive(Opcode opcode, Instruction* x, Shape shape, std::string_view who,
-                         std::string text) {
+  Instruction* primitive(Opcode opcode, Instruction* x, Shape shape, std::string_view who, std::string text) {
     Attributes a;
     if (opcode == kAllGather || opcode == kAllToAll) {
       a.dimensions = {0};
@@ -168,9 +165,7 @@ class Collective {
     return groups_to_text(groups);
   }
 
-  Instruction* gathered(Instruction* x) {
-    return joined(gather_rows(x), op_.attrs.dimensions.at(0));
-  }
+  Instruction* gathered(Instruction* x) { return joined(gather_rows(x), op_.attrs.dimensions.at(0)); }
 
   // f of two values, in the type that f computes in.
   Instruction* combine(Instruction* x, Instruction* y) {
@@ -218,8 +213,7 @@ class Collective {
         result = sum;
         continue;
       }
-      Instruction* in_group =
-          b_.compare(Direction::kEq, mine, b_.constant(DType::kS32, static_cast<double>(g)));
+      Instruction* in_group = b_.compare(Direction::kEq, mine, b_.constant(DType::kS32, static_cast<double>(g)));
       result = b_.select(b_.broadcast(in_group, x->shape.dims), sum, result);
     }
     groups_ = std::move(own);
@@ -270,11 +264,10 @@ class Collective {
     for (int64_t j = 0; j < members(); ++j) {
       for (int64_t u = 0; u < updates; ++u) {
         Instruction* at = b_.binary(kAdd, b_.binary(kMultiply, rank, s64(updates)), s64(u));
-        Instruction *in = entry(all[1], j, at), *size = entry(all[2], j, at),
-                    *out = entry(all[3], j, at);
+        Instruction *in = entry(all[1], j, at), *size = entry(all[2], j, at), *out = entry(all[3], j, at);
         Instruction* from = b_.binary(kSubtract, r, out);
-        Instruction* taken = b_.binary(kAnd, b_.compare(Direction::kGe, from, s64(0)),
-                                       b_.compare(Direction::kLt, from, size));
+        Instruction* taken =
+            b_.binary(kAnd, b_.compare(Direction::kGe, from, s64(0)), b_.compare(Direction::kLt, from, size));
         Instruction* rows = rows_at(row(all[0], j), b_.binary(kAdd, from, in));
         result = b_.select(b_.broadcast_in_dim(taken, result->shape.dims, {0}), rows, result);
       }

@@ -23,8 +23,7 @@ Slots slots_of(const Shape& shape, const std::vector<LeafSizes>& known = {}) {
   for (size_t l = 0; l < arrays.size(); ++l) {
     for (size_t d = 0; d < arrays[l]->dims.size(); ++d) {
       bool declared = d < arrays[l]->dynamic.size() && arrays[l]->dynamic[d];
-      bool sized = std::ranges::any_of(
-          known, [&](const LeafSizes& of) { return !of[l].empty() && of[l][d]; });
+      bool sized = std::ranges::any_of(known, [&](const LeafSizes& of) { return !of[l].empty() && of[l][d]; });
       if (declared || sized) slots.push_back({l, d, arrays[l]->dims[d]});
     }
   }
@@ -84,8 +83,7 @@ class Walk {
     if (slots.empty()) return;
     Builder b(&entry);
     entry.set_root(bundle(b, root, slots));
-    for (Alias& a : module_.config.input_output_alias)
-      a.output_index.insert(a.output_index.begin(), 0);
+    for (Alias& a : module_.config.input_output_alias) a.output_index.insert(a.output_index.begin(), 0);
     Shape& result = module_.config.entry_result;
     if (module_.config.has_entry_layout) result = with_sizes(std::move(result), slots.size());
   }
@@ -183,8 +181,7 @@ class Walk {
           dead.push_back(i);
         }
       }
-      for (size_t k = before; k < c.instructions().size(); ++k)
-        c.instructions()[k]->location = i->location;
+      for (size_t k = before; k < c.instructions().size(); ++k) c.instructions()[k]->location = i->location;
     }
     if (!dead.empty()) c.remove_all(dead);
     c.sort_topologically();
@@ -205,8 +202,7 @@ std::vector<DynamicDim> dynamic_dims(const Shape& shape) { return slots_of(shape
 bool has_dynamic_sizes(const Module& module) {
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
-      bool of_sizes =
-          i->is(kGetDimensionSize) || i->is(kSetDimensionSize) || i->is(kDynamicReshape);
+      bool of_sizes = i->is(kGetDimensionSize) || i->is(kSetDimensionSize) || i->is(kDynamicReshape);
       if (of_sizes || has_dynamic(i->shape)) return true;
     }
   }

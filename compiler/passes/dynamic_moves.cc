@@ -38,8 +38,7 @@ Instruction* DynamicRules::reverse(Instruction* i) {
   set_dims(i, sizes);
   if (!shifts) return i;
   Instruction* reversed = b_.rev(i->operand(0), i->attrs.dimensions);
-  Instruction* made =
-      b_.dynamic_slice(b_.pad(reversed, zero(i->shape.type), behind), starts, i->shape.dims);
+  Instruction* made = b_.dynamic_slice(b_.pad(reversed, zero(i->shape.type), behind), starts, i->shape.dims);
   set_dims(made, std::move(sizes));
   return made;
 }
@@ -179,8 +178,7 @@ Instruction* DynamicRules::reshape(Instruction* i) {
 
 Instruction* DynamicRules::dynamic_reshape(Instruction* i) {
   DimSizes sizes;
-  for (size_t d = 0; d < i->shape.dims.size(); ++d)
-    sizes.push_back(clamped(i->operand(d + 1), i->shape.dims[d]));
+  for (size_t d = 0; d < i->shape.dims.size(); ++d) sizes.push_back(clamped(i->operand(d + 1), i->shape.dims[d]));
   return compacted(i->operand(0), i->shape, sizes);
 }
 
@@ -237,8 +235,7 @@ void DynamicRules::gather(Instruction* i) {
   DimSizes of = dims(x), batch = dims(indices), result(i->shape.dims.size());
   size_t window = 0, next = 0;
   for (int64_t d = 0; d < x->shape.rank(); ++d) {
-    if (rules::contains(g.collapsed_slice_dims, d) || rules::contains(g.operand_batching_dims, d))
-      continue;
+    if (rules::contains(g.collapsed_slice_dims, d) || rules::contains(g.operand_batching_dims, d)) continue;
     int64_t out = g.offset_dims[window++];
     if (g.slice_sizes[d] == x->shape.dims[d]) result[out] = of[d];
   }
@@ -266,8 +263,7 @@ void DynamicRules::scatter(Instruction* i) {
     for (int64_t d = 0; d < std::ssize(of); ++d) {
       if (rules::contains(s.update_window_dims, d)) {
         if (!of[d]) continue;
-        throw Error(ErrorKind::kUnsupported, i->location,
-                    "scatter of windows of dynamic size is not compiled yet");
+        throw Error(ErrorKind::kUnsupported, i->location, "scatter of windows of dynamic size is not compiled yet");
       }
       if (static_cast<int64_t>(next) == s.index_vector_dim) ++next;
       if (next < batch.size() && !batch[next]) batch[next] = of[d];

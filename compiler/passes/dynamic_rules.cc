@@ -71,8 +71,7 @@ Instruction* DynamicRules::inside(const Shape& shape, const DimSizes& sizes, con
   return all;
 }
 
-Instruction* DynamicRules::masked(Instruction* x, const DimSizes& sizes, const Ints& among,
-                                  Instruction* fill) {
+Instruction* DynamicRules::masked(Instruction* x, const DimSizes& sizes, const Ints& among, Instruction* fill) {
   Instruction* valid = inside(x->shape, sizes, among);
   if (!valid) return x;
   Instruction* made = b_.select(valid, x, b_.broadcast(fill, x->shape.dims));
@@ -86,9 +85,8 @@ Instruction* DynamicRules::masked(Instruction* x, const DimSizes& sizes, const I
 Instruction* DynamicRules::identity(const Computation& f, Instruction* init) {
   const Instruction* root = f.root();
   const DType type = init->shape.type;
-  bool plain = root->operand_count() == 2 && root->operand(0)->is(kParameter) &&
-               root->operand(1)->is(kParameter) && root->operand(0) != root->operand(1) &&
-               root->shape.type == type;
+  bool plain = root->operand_count() == 2 && root->operand(0)->is(kParameter) && root->operand(1)->is(kParameter) &&
+               root->operand(0) != root->operand(1) && root->shape.type == type;
   if (!plain) return init;
   switch (root->opcode) {
     case kAdd:
@@ -123,15 +121,13 @@ void DynamicRules::reduce(Instruction* i) {
 void DynamicRules::select_and_scatter(Instruction* i) {
   Instruction *x = i->operand(0), *source = i->operand(1);
   const Instruction* select = i->called[0]->root();
-  bool compares = select->is(kCompare) && select->operand(0)->is(kParameter) &&
-                  select->operand(1)->is(kParameter) && select->operand(0) != select->operand(1);
-  if (!compares || select->attrs.direction == Direction::kEq ||
-      select->attrs.direction == Direction::kNe) {
+  bool compares = select->is(kCompare) && select->operand(0)->is(kParameter) && select->operand(1)->is(kParameter) &&
+                  select->operand(0) != select->operand(1);
+  if (!compares || select->attrs.direction == Direction::kEq || select->attrs.direction == Direction::kNe) {
     throw Error(ErrorKind::kUnsupported, i->location,
                 "select-and-scatter of dynamic size by such a selection is not compiled yet");
   }
-  bool larger =
-      select->attrs.direction == Direction::kGe || select->attrs.direction == Direction::kGt;
+  bool larger = select->attrs.direction == Direction::kGe || select->attrs.direction == Direction::kGt;
   if (select->operand(0)->attrs.parameter_number != 0) larger = !larger;
   DimSizes sizes = dims(x), windows = dims(source);
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -160,8 +156,7 @@ Instruction* DynamicRules::extreme(DType type, bool largest) {
 Instruction* DynamicRules::windowed(Instruction* size, const WindowDim& w) {
   Instruction* n = size;
   if (w.lhs_dilate != 1) {
-    n = b_.binary(kAdd, b_.binary(kMultiply, b_.binary(kSubtract, n, s32(1)), s32(w.lhs_dilate)),
-                  s32(1));
+    n = b_.binary(kAdd, b_.binary(kMultiply, b_.binary(kSubtract, n, s32(1)), s32(w.lhs_dilate)), s32(1));
     n = b_.binary(kMaximum, n, s32(0));
   }
   const int64_t window = (w.size - 1) * w.rhs_dilate + 1;
@@ -172,8 +167,7 @@ Instruction* DynamicRules::windowed(Instruction* size, const WindowDim& w) {
 
 void DynamicRules::reduce_window(Instruction* i) {
   const size_t n = i->operand_count() / 2;
-  const Instruction* first =
-      *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
+  const Instruction* first = *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
   DimSizes sizes = dims(first);
   for (size_t k = 0; k < n; ++k) {
     Instruction* init = i->operand(n + k);
@@ -217,16 +211,14 @@ void DynamicRules::convolution(Instruction* i) {
   const ConvDims& c = i->attrs.conv;
   Instruction *x = i->operand(0), *kernel = i->operand(1);
   DimSizes in = dims(x), k = dims(kernel), out(i->shape.dims.size());
-  bool kernel_space =
-      std::ranges::any_of(c.rhs_spatial, [&](int64_t d) { return k[d] != nullptr; });
+  bool kernel_space = std::ranges::any_of(c.rhs_spatial, [&](int64_t d) { return k[d] != nullptr; });
   bool grouped = i->attrs.feature_group_count != 1 || i->attrs.batch_group_count != 1;
   if (kernel_space || (grouped && (in[c.lhs_feature] || in[c.lhs_batch] || is_dynamic(kernel)))) {
     throw Error(ErrorKind::kUnsupported, i->location,
                 "convolution with a kernel or groups of dynamic size is not compiled yet");
   }
   Instruction*& features = in[c.lhs_feature];
-  if (Instruction* f = features ? features : k[c.rhs_input_feature])
-    features = k[c.rhs_input_feature] = f;
+  if (Instruction* f = features ? features : k[c.rhs_input_feature]) features = k[c.rhs_input_feature] = f;
   Ints among = c.lhs_spatial;
   among.push_back(c.lhs_feature);
   i->set_operand(0, masked(x, in, among, zero(x->shape.type)));
@@ -242,8 +234,7 @@ void DynamicRules::convolution(Instruction* i) {
 
 // Elements beyond the size go behind all others: validity is one more operand, compared first.
 Instruction* DynamicRules::sort(Instruction* i) {
-  const Instruction* first =
-      *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
+  const Instruction* first = *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
   DimSizes sizes = dims(first);
   const int64_t d = i->attrs.dimensions.at(0);
   if (!sizes[d]) {
@@ -292,8 +283,7 @@ void DynamicRules::forward(Instruction* i) {
     const Instruction* tuple = i->operand(0);
     LeafSizes of = sizes(tuple);
     int64_t first = 0;
-    for (int64_t k = 0; k < i->attrs.tuple_index; ++k)
-      first += leaf_count(tuple->shape.elements[k]);
+    for (int64_t k = 0; k < i->attrs.tuple_index; ++k) first += leaf_count(tuple->shape.elements[k]);
     all.assign(of.begin() + first, of.begin() + first + leaf_count(i->shape));
   } else if (i->is(kTuple)) {
     for (const Instruction* o : i->operands()) {

@@ -15,8 +15,7 @@ using LeafSizes = std::vector<DimSizes>;
 
 class DynamicRules {
  public:
-  DynamicRules(Builder& b, std::unordered_map<const Instruction*, LeafSizes>& known)
-      : b_(b), known_(known) {}
+  DynamicRules(Builder& b, std::unordered_map<const Instruction*, LeafSizes>& known) : b_(b), known_(known) {}
 
   /// Masks the operands of `i` where padding would count, and records the sizes of its result.
   /// Returns what stands for `i`: itself, or another value. Throws Error(kUnsupported) by name.
@@ -35,9 +34,7 @@ class DynamicRules {
   Instruction* runtime_size(const Instruction* x, int64_t d);
   Instruction* inside(const Shape& shape, const DimSizes& sizes, const Ints& among);
   Instruction* masked(Instruction* x, const DimSizes& sizes, const Ints& among, Instruction* fill);
-  Instruction* masked(Instruction* x, const Ints& among, Instruction* fill) {
-    return masked(x, dims(x), among, fill);
-  }
+  Instruction* masked(Instruction* x, const Ints& among, Instruction* fill) { return masked(x, dims(x), among, fill); }
   Instruction* zero(DType type) { return b_.constant(Literal(Shape::scalar(type))); }
   Instruction* identity(const Computation& f, Instruction* init);
   Instruction* windowed(Instruction* size, const WindowDim& w);

@@ -14,8 +14,7 @@ namespace {
 
 // A gather of empty slices reads nothing: where its result has elements they are zero.
 Instruction* expand_empty_gather(Builder& b, const Instruction& op) {
-  if (std::ranges::find(op.attrs.gather.slice_sizes, 0) == op.attrs.gather.slice_sizes.end())
-    return nullptr;
+  if (std::ranges::find(op.attrs.gather.slice_sizes, 0) == op.attrs.gather.slice_sizes.end()) return nullptr;
   return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
 }
 
@@ -31,7 +30,8 @@ Instruction* expand_tuple_constant(Builder& b, const Literal& literal) {
 Instruction* expand_top_k_call(Builder& b, const Instruction& call) {
   if (call.attrs.custom_call_target != "TopK" || call.operand_count() != 1 || !call.shape.is_tuple()) return nullptr;
   const Shape& from = call.operand(0)->shape;
-  if (call.shape.elements.size() != 2 || call.shape.elements[0].rank() != from.rank() || from.rank() == 0) return nullptr;
+  if (call.shape.elements.size() != 2 || call.shape.elements[0].rank() != from.rank() || from.rank() == 0)
+    return nullptr;
   const Instruction* order = call.called.empty() ? nullptr : call.called[0]->root();
   Instruction* top = b.computation()->add(Opcode::kTopK, call.shape, {call.operand(0)}, call.name);
   top->attrs.k = call.shape.elements[0].dims.back();
@@ -97,11 +97,11 @@ bool expand_in(Computation& c, const PipelineOptions& options) {
 
 }  // namespace
 
-Instruction* apply_elementwise(Builder& b, const Computation& computation,
-                               std::span<Instruction* const> arguments, const Ints& dims) {
+Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,
+                               const Ints& dims) {
   for (const auto& i : computation.instructions()) {
-    bool plain = i->is(Opcode::kParameter) || i->is(Opcode::kConstant) ||
-                 (is_elementwise(i->opcode) && !i->is(Opcode::kMap));
+    bool plain =
+        i->is(Opcode::kParameter) || i->is(Opcode::kConstant) || (is_elementwise(i->opcode) && !i->is(Opcode::kMap));
     if (!plain || !i->shape.is_scalar()) return nullptr;
   }
   Computation& c = *b.computation();

@@ -54,26 +54,19 @@ class BatchNorm {
 
  private:
   Instruction* widened(Instruction* v) { return v->shape.type == type_ ? v : b_.convert(v, type_); }
-  Instruction* rounded(Instruction* v) {
-    return x_shape_.type == type_ ? v : b_.convert(v, x_shape_.type);
-  }
-  Instruction* spread(Instruction* by_feature) {
-    return b_.broadcast_in_dim(by_feature, x_shape_.dims, {feature_});
-  }
+  Instruction* rounded(Instruction* v) { return x_shape_.type == type_ ? v : b_.convert(v, x_shape_.type); }
+  Instruction* spread(Instruction* by_feature) { return b_.broadcast_in_dim(by_feature, x_shape_.dims, {feature_}); }
   Instruction* centred(Instruction* mean) { return b_.binary(kSubtract, in_[0], spread(mean)); }
   Instruction* shifted(Instruction* variance) {
     return b_.binary(kAdd, variance, b_.constant(type_, op_.attrs.epsilon));
   }
-  Instruction* sum(Instruction* v) {
-    return b_.reduce({v}, {b_.constant(type_, 0)}, adder(), reduced_);
-  }
+  Instruction* sum(Instruction* v) { return b_.reduce({v}, {b_.constant(type_, 0)}, adder(), reduced_); }
   Instruction* averaged(Instruction* sums) {
     int64_t n = 1;
     for (int64_t d : reduced_) n *= x_shape_.dims[d];
     return b_.binary(kDivide, sums, b_.constant(type_, static_cast<double>(n)));
   }
-  Instruction* normalised(Instruction* scale, Instruction* offset, Instruction* centred,
-                          Instruction* variance) {
+  Instruction* normalised(Instruction* scale, Instruction* offset, Instruction* centred, Instruction* variance) {
     Instruction* factor = b_.binary(kDivide, scale, b_.unary(kSqrt, shifted(variance)));
     return b_.binary(kAdd, b_.binary(kMultiply, centred, spread(factor)), spread(offset));
   }

@@ -78,7 +78,8 @@ class RaggedDot {
     return b_.select(b_.broadcast_in_dim(holds, x->shape.dims, at), x, zeros(x->shape.type, x->shape.dims));
   }
   Instruction* in_some_group(Instruction* group) {
-    return b_.compare(Direction::kLt, group, b_.broadcast(b_.constant(DType::kS32, static_cast<double>(groups_)), {size_}));
+    return b_.compare(Direction::kLt, group,
+                      b_.broadcast(b_.constant(DType::kS32, static_cast<double>(groups_)), {size_}));
   }
 
   Instruction* dot(Instruction* x, Instruction* y, DotDims dims, const Ints& sizes) {

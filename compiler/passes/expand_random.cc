@@ -30,9 +30,7 @@ struct Words {
   Words to(DType type) const { return {b, b->convert(v, type)}; }
   Words low() const { return to(DType::kU32); }
   Words high() const { return (*this >> 32).low(); }
-  Words operator>>(uint64_t n) const {
-    return {b, b->binary(kShiftRightLogical, v, constant(n).v)};
-  }
+  Words operator>>(uint64_t n) const { return {b, b->binary(kShiftRightLogical, v, constant(n).v)}; }
   Words operator<<(uint64_t n) const { return {b, b->binary(kShiftLeft, v, constant(n).v)}; }
   friend Words operator+(Words x, Words y) { return {x.b, x.b->binary(kAdd, x.v, y.v)}; }
   friend Words operator*(Words x, Words y) { return {x.b, x.b->binary(kMultiply, x.v, y.v)}; }
@@ -126,8 +124,7 @@ class Generator {
     const int64_t n = data_.element_count(), per_block = wide ? 2 : 4;
     const int64_t blocks = n / per_block + (n % per_block != 0);
     // Without a third word the key serves as the upper half of the counter.
-    Words at = counters(blocks),
-          upper = (state_.size() == 3 ? state_[2] : state_[0]).spread(blocks);
+    Words at = counters(blocks), upper = (state_.size() == 3 ? state_[2] : state_[0]).spread(blocks);
     upper = upper + Words::less(at, state_[1].spread(blocks));
     std::array<Words, 4> c = {at.low(), at.high(), upper.low(), upper.high()};
     Words key = state_[0].spread(blocks), k0 = key.low(), k1 = key.high();
@@ -175,8 +172,6 @@ class Generator {
 
 }  // namespace
 
-Instruction* expand_random_bits(Builder& b, const Instruction& op) {
-  return Generator(b, op).run();
-}
+Instruction* expand_random_bits(Builder& b, const Instruction& op) { return Generator(b, op).run(); }
 
 }  // namespace hlojit

@@ -52,8 +52,10 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
   const size_t inputs = op.operand_count() - carries;
   const int64_t n = op.operand(0)->shape.dims[along];
   std::vector<Shape> results;
-  if (op.shape.is_tuple()) results = op.shape.elements;
-  else results = {op.shape};
+  if (op.shape.is_tuple())
+    results = op.shape.elements;
+  else
+    results = {op.shape};
   const size_t outputs = results.size() - carries;
 
   // State: counter, stacked outputs, carries, inputs.
@@ -68,7 +70,8 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
   Module& module = *b.computation()->parent();
   Builder goes_on(module.add_computation_before("scan_condition", b.computation()));
   Instruction* seen = goes_on.parameter(state->shape);
-  goes_on.build(goes_on.compare(Direction::kLt, goes_on.get_tuple_element(seen, 0), goes_on.constant(DType::kS64, static_cast<double>(n))));
+  goes_on.build(goes_on.compare(Direction::kLt, goes_on.get_tuple_element(seen, 0),
+                                goes_on.constant(DType::kS64, static_cast<double>(n))));
 
   Builder body(module.add_computation_before("scan_body", b.computation()));
   Instruction* p = body.parameter(state->shape);
@@ -88,7 +91,8 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
     Instruction* x = body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + carries + k));
     arguments.push_back(body.reshape(body.dynamic_slice(x, starts(box.size()), box), f.parameters()[k]->shape.dims));
   }
-  for (size_t k = 0; k < carries; ++k) arguments.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + k)));
+  for (size_t k = 0; k < carries; ++k)
+    arguments.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + k)));
   std::vector<Instruction*> made = pasted(body, f, arguments);
   std::vector<Instruction*> next = {body.binary(kAdd, i, body.constant(DType::kS64, 1))};
   for (size_t k = 0; k < outputs; ++k) {
@@ -98,7 +102,8 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
     next.push_back(body.dynamic_update_slice(stacked, body.reshape(made[k], box), starts(box.size())));
   }
   for (size_t k = 0; k < carries; ++k) next.push_back(made[outputs + k]);
-  for (size_t k = 0; k < inputs; ++k) next.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + carries + k)));
+  for (size_t k = 0; k < inputs; ++k)
+    next.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + carries + k)));
   body.build(body.tuple(next));
 
   Instruction* done = b.while_loop(goes_on.computation(), body.computation(), state);

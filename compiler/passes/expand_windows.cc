@@ -57,7 +57,8 @@ Instruction* expand_select_and_scatter(Builder& b, const Instruction& op) {
   flat.scatter.scatter_dims_to_operand_dims = {0};
   flat.scatter.index_vector_dim = 1;
   Instruction* places = b.reshape(b.get_tuple_element(picked, 1), Ints{windows});
-  Instruction* sums = b.op(kScatter, {b.broadcast(init, {total}), places, b.reshape(source, Ints{windows})}, flat, {op.called.at(1)});
+  Instruction* sums =
+      b.op(kScatter, {b.broadcast(init, {total}), places, b.reshape(source, Ints{windows})}, flat, {op.called.at(1)});
   return b.reshape(sums, x->shape.dims);
 }
 
@@ -90,7 +91,8 @@ Instruction* expand_whole_windows(Builder& b, const Instruction& op) {
   Instruction* most = b.constant(std::move(limits));
   most = vectors ? b.broadcast_in_dim(most, dims, {s.index_vector_dim}) : b.broadcast(b.reshape(most, Ints{}), dims);
   auto everywhere = [&](double v) { return b.broadcast(b.constant(DType::kS64, v), dims); };
-  Instruction* fits = b.binary(kAnd, b.compare(Direction::kGe, starts, everywhere(0)), b.compare(Direction::kLe, starts, most));
+  Instruction* fits =
+      b.binary(kAnd, b.compare(Direction::kGe, starts, everywhere(0)), b.compare(Direction::kLe, starts, most));
   if (vectors) {
     Builder both(b.computation()->parent()->add_computation_before("both", b.computation()));
     Instruction* x = both.parameter(Shape::scalar(DType::kPred));

@@ -12,8 +12,8 @@ namespace hlojit {
 /// The computation's scalar ops on arrays of sizes `dims`, in place of a call an element;
 /// `arguments` by parameter number. nullptr if the computation holds more than elementwise ops on
 /// scalars.
-Instruction* apply_elementwise(Builder& b, const Computation& computation,
-                               std::span<Instruction* const> arguments, const Ints& dims);
+Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,
+                               const Ints& dims);
 
 /// rng-bit-generator: (new state, data), or the data alone if that is its shape.
 Instruction* expand_random_bits(Builder& b, const Instruction& op);

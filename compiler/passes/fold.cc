@@ -27,12 +27,10 @@ class Folder {
   bool run() {
     for (Instruction* i : c_.snapshot()) {
       if (!may_fold(*i)) continue;
-      bool constants =
-          std::ranges::all_of(i->operands(), [](auto* o) { return o->is(Opcode::kConstant); });
+      bool constants = std::ranges::all_of(i->operands(), [](auto* o) { return o->is(Opcode::kConstant); });
       if (constants) {
         fold_whole(i);
-      } else if (std::ranges::all_of(i->operands(),
-                                     [](auto* o) { return splat_value(o) != nullptr; })) {
+      } else if (std::ranges::all_of(i->operands(), [](auto* o) { return splat_value(o) != nullptr; })) {
         fold_splats(i);
       }
     }
@@ -48,8 +46,7 @@ class Folder {
       case OpClass::kElementwise:
       case OpClass::kReduces:
       case OpClass::kContracts: return true;
-      case OpClass::kMoves:
-        return !i.is(Opcode::kBroadcast) && !i.is(Opcode::kBitcast) && !i.is(Opcode::kCopy);
+      case OpClass::kMoves: return !i.is(Opcode::kBroadcast) && !i.is(Opcode::kBitcast) && !i.is(Opcode::kCopy);
       default: return false;
     }
   }
@@ -72,8 +69,7 @@ class Folder {
     for (const Instruction* o : i->operands()) read += o->shape.dense_bytes();
     if (bytes > kMaxBytes || read > kMaxBytes || (bytes > read && bytes > kSmallBytes)) return;
     for (const Instruction* o : i->operands()) operands.push_back(*o->literal);
-    if (auto value = evaluated(*i, operands))
-      replace(i, c_.add_constant(std::move(*value), i->name));
+    if (auto value = evaluated(*i, operands)) replace(i, c_.add_constant(std::move(*value), i->name));
   }
 
   void fold_splats(Instruction* i) {

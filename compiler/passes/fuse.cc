@@ -24,7 +24,7 @@ constexpr int64_t kMaxBuffers = 64;
 constexpr int64_t kMaxStreams = 24;         // vectors in flight
 constexpr int64_t kMaxInstructions = 2000;  // of the loop bodies, roughly
 constexpr double kRounding = 1e-3;          // costs this close are equal
-constexpr size_t kMaxMembers = 200;          // each step of a chain plans all of its kernel again
+constexpr size_t kMaxMembers = 200;         // each step of a chain plans all of its kernel again
 constexpr size_t kMaxSiblings = 8;          // kernels ahead that a kernel is compared with
 
 /// Of an elementwise op, at most one operand is more than a scalar: a factor, an offset, a conversion.
@@ -41,8 +41,7 @@ bool is_scale(const Instruction* i) {
 /// The packing of a dot's operands may be repeated for each block of the other side, so only what is
 /// nearly free is put there: moves, conversions, scaling.
 bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& members) {
-  std::unordered_set<const Instruction*> packed(plan.hero->operands().begin(),
-                                                plan.hero->operands().end());
+  std::unordered_set<const Instruction*> packed(plan.hero->operands().begin(), plan.hero->operands().end());
   for (auto at = members.rbegin(); at != members.rend(); ++at) {
     const Instruction* i = *at;
     if (!packed.contains(i)) continue;
@@ -77,8 +76,7 @@ struct Candidate {
 
 class Fuser {
  public:
-  Fuser(Computation& c, const PipelineOptions& options)
-      : c_(c), options_(options), graph_(c) {}
+  Fuser(Computation& c, const PipelineOptions& options) : c_(c), options_(options), graph_(c) {}
 
   bool run() {
     for (size_t k = 0; k < graph_.size(); ++k) price(static_cast<int>(k));
@@ -91,8 +89,8 @@ class Fuser {
   }
 
  private:
-  std::optional<Candidate> evaluate(const std::vector<Instruction*>& members,
-                                    const std::vector<Instruction*>& roots, std::string* why) {
+  std::optional<Candidate> evaluate(const std::vector<Instruction*>& members, const std::vector<Instruction*>& roots,
+                                    std::string* why) {
     if (members.size() > kMaxMembers) {
       *why = "too many instructions";
       return std::nullopt;
@@ -106,10 +104,9 @@ class Fuser {
       return std::nullopt;
     }
     KernelCost cost = kernel_cost(m, *plan, options_.target);
-    if (cost.buffers > kMaxBuffers || cost.streams > kMaxStreams ||
-        cost.instructions > kMaxInstructions) {
-      *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers,
-                         cost.streams, cost.instructions);
+    if (cost.buffers > kMaxBuffers || cost.streams > kMaxStreams || cost.instructions > kMaxInstructions) {
+      *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers, cost.streams,
+                         cost.instructions);
       return std::nullopt;
     }
     return Candidate{std::move(*plan), cost};
@@ -184,8 +181,7 @@ class Fuser {
   }
 
   /// Every reader computes p itself; returns what is won. Entries of `again` stay for readers that do.
-  double try_again(int p, const std::vector<int>& readers, bool leaves,
-                   std::vector<std::optional<Candidate>>& again) {
+  double try_again(int p, const std::vector<int>& readers, bool leaves, std::vector<std::optional<Candidate>>& again) {
     double more = 0;
     bool all = !leaves;
     for (size_t k = 0; k < readers.size(); ++k) {
@@ -307,8 +303,7 @@ class Fuser {
     for (size_t k = 0; k < graph_.size(); ++k) {
       const Cluster& cluster = graph_[static_cast<int>(k)];
       if (!cluster.alive || !cluster.kernel || cluster.members.size() < 2 || !cluster.plan) continue;
-      bool renames =
-          std::ranges::all_of(cluster.members, [&](auto* m) { return free_.contains(m); });
+      bool renames = std::ranges::all_of(cluster.members, [&](auto* m) { return free_.contains(m); });
       if (renames) continue;
       groups.push_back({cluster.members, cluster.roots, *cluster.plan});
     }
@@ -317,8 +312,7 @@ class Fuser {
     return true;
   }
 
-  void explain(std::string_view what, int a, int b, double apart, double together, bool yes,
-               const std::string& why) {
+  void explain(std::string_view what, int a, int b, double apart, double together, bool yes, const std::string& why) {
     if (!options_.explain) return;
     auto name = [&](int c) { return graph_[c].members.back()->name; };
     std::string text = fmt::format("fuse {}: {} {} {}", c_.name, what, name(a), name(b));

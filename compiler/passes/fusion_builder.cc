@@ -73,8 +73,8 @@ Computation* clone_group(Module& module, const KernelGroup& group, std::vector<I
   return fused;
 }
 
-Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruction*> inputs,
-                        KernelKind kind, std::string config) {
+Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruction*> inputs, KernelKind kind,
+                        std::string config) {
   Instruction* fusion = c.add(Opcode::kFusion, fused->root()->shape, std::move(inputs), "fusion");
   fusion->called = {fused};
   fusion->attrs.fusion_kind = fusion_kind(kind);
@@ -84,8 +84,7 @@ Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruct
 
 /// A member that its group computes anew may have readers that no group serves (a loop, or an op that
 /// is left for another pass): it stays, and so does what it reads.
-void keep_what_is_read(const Computation& c,
-                       const std::unordered_map<const Instruction*, Instruction*>& replacement,
+void keep_what_is_read(const Computation& c, const std::unordered_map<const Instruction*, Instruction*>& replacement,
                        std::unordered_set<const Instruction*>& dead) {
   std::vector<const Instruction*> live;
   auto need = [&](const Instruction* i) {
@@ -131,8 +130,7 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
     fusion->attrs.metadata = group.roots[0]->attrs.metadata;
     for (Instruction* m : group.members) {
       if (is_dead.insert(m).second) dead.push_back(m);
-      fusion->control_predecessors.insert(fusion->control_predecessors.end(),
-                                          m->control_predecessors.begin(),
+      fusion->control_predecessors.insert(fusion->control_predecessors.end(), m->control_predecessors.begin(),
                                           m->control_predecessors.end());
       fusion_of[m] = fusion;
     }
@@ -199,9 +197,8 @@ bool split_variadic_results(Computation& c) {
   bool changed = false;
   for (Instruction* i : c.snapshot()) {
     if (!has_several_results(*i)) continue;
-    bool whole = i->is_root() || std::ranges::any_of(i->users(), [](Instruction* user) {
-                   return !user->is(Opcode::kGetTupleElement);
-                 });
+    bool whole = i->is_root() ||
+                 std::ranges::any_of(i->users(), [](Instruction* user) { return !user->is(Opcode::kGetTupleElement); });
     if (!whole) {
       changed |= i->is(Opcode::kScatter) && complete_results(c, i);
       continue;

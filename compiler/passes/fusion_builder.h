@@ -24,8 +24,8 @@ struct KernelGroup {
 /// members of any group stay.
 void build_fusions(Computation& computation, std::span<const KernelGroup> groups);
 
-/// Gives every op of several results (has_several_results) element-wise users only: whoever reads its tuple as a whole reads a
-/// tuple of its elements instead. Returns whether anything changed.
+/// Gives every op of several results (has_several_results) element-wise users only: whoever reads its tuple as a whole
+/// reads a tuple of its elements instead. Returns whether anything changed.
 bool split_variadic_results(Computation& computation);
 
 /// A fusion that copies `value` (an array) into memory of its own, appended to its computation.

@@ -36,7 +36,8 @@ class Inliner {
     for (const auto& c : module_.computations()) {
       auto n = static_cast<int64_t>(c->instructions().size());
       for (const auto& i : c->instructions()) {
-        bool runs = i->is(Opcode::kCall) || i->is(Opcode::kFusion) || i->is(Opcode::kWhile) || i->is(Opcode::kConditional);
+        bool runs =
+            i->is(Opcode::kCall) || i->is(Opcode::kFusion) || i->is(Opcode::kWhile) || i->is(Opcode::kConditional);
         if (!runs) continue;
         for (const Computation* callee : i->called) n = std::min(n + size.at(callee), kMaxInstructions + 1);
       }

@@ -35,8 +35,7 @@ Layout renamed(const Layout& layout, const Ints& to) {
 
 Ints inverse(const Ints& permutation) {
   Ints result(permutation.size());
-  for (size_t k = 0; k < permutation.size(); ++k)
-    result[static_cast<size_t>(permutation[k])] = static_cast<int64_t>(k);
+  for (size_t k = 0; k < permutation.size(); ++k) result[static_cast<size_t>(permutation[k])] = static_cast<int64_t>(k);
   return result;
 }
 
@@ -109,8 +108,7 @@ bool cuts_whole_tiles(const Instruction& slice, const Layout& layout) {
 Ints kept_dims(const Instruction& reduce) {
   Ints kept;
   for (int64_t d = 0; d < reduce.operand(0)->shape.rank(); ++d) {
-    if (std::ranges::find(reduce.attrs.dimensions, d) == reduce.attrs.dimensions.end())
-      kept.push_back(d);
+    if (std::ranges::find(reduce.attrs.dimensions, d) == reduce.attrs.dimensions.end()) kept.push_back(d);
   }
   return kept;
 }
@@ -127,9 +125,8 @@ std::optional<Layout> along_operand(const Instruction& i, size_t k, const Layout
       if (k >= i.operand_count() / 2) return std::nullopt;
       return subset(layout, kept_dims(i));
     case Opcode::kSlice:
-      return plain(layout.minor_to_major, layout.tiled() && cuts_whole_tiles(i, layout)
-                                              ? layout.tiles
-                                              : std::vector<Tile>{});
+      return plain(layout.minor_to_major,
+                   layout.tiled() && cuts_whole_tiles(i, layout) ? layout.tiles : std::vector<Tile>{});
     case Opcode::kPad:
     case Opcode::kDynamicSlice:
       if (k > 0) return std::nullopt;
@@ -154,9 +151,8 @@ std::optional<Layout> along_result(const Instruction& i, size_t k, const Layout&
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice:
       if (k > 1 || (k == 1 && !i.is(Opcode::kDynamicUpdateSlice))) return std::nullopt;
-      return plain(layout.minor_to_major, i.is(Opcode::kDynamicUpdateSlice) && k == 0
-                                              ? layout.tiles
-                                              : std::vector<Tile>{});
+      return plain(layout.minor_to_major,
+                   i.is(Opcode::kDynamicUpdateSlice) && k == 0 ? layout.tiles : std::vector<Tile>{});
     case Opcode::kSlice:
     case Opcode::kConcatenate: return plain(layout.minor_to_major);
     case Opcode::kReverse: return plain(layout.minor_to_major, layout.tiles);

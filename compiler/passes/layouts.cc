@@ -42,9 +42,7 @@ bool layout_is_free(const Instruction* i) {
   }
 }
 
-double bytes(const Shape& shape) {
-  return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type);
-}
+double bytes(const Shape& shape) { return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type); }
 
 class Assignment {
  public:
@@ -53,8 +51,7 @@ class Assignment {
   void run() {
     Computation* entry = module_.entry();
     const auto& parameters = entry->parameters();
-    for (size_t k = 0; k < parameters.size(); ++k)
-      parameters[k]->shape = module_.parameter_shape(k);
+    for (size_t k = 0; k < parameters.size(); ++k) parameters[k]->shape = module_.parameter_shape(k);
     computation(*entry, &module_.result_shape());
   }
 
@@ -99,8 +96,7 @@ class Assignment {
           wish(i->operand(k), i->to_apply()->parameters()[k]->shape, true);
       } else if (is_step(*i)) {
         StepLayouts wanted = step_layouts(*i);
-        for (size_t k = 0; k < i->operand_count(); ++k)
-          wish(i->operand(k), wanted.operands[k], true);
+        for (size_t k = 0; k < i->operand_count(); ++k) wish(i->operand(k), wanted.operands[k], true);
       } else if (auto own = wishes_.find(i); own != wishes_.end() && i->shape.is_array()) {
         for (size_t k = 0; k < i->operand_count(); ++k) {
           Shape shape = i->operand(k)->shape;
@@ -163,8 +159,7 @@ class Assignment {
   /// State keeps the layout it arrives in.
   void loop(Computation& c, Instruction* i) {
     Computation &condition = *i->while_condition(), &body = *i->while_body();
-    Shape state =
-        done_.contains(&body) ? body.parameters()[0]->shape : as_state(i->operand(0)->shape);
+    Shape state = done_.contains(&body) ? body.parameters()[0]->shape : as_state(i->operand(0)->shape);
     i->set_operand(0, matched(c, i->operand(0), state, i));
     i->shape = state;
     explain(*i, state, "as the state arrives");
@@ -215,19 +210,16 @@ class Assignment {
       if (!o->shape.is_array()) continue;
       if (auto layout = along_operand(i, k, o->shape.layout)) reads.emplace_back(o, *layout);
     }
-    std::ranges::stable_sort(reads, std::greater<>(),
-                             [](const auto& r) { return bytes(r.first->shape); });
+    std::ranges::stable_sort(reads, std::greater<>(), [](const auto& r) { return bytes(r.first->shape); });
 
     std::vector<Choice> choices;
     auto add = [&](const Layout& layout, const std::string& rule) {
       if (std::ranges::find(choices, layout, &Choice::layout) != choices.end()) return;
       Choice& choice = choices.emplace_back(Choice{layout, rule});
-      for (const auto& [o, along] : reads)
-        choice.cost += bytes(o->shape) * mismatch(i.shape.dims, along, layout);
+      for (const auto& [o, along] : reads) choice.cost += bytes(o->shape) * mismatch(i.shape.dims, along, layout);
       if (wanted) {
         auto readers = static_cast<double>(i.users().size());
-        choice.cost +=
-            readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
+        choice.cost += readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
       }
     };
     for (const auto& [o, along] : reads) add(along, "along " + o->name);
@@ -241,27 +233,24 @@ class Assignment {
       std::string others;
       for (const Choice& other : choices) {
         if (&other == &best) continue;
-        others +=
-            fmt::format("; {} ({}) costs {:.0f}", to_string(other.layout), other.rule, other.cost);
+        others += fmt::format("; {} ({}) costs {:.0f}", to_string(other.layout), other.rule, other.cost);
       }
-      options_.explain(fmt::format("layouts {}: {} {}: {}, costs {:.0f}{}", i.parent()->name,
-                                   i.name, to_string(best.layout), best.rule, best.cost, others));
+      options_.explain(fmt::format("layouts {}: {} {}: {}, costs {:.0f}{}", i.parent()->name, i.name,
+                                   to_string(best.layout), best.rule, best.cost, others));
     }
     return best.layout;
   }
 
   void explain(const Instruction& i, const Shape& shape, std::string_view rule) const {
     if (options_.explain)
-      options_.explain(
-          fmt::format("layouts {}: {} {}: {}", i.parent()->name, i.name, shape.to_string(), rule));
+      options_.explain(fmt::format("layouts {}: {} {}: {}", i.parent()->name, i.name, shape.to_string(), rule));
   }
 
   // ---- copies
   // ----------------------------------------------------------------------------------------
 
   /// The value in the wanted layouts; `before` is where copies are added.
-  Instruction* matched(Computation& c, Instruction* value, const Shape& wanted,
-                       Instruction* before) {
+  Instruction* matched(Computation& c, Instruction* value, const Shape& wanted, Instruction* before) {
     if (value->shape == wanted) return value;
     if (wanted.is_array()) {
       explain(*value, wanted, "a copy, it is " + to_string(value->shape.layout));
@@ -273,8 +262,7 @@ class Assignment {
       if (value->is(Opcode::kTuple)) {
         part = value->operand(k);
       } else {
-        part = c.add(Opcode::kGetTupleElement, value->shape.elements[k], {value},
-                     value->name + ".part", before);
+        part = c.add(Opcode::kGetTupleElement, value->shape.elements[k], {value}, value->name + ".part", before);
         part->attrs.tuple_index = static_cast<int64_t>(k);
       }
       parts.push_back(matched(c, part, wanted.elements[k], before));

@@ -17,10 +17,8 @@ bool is_structure(const Instruction& i) {
     case Opcode::kConstant:
     case Opcode::kFusion:
     case Opcode::kParameter:
-    case Opcode::kWhile:
-      return true;
-    default:
-      return is_donated_copy(i);
+    case Opcode::kWhile: return true;
+    default: return is_donated_copy(i);
   }
 }
 
@@ -57,8 +55,11 @@ bool legalize_check(Module& module, const PipelineOptions& options) {
     for (const auto& i : c->instructions()) {
       std::string why = refusal(*i, options);
       if (why.empty()) continue;
-      found.push_back(
-          {.location = i->location, .instruction = i->name, .rule = "not-compiled", .message = std::move(why), .details = {}});
+      found.push_back({.location = i->location,
+                       .instruction = i->name,
+                       .rule = "not-compiled",
+                       .message = std::move(why),
+                       .details = {}});
     }
   }
   if (!found.empty()) throw Error(ErrorKind::kUnsupported, std::move(found));

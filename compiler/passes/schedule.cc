@@ -97,7 +97,7 @@ class Scheduler {
 
  private:
   struct Use {
-    int64_t bytes = 0;   // 0: not temporary memory
+    int64_t bytes = 0;    // 0: not temporary memory
     bool leaves = false;  // a result of the computation
     std::vector<const Instruction*> readers;
     size_t remaining = 0;

@@ -34,14 +34,12 @@ bool layout_is_seen(const Instruction* i) {
 
 bool is_dynamic(const Instruction* i) {
   return i->shape.has_dynamic_dims() ||
-         std::ranges::any_of(i->operands(),
-                             [](const Instruction* o) { return o->shape.has_dynamic_dims(); });
+         std::ranges::any_of(i->operands(), [](const Instruction* o) { return o->shape.has_dynamic_dims(); });
 }
 
 class Simplifier {
  public:
-  Simplifier(Computation& c, const RulesOf& rules, bool strict)
-      : c_(c), rules_(rules), context_{Builder(&c), strict} {}
+  Simplifier(Computation& c, const RulesOf& rules, bool strict) : c_(c), rules_(rules), context_{Builder(&c), strict} {}
 
   bool run() {
     for (const auto& i : c_.instructions()) push(i.get());

@@ -123,8 +123,7 @@ Instruction* known_comparison(Context& c, Instruction* i) {
   const Instruction *x = i->operand(0), *y = i->operand(1);
   if (!is_whole(x)) return nullptr;
   Direction d = i->attrs.direction;
-  if (x == y)
-    return splat_int(c, i, d == Direction::kEq || d == Direction::kGe || d == Direction::kLe);
+  if (x == y) return splat_int(c, i, d == Direction::kEq || d == Direction::kGe || d == Direction::kLe);
   bool from_zero = effective_compare_type(*i) == CompareType::kUnsigned && is_value(y, 0);
   if (from_zero && d == Direction::kLt) return splat_int(c, i, 0);
   if (from_zero && d == Direction::kGe) return splat_int(c, i, 1);
@@ -168,8 +167,7 @@ constexpr SimplifyRule kRules[] = {
     // x - x = 0. Integers.
     {kSubtract, zero_if_same},
     // x * 1 = x. Exact.
-    {kMultiply,
-     [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 1); }); }},
+    {kMultiply, [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 1); }); }},
     // x * 0 = 0. Integers.
     {kMultiply,
      [](Context& c, Instruction* i) -> Instruction* {
@@ -199,10 +197,7 @@ constexpr SimplifyRule kRules[] = {
     // -(-x) = x, not(not x) = x, |-x| = |x|, ||x|| = |x|. Exact.
     {kNegate, twice<kNegate>},
     {kNot, twice<kNot>},
-    {kAbs,
-     [](Context&, Instruction* i) -> Instruction* {
-       return i->operand(0)->is(kAbs) ? i->operand(0) : nullptr;
-     }},
+    {kAbs, [](Context&, Instruction* i) -> Instruction* { return i->operand(0)->is(kAbs) ? i->operand(0) : nullptr; }},
     {kAbs,
      [](Context& c, Instruction* i) -> Instruction* {
        return i->operand(0)->is(kNegate) ? c.b.unary(kAbs, i->operand(0)->operand(0)) : nullptr;
@@ -215,15 +210,13 @@ constexpr SimplifyRule kRules[] = {
        return beside(i, [](auto* o) { return is_value(o, 0); }) ? splat_int(c, i, 0) : nullptr;
      }},
     {kOr, same_operands},
-    {kOr,
-     [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 0); }); }},
+    {kOr, [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 0); }); }},
     {kOr,
      [](Context& c, Instruction* i) -> Instruction* {
        return beside(i, all_bits) ? splat_int(c, i, is_pred(i->shape.type) ? 1 : -1) : nullptr;
      }},
     {kXor, zero_if_same},
-    {kXor,
-     [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 0); }); }},
+    {kXor, [](Context&, Instruction* i) { return beside(i, [](auto* o) { return is_value(o, 0); }); }},
     {kShiftLeft, unless_right_is<0>},
     {kShiftRightLogical, unless_right_is<0>},
     {kShiftRightArithmetic, unless_right_is<0>},

@@ -14,14 +14,12 @@ using Context = SimplifyContext;
 
 /// tuple(t.0, t.1, ...) of all elements of t. A root stays: callers look for a tuple there.
 Instruction* rebuilt_tuple(Context&, Instruction* i) {
-  if (i->is_root() || i->operand_count() == 0 || !i->operand(0)->is(kGetTupleElement))
-    return nullptr;
+  if (i->is_root() || i->operand_count() == 0 || !i->operand(0)->is(kGetTupleElement)) return nullptr;
   Instruction* t = i->operand(0)->operand(0);
   if (t->shape.elements.size() != i->operand_count()) return nullptr;
   for (size_t k = 0; k < i->operand_count(); ++k) {
     const Instruction* o = i->operand(k);
-    bool same = o->is(kGetTupleElement) && o->operand(0) == t &&
-                o->attrs.tuple_index == static_cast<int64_t>(k);
+    bool same = o->is(kGetTupleElement) && o->operand(0) == t && o->attrs.tuple_index == static_cast<int64_t>(k);
     if (!same) return nullptr;
   }
   return t;
@@ -39,8 +37,7 @@ Instruction* inlined(Context& c, const Computation& branch, Instruction* argumen
     std::vector<Instruction*> operands;
     for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
     copy = c.b.computation()->clone_instruction(*i, std::move(operands));
-    for (Instruction* p : i->control_predecessors)
-      copy->control_predecessors.push_back(copies.at(p));
+    for (Instruction* p : i->control_predecessors) copy->control_predecessors.push_back(copies.at(p));
   }
   return copies.at(branch.root());
 }
@@ -51,8 +48,7 @@ Instruction* known_branch(Context& c, Instruction* i) {
   if (!selector->is(kConstant) || has_side_effect(*i)) return nullptr;
   int64_t value = selector->literal->as_int(0), count = std::ssize(i->called);
   // pred: {true, false}; else the index, the last branch for any out of range.
-  int64_t k = is_pred(selector->shape.type) ? (value ? 0 : 1)
-                                            : (value < 0 || value >= count ? count - 1 : value);
+  int64_t k = is_pred(selector->shape.type) ? (value ? 0 : 1) : (value < 0 || value >= count ? count - 1 : value);
   return inlined(c, *i->called[k], i->operand(k + 1));
 }
 
@@ -76,9 +72,7 @@ Instruction* one_step(Context& c, Instruction* i) {
 }
 
 /// Copies say where bytes lie, which is for `layouts` to decide; ours between buffers stay.
-Instruction* plain_copy(Context&, Instruction* i) {
-  return i->attrs.backend_config.empty() ? i->operand(0) : nullptr;
-}
+Instruction* plain_copy(Context&, Instruction* i) { return i->attrs.backend_config.empty() ? i->operand(0) : nullptr; }
 
 constexpr SimplifyRule kRules[] = {
     {kGetTupleElement,

@@ -53,8 +53,8 @@ Instruction* reshape_broadcast(Context& c, Instruction* i) {
   Ints dims;
   for (int64_t d : inner->attrs.dimensions) {
     // The same dim among those that are not 1.
-    auto skip = std::count_if(inner->shape.dims.begin(), inner->shape.dims.begin() + d,
-                              [](int64_t n) { return n != 1; });
+    auto skip =
+        std::count_if(inner->shape.dims.begin(), inner->shape.dims.begin() + d, [](int64_t n) { return n != 1; });
     int64_t to = 0;
     for (;; ++to) {
       if (i->shape.dims[to] != 1 && skip-- == 0) break;
@@ -102,8 +102,7 @@ Instruction* merge_broadcasts(Context& c, Instruction* i) {
 
 /// A large constant of one value is a broadcast of a scalar.
 Instruction* spread_constant(Context& c, Instruction* i) {
-  if (!i->shape.is_array() || i->shape.element_count() < 2 || !i->literal->is_splat())
-    return nullptr;
+  if (!i->shape.is_array() || i->shape.element_count() < 2 || !i->literal->is_splat()) return nullptr;
   Literal scalar(Shape::scalar(i->shape.type));
   std::ranges::copy(i->literal->bytes().first(scalar.bytes().size()), scalar.bytes().begin());
   return c.b.broadcast(c.b.constant(std::move(scalar)), i->shape.dims);
@@ -197,8 +196,7 @@ Instruction* shorter_reverse(Context& c, Instruction* i) {
 
 Instruction* double_reverse(Context&, Instruction* i) {
   const Instruction* inner = i->operand(0);
-  bool back = inner->is(kReverse) &&
-              std::ranges::is_permutation(inner->attrs.dimensions, i->attrs.dimensions);
+  bool back = inner->is(kReverse) && std::ranges::is_permutation(inner->attrs.dimensions, i->attrs.dimensions);
   return back ? inner->operand(0) : nullptr;
 }
 

@@ -17,8 +17,8 @@ constexpr int64_t kAlignedElements = 16;
 /// The single operation of the reducer if it is associative: its operands are the two parameters.
 std::optional<Opcode> associative_step(const Computation& reducer) {
   const Instruction* step = reducer.root();
-  bool plain = reducer.parameters().size() == 2 && step->operand_count() == 2 &&
-               step->operand(0) != step->operand(1) && !is_complex(step->shape.type);
+  bool plain = reducer.parameters().size() == 2 && step->operand_count() == 2 && step->operand(0) != step->operand(1) &&
+               !is_complex(step->shape.type);
   for (const Instruction* o : step->operands()) plain &= o->is(Opcode::kParameter);
   if (!plain) return std::nullopt;
   switch (step->opcode) {
@@ -28,19 +28,15 @@ std::optional<Opcode> associative_step(const Computation& reducer) {
     case Opcode::kMinimum:
     case Opcode::kMultiply:
     case Opcode::kOr:
-    case Opcode::kXor:
-      return step->opcode;
-    default:
-      return std::nullopt;
+    case Opcode::kXor: return step->opcode;
+    default: return std::nullopt;
   }
 }
 
 /// The divisor of n nearest to kParts within the limits, or 0; one that leaves rows (of `inner`
 /// elements a step) that start at a vector's place is preferred.
 int64_t parts_of(int64_t n, int64_t inner) {
-  auto rank = [&](int64_t d) {
-    return std::pair((n / d * inner) % kAlignedElements != 0, std::abs(d - kParts));
-  };
+  auto rank = [&](int64_t d) { return std::pair((n / d * inner) % kAlignedElements != 0, std::abs(d - kParts)); };
   int64_t best = 0;
   for (int64_t d = kFewestParts; d <= std::min(n, kMostParts); ++d) {
     if (n % d == 0 && (best == 0 || rank(d) < rank(best))) best = d;
@@ -62,9 +58,8 @@ Ints dims_to_cut(const Instruction* reduce) {
 bool worth_splitting(const Instruction* reduce) {
   if (reduce->operand_count() != 2 || !reduce->control_predecessors.empty()) return false;
   const Shape& shape = reduce->operand(0)->shape;
-  return !shape.has_dynamic_dims() && !shape.layout.tiled() &&
-         shape.element_count() >= kMinElements && reduce->shape.element_count() < kMaxKept &&
-         associative_step(*reduce->to_apply());
+  return !shape.has_dynamic_dims() && !shape.layout.tiled() && shape.element_count() >= kMinElements &&
+         reduce->shape.element_count() < kMaxKept && associative_step(*reduce->to_apply());
 }
 
 /// Elements [start, limit) of dim d.
@@ -97,8 +92,8 @@ struct Reduction {
   Computation& c;
   const Instruction* original;  ///< dims and names
   Computation* reducer;
-  Instruction* init;      ///< enters once, at the end
-  Instruction* neutral;   ///< what partial results start from
+  Instruction* init;     ///< enters once, at the end
+  Instruction* neutral;  ///< what partial results start from
 
   Instruction* reduce(Instruction* x, Instruction* from, Ints dims) const {
     Shape shape;
@@ -144,8 +139,7 @@ Instruction* neutral_value(Computation& c, Opcode step, Instruction* init) {
   Literal neutral(init->shape);
   if (step == Opcode::kMultiply) neutral.set_double(0, 1);
   // A sum that starts from 0 anyway may do so twice; else -0 is what no float feels.
-  bool is_neutral = init->is(Opcode::kConstant) &&
-                    init->literal->as_double(0) == neutral.as_double(0);
+  bool is_neutral = init->is(Opcode::kConstant) && init->literal->as_double(0) == neutral.as_double(0);
   if (is_neutral) return init;
   if (step == Opcode::kAdd && is_float(init->shape.type)) neutral.set_double(0, -0.0);
   return c.add_constant(std::move(neutral), "neutral");
@@ -193,8 +187,7 @@ bool split(Computation& c, Instruction* old) {
     x = converted(x, DType::kF32);
   }
   r.neutral = neutral_value(c, step, r.init);
-  Instruction* made = even != dims.end() ? r.in_parts(x, *even, parts_in(*even))
-                                         : r.with_rest(x, *largest);
+  Instruction* made = even != dims.end() ? r.in_parts(x, *even, parts_in(*even)) : r.with_rest(x, *largest);
   if (narrow) made = converted(made, old->shape.type);
   made->shape.layout = old->shape.layout;
   made->location = old->location;

@@ -57,8 +57,8 @@ class Squeezer {
       if (i->operand_count() == 2) reduce_narrow(i);
       return;
     }
-    bool squeezes = is_elementwise(i->opcode) && !i->is(Opcode::kBitcastConvert) &&
-                    !i->is(Opcode::kMap) && has_unit_dims(i->shape) && plain_layout(i->shape) &&
+    bool squeezes = is_elementwise(i->opcode) && !i->is(Opcode::kBitcastConvert) && !i->is(Opcode::kMap) &&
+                    has_unit_dims(i->shape) && plain_layout(i->shape) &&
                     std::ranges::all_of(i->operands(), [](const Instruction* o) {
                       return o->shape.is_array() && plain_layout(o->shape);
                     });
@@ -121,8 +121,8 @@ class Squeezer {
   Instruction* one_step(const Instruction* reduce, Instruction* value) {
     const Computation& reducer = *reduce->to_apply();
     for (const auto& r : reducer.instructions()) {
-      bool plain = r->is(Opcode::kParameter) || r->is(Opcode::kConstant) ||
-                   (is_elementwise(r->opcode) && !r->is(Opcode::kMap));
+      bool plain =
+          r->is(Opcode::kParameter) || r->is(Opcode::kConstant) || (is_elementwise(r->opcode) && !r->is(Opcode::kMap));
       if (!plain || !r->shape.is_scalar()) return nullptr;
     }
     auto spread = [&](Instruction* scalar) {

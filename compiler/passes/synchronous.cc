@@ -55,8 +55,7 @@ class Synchroniser {
       // and must not where that came after the start.)
       for (Instruction* user : done->users()) {
         auto& waits = user->control_predecessors;
-        waits.insert(waits.end(), link->control_predecessors.begin(),
-                     link->control_predecessors.end());
+        waits.insert(waits.end(), link->control_predecessors.begin(), link->control_predecessors.end());
       }
     }
     done->replace_all_uses_with(op);

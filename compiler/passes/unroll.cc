@@ -44,8 +44,7 @@ std::optional<int64_t> rounds(const Instruction* loop) {
   auto step = integer(next->operand(1 - counter));
   // Small numbers only: no wrapping to think about.
   constexpr int64_t kSmall = 1 << 20;
-  if (!step || *step <= 0 || *step > kSmall || std::abs(*first) > kSmall ||
-      std::abs(*bound) > kSmall) {
+  if (!step || *step <= 0 || *step > kSmall || std::abs(*first) > kSmall || std::abs(*bound) > kSmall) {
     return std::nullopt;
   }
   if (dtype_bits(next->shape.type) < 32) return std::nullopt;
@@ -57,8 +56,7 @@ bool is_elementwise_work(const Computation& body) {
   for (const auto& i : body.instructions()) {
     switch (i->info().op_class) {
       case OpClass::kElementwise:
-      case OpClass::kSource:
-        continue;
+      case OpClass::kSource: continue;
       case OpClass::kMoves:
         if (i->is(Opcode::kDynamicUpdateSlice) || i->is(Opcode::kScatter)) return false;
         continue;

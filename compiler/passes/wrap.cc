@@ -97,9 +97,7 @@ bool keeps_memory(const Instruction& i) {
   std::vector<IndexExpr> index, read;
   for (int d = 0; d < to.rank(); ++d) index.push_back(IndexExpr::var(d, to.dims[d]));
   switch (i.opcode) {
-    case Opcode::kReshape:
-      read = reshape_coordinates(from.dims, to.dims, index);
-      break;
+    case Opcode::kReshape: read = reshape_coordinates(from.dims, to.dims, index); break;
     case Opcode::kTranspose:
       read.resize(index.size());
       for (size_t d = 0; d < index.size(); ++d) read[i.attrs.dimensions.at(d)] = index[d];
@@ -108,8 +106,7 @@ bool keeps_memory(const Instruction& i) {
       if (from.element_count() != to.element_count()) return false;
       for (int64_t d : i.attrs.dimensions) read.push_back(index.at(d));
       break;
-    default:
-      return false;
+    default: return false;
   }
   return linear_index(from, read) == linear_index(to, index);
 }

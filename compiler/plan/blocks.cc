@@ -91,7 +91,8 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   b.rows = round_up(blocks_of(p.m, blocks_of(p.m, std::max(most, mr))), mr);
   b.columns = round_up(blocks_of(p.n, blocks_of(p.n, 512)), nr);
   int64_t batches = product(p.batch);
-  double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(batches);
+  double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+                 static_cast<double>(batches);
   auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 2e6), 1, 8);
   auto tasks = [&] { return batches * blocks_of(p.m, b.rows) * blocks_of(p.n, b.columns); };
   while (tasks() < wanted && b.columns > 8 * nr) b.columns = round_up(b.columns / 2, nr);
@@ -102,15 +103,16 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
 std::string blocks_text(const Blocks& b) {
   char text[160];
   std::snprintf(text, sizeof text, "tile %lldx%lld block %lldx%lldx%lld", static_cast<long long>(b.tile_rows),
-                static_cast<long long>(b.tile_columns), static_cast<long long>(b.rows), static_cast<long long>(b.columns),
-                static_cast<long long>(b.depth));
+                static_cast<long long>(b.tile_columns), static_cast<long long>(b.rows),
+                static_cast<long long>(b.columns), static_cast<long long>(b.depth));
   return text;
 }
 
 std::optional<Blocks> read_blocks(std::string_view text) {
   long long v[5];
   std::string copy(text);
-  if (std::sscanf(copy.c_str(), "tile %lldx%lld block %lldx%lldx%lld", &v[0], &v[1], &v[2], &v[3], &v[4]) != 5) return std::nullopt;
+  if (std::sscanf(copy.c_str(), "tile %lldx%lld block %lldx%lldx%lld", &v[0], &v[1], &v[2], &v[3], &v[4]) != 5)
+    return std::nullopt;
   for (long long x : v) {
     if (x < 1 || x > (1 << 20)) return std::nullopt;
   }

@@ -24,7 +24,8 @@ struct MatrixProduct {
   MatrixProduct(const Instruction& dot, const Shape& result);
   /// Coordinates of the dot's result.
   template <class Expr>
-  std::vector<Expr> join(const std::vector<Expr>& batch, const std::vector<Expr>& lhs, const std::vector<Expr>& rhs) const {
+  std::vector<Expr> join(const std::vector<Expr>& batch, const std::vector<Expr>& lhs,
+                         const std::vector<Expr>& rhs) const {
     std::vector<Expr> c = batch;
     c.insert(c.end(), lhs.begin(), lhs.end());
     c.insert(c.end(), rhs.begin(), rhs.end());

@@ -166,7 +166,8 @@ class Assigner {
           }
         } else if (i->is(Opcode::kFusion)) {
           for (const Update& u : updated_parameters(*i->to_apply())) {
-            unite(flow_.values(i.get())[static_cast<size_t>(u.result)], flow_.values(i->operand(static_cast<size_t>(u.parameter)))[0]);
+            unite(flow_.values(i.get())[static_cast<size_t>(u.result)],
+                  flow_.values(i->operand(static_cast<size_t>(u.parameter)))[0]);
           }
         }
       }
@@ -197,8 +198,7 @@ class Assigner {
         for (const Value& v : flow_.values(i.get())) {
           fix(v, {BufferSlice::Kind::kConstant, 0, plan_.constant_bytes, 0});
           plan_.constants.push_back({i.get(), plan_.constant_bytes});
-          plan_.constant_bytes =
-              add_bytes(plan_.constant_bytes, aligned(physical_size(i->shape)));
+          plan_.constant_bytes = add_bytes(plan_.constant_bytes, aligned(physical_size(i->shape)));
         }
       }
     }
@@ -240,9 +240,7 @@ class Assigner {
     }
   }
 
-  static bool nests(const Instruction& i) {
-    return i.is(Opcode::kWhile) || i.is(Opcode::kConditional);
-  }
+  static bool nests(const Instruction& i) { return i.is(Opcode::kWhile) || i.is(Opcode::kConditional); }
 
   void live(const Value& v, int64_t begin, int64_t end, const Instruction* writer) {
     Set& set = sets_.at(set_of(v));
@@ -272,9 +270,8 @@ class Assigner {
     for (auto& [n, set] : sets_) {
       if (!set.fixed && set.size > 0) order.push_back(n);
     }
-    std::ranges::sort(order, [&](size_t a, size_t b) {
-      return std::pair(sets_.at(a).begin, a) < std::pair(sets_.at(b).begin, b);
-    });
+    std::ranges::sort(
+        order, [&](size_t a, size_t b) { return std::pair(sets_.at(a).begin, a) < std::pair(sets_.at(b).begin, b); });
     Arena arena;
     std::multimap<int64_t, size_t> ends;  // sets in the arena by their last moment
     for (size_t n : order) {
@@ -329,8 +326,8 @@ class Assigner {
         std::vector<BufferSlice>& slices = plan_.slices[i.get()];
         for (size_t k = 0; k < values.size(); ++k) {
           const Set& set = sets_.at(set_of(values[k]));
-          BufferSlice slice = set.fixed.value_or(
-              BufferSlice{BufferSlice::Kind::kArena, 0, std::max<int64_t>(set.offset, 0), 0});
+          BufferSlice slice =
+              set.fixed.value_or(BufferSlice{BufferSlice::Kind::kArena, 0, std::max<int64_t>(set.offset, 0), 0});
           slice.size = physical_size(*shapes[k]);
           slices.push_back(slice);
         }
@@ -348,8 +345,8 @@ class Assigner {
   std::vector<Computation*> computations_;
   BufferPlan plan_;
   std::unordered_map<Value, size_t, ValueHash> number_;
-  std::vector<size_t> parent_;   // union-find over value numbers
-  std::vector<int64_t> size_;    // bytes of the set, at its representative
+  std::vector<size_t> parent_;  // union-find over value numbers
+  std::vector<int64_t> size_;   // bytes of the set, at its representative
   std::unordered_map<size_t, Set> sets_;
   std::unordered_map<const Instruction*, Moments> moments_;
   std::unordered_map<const Computation*, int64_t> last_;
@@ -382,8 +379,8 @@ std::string BufferPlan::report() const {
       peak = a.begin;
     }
   }
-  std::string text = fmt::format("arena {} bytes, constants {} bytes, peak {} bytes at moment {}\n",
-                                 arena_bytes, constant_bytes, most, peak);
+  std::string text = fmt::format("arena {} bytes, constants {} bytes, peak {} bytes at moment {}\n", arena_bytes,
+                                 constant_bytes, most, peak);
   std::vector<const Allocation*> held;
   for (const Allocation& a : allocations) {
     if (a.begin <= peak && peak <= a.end) held.push_back(&a);
@@ -392,8 +389,8 @@ std::string BufferPlan::report() const {
     return std::pair(-a->size, a->offset) < std::pair(-b->size, b->offset);
   });
   for (const Allocation* a : held) {
-    text += fmt::format("  {:>12} bytes at {:>12}  {}  {}  moments {}-{}\n", a->size, a->offset,
-                        a->holder->name, a->holder->shape.to_string(), a->begin, a->end);
+    text += fmt::format("  {:>12} bytes at {:>12}  {}  {}  moments {}-{}\n", a->size, a->offset, a->holder->name,
+                        a->holder->shape.to_string(), a->begin, a->end);
   }
   return text;
 }

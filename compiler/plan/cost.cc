@@ -148,7 +148,8 @@ class Sweep {
         compute(i, again * count(i->shape));
       } else if (again > 0) {
         double bytes = again * count(i->shape) * dtype_bytes(i->shape.type);
-        cost_.memory_ns += bytes / std::max(bandwidth(row_bytes), bandwidth(count(i->shape) * dtype_bytes(i->shape.type)));
+        cost_.memory_ns +=
+            bytes / std::max(bandwidth(row_bytes), bandwidth(count(i->shape) * dtype_bytes(i->shape.type)));
       }
     }
   }
@@ -192,12 +193,8 @@ class Sweep {
         break;
       case Opcode::kReshape:
       case Opcode::kReverse:
-      case Opcode::kSlice:
-        want_apart(i->operand(0), n, code, d.strided);
-        break;
-      case Opcode::kTranspose:
-        want_apart(i->operand(0), n, code, d.strided || moves_minor_dim(i));
-        break;
+      case Opcode::kSlice: want_apart(i->operand(0), n, code, d.strided); break;
+      case Opcode::kTranspose: want_apart(i->operand(0), n, code, d.strided || moves_minor_dim(i)); break;
       case Opcode::kPad:
         want_apart(i->operand(0), count(i->operand(0)->shape) * share, code, d.strided);
         want_together(i->operand(1), 1, 1);
@@ -217,7 +214,8 @@ class Sweep {
         for (size_t k = 2; k < i->operand_count(); ++k) want_together(i->operand(k), 1, 1);
         break;
       case Opcode::kScatter:
-        for (size_t k = i->operand_count() / 2; k < i->operand_count(); ++k) want_apart(i->operand(k), count(i->operand(k)->shape), code);
+        for (size_t k = i->operand_count() / 2; k < i->operand_count(); ++k)
+          want_apart(i->operand(k), count(i->operand(k)->shape), code);
         break;
       case Opcode::kGather:
         want_apart(i->operand(0), n, code, true);
@@ -242,8 +240,10 @@ class Sweep {
       case Opcode::kReduceWindow: {
         auto inits = static_cast<size_t>(initial_values(*i).size());
         for (size_t k = 0; k < i->operand_count(); ++k) {
-          if (k + inits >= i->operand_count()) want_together(i->operand(k), 1, 1);
-          else want_apart(i->operand(k), n * product(reduction_sizes(*i)), code, d.strided);
+          if (k + inits >= i->operand_count())
+            want_together(i->operand(k), 1, 1);
+          else
+            want_apart(i->operand(k), n * product(reduction_sizes(*i)), code, d.strided);
         }
         break;
       }
@@ -323,8 +323,7 @@ class Sweep {
 double KernelCost::work_ns() const { return std::max(memory_ns, compute_ns); }
 double KernelCost::total_ns() const { return work_ns() / ways + call_ns; }
 
-KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan,
-                       const TargetInfo& target) {
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target) {
   return Sweep(members, plan, target).run();
 }
 

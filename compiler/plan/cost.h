@@ -29,8 +29,7 @@ struct KernelCost {
 
 /// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are
 /// plan.roots. Time and memory O(members + operands).
-KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan,
-                       const TargetInfo& target);
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);
 
 /// The same of a fused computation.
 KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target);

@@ -38,10 +38,8 @@ bool is_movement(Opcode o) {
     case Opcode::kReshape:
     case Opcode::kReverse:
     case Opcode::kSlice:
-    case Opcode::kTranspose:
-      return true;
-    default:
-      return false;
+    case Opcode::kTranspose: return true;
+    default: return false;
   }
 }
 
@@ -53,10 +51,8 @@ bool folds_into_packing(const Instruction* i) {
     case Opcode::kCopy:
     case Opcode::kReshape:
     case Opcode::kSlice:
-    case Opcode::kTranspose:
-      return true;
-    default:
-      return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
+    case Opcode::kTranspose: return true;
+    default: return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
   }
 }
 
@@ -131,8 +127,7 @@ KernelPlan plan_scatter(const Graph& g) {
 /// Carries dim maps from results to operands over the values that depend on a reduction.
 class Backward {
  public:
-  Backward(const Graph& g, const std::unordered_set<const Instruction*>& dependent)
-      : g_(g), dependent_(dependent) {}
+  Backward(const Graph& g, const std::unordered_set<const Instruction*>& dependent) : g_(g), dependent_(dependent) {}
 
   /// `map` says where the dims of `value` lie in the domain.
   void reach(const Instruction* value, DimMap map) {
@@ -325,8 +320,7 @@ bool is_donated_copy(const Instruction& i) {
 }
 
 bool is_inline_constant(const Instruction& i) {
-  return i.is(Opcode::kConstant) && i.shape.is_array() &&
-         i.shape.dense_bytes() <= kInlineConstantBytes;
+  return i.is(Opcode::kConstant) && i.shape.is_array() && i.shape.dense_bytes() <= kInlineConstantBytes;
 }
 
 bool is_kernel_op(const Instruction& i) {
@@ -335,18 +329,12 @@ bool is_kernel_op(const Instruction& i) {
   if (is_result_element(&i) || i.is(Opcode::kScatter)) return true;
   if (!i.shape.is_array()) return false;
   switch (i.opcode) {
-    case Opcode::kIota:
-      return true;
-    case Opcode::kConstant:
-      return is_inline_constant(i);
-    case Opcode::kCopy:
-      return !is_donated_copy(i);
-    case Opcode::kMap:
-      return false;
-    case Opcode::kStochasticConvert:
-      return is_signed(i.shape.type);  // what other targets do is nowhere defined
-    default:
-      return is_elementwise(i.opcode) || is_movement(i.opcode);
+    case Opcode::kIota: return true;
+    case Opcode::kConstant: return is_inline_constant(i);
+    case Opcode::kCopy: return !is_donated_copy(i);
+    case Opcode::kMap: return false;
+    case Opcode::kStochasticConvert: return is_signed(i.shape.type);  // what other targets do is nowhere defined
+    default: return is_elementwise(i.opcode) || is_movement(i.opcode);
   }
 }
 
@@ -364,8 +352,10 @@ KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view
     return plan;
   }
   KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
-  if (auto given = stages_in(config)) read_stages(g, *given, plan);
-  else make_stages(g, target, plan);
+  if (auto given = stages_in(config))
+    read_stages(g, *given, plan);
+  else
+    make_stages(g, target, plan);
   return plan;
 }
 
@@ -427,8 +417,7 @@ bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   const Instruction* read = fused.parameters().at(parameter);
   const Shape& from = read->shape;
   const Shape& to = plan->roots.at(root)->shape;
-  if (!from.is_array() || from.dims != to.dims || from.layout != to.layout ||
-      element_bits(from) != element_bits(to)) {
+  if (!from.is_array() || from.dims != to.dims || from.layout != to.layout || element_bits(from) != element_bits(to)) {
     return false;
   }
   // Backwards: values wanted at the result's element, and values wanted anywhere else.

@@ -83,8 +83,8 @@ bool has_kernel_config(const Instruction& fusion);
 /// The plan of a computation, or nullopt (with the reason) if no kernel admits it. `config`: a
 /// backend_config whose stages are taken as they stand if they are legal for the computation, refused if
 /// not; without stages they are made here.
-std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo& target,
-                                      std::string_view config = {}, std::string* why_not = nullptr);
+std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo& target, std::string_view config = {},
+                                      std::string* why_not = nullptr);
 
 /// The same question about instructions that are not a computation of their own (yet): `members` in
 /// execution order, without tuples; what they read from outside stands for parameters. `roots` are the

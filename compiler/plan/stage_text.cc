@@ -146,13 +146,20 @@ void read_stages(const KernelGraph& g, const std::vector<std::string>& texts, Ke
     std::string verb;
     for (const std::string& word : words_of(text)) {
       std::string name = word.starts_with('%') ? word.substr(1) : "";
-      if (name.empty() && (word == "inner" || word == "outer")) s.inner = word == "inner";
-      else if (name.empty()) verb = word;
-      else if (verb == "reduce") s.reduces.push_back(value(name));
-      else if (verb == "keep") s.keeps.push_back(value(name));
-      else if (verb == "store") s.stores.push_back(root(name));
-      else if (verb == "reread") s.rereads.push_back(root(name));
-      else refuse("the plan has a stage that says " + verb);
+      if (name.empty() && (word == "inner" || word == "outer"))
+        s.inner = word == "inner";
+      else if (name.empty())
+        verb = word;
+      else if (verb == "reduce")
+        s.reduces.push_back(value(name));
+      else if (verb == "keep")
+        s.keeps.push_back(value(name));
+      else if (verb == "store")
+        s.stores.push_back(root(name));
+      else if (verb == "reread")
+        s.rereads.push_back(root(name));
+      else
+        refuse("the plan has a stage that says " + verb);
     }
     for (const Instruction* r : s.reduces) {
       if (!r->is(Opcode::kReduce)) refuse("the plan reduces " + r->name + ", which is no reduction");

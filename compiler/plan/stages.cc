@@ -47,8 +47,7 @@ Stage inner_pass(std::vector<size_t> stores = {}) {
 
 class Stager {
  public:
-  Stager(const KernelGraph& g, const TargetInfo& target, KernelPlan& plan)
-      : g_(g), target_(target), plan_(plan) {}
+  Stager(const KernelGraph& g, const TargetInfo& target, KernelPlan& plan) : g_(g), target_(target), plan_(plan) {}
 
   void run() {
     if (plan_.kind == KernelKind::kNest) {
@@ -114,8 +113,10 @@ class Stager {
     std::vector<size_t> narrow, last, early;
     for (size_t k = 0; k < plan_.roots.size(); ++k) {
       const Instruction* root = plan_.roots[k];
-      if (!is_full(root)) narrow.push_back(k);
-      else (level(root) >= reduce_stages ? last : early).push_back(k);
+      if (!is_full(root))
+        narrow.push_back(k);
+      else
+        (level(root) >= reduce_stages ? last : early).push_back(k);
     }
     for (size_t k : early) {
       // The first pass that computes it anyway; else the last one there is.
@@ -125,8 +126,10 @@ class Stager {
         for (const Instruction* o : outputs(plan_.stages[s])) add_aligned(o, set);
         if (set.contains(plan_.roots[k])) at = s;
       }
-      if (at < reduce_stages) plan_.stages[at].stores.push_back(k);
-      else last.push_back(k);
+      if (at < reduce_stages)
+        plan_.stages[at].stores.push_back(k);
+      else
+        last.push_back(k);
     }
     std::ranges::sort(last);
     if (!last.empty()) plan_.stages.push_back(inner_pass(last));
@@ -156,11 +159,13 @@ class Stager {
     if (cones_.empty()) {
       for (const Instruction* m : g_.members) {
         double sum = cycles(m);
-        if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain) sum = 0;
-        else for (size_t k = 0; k < m->operand_count(); ++k) {
-          auto at = cones_.find(m->operand(k));
-          if (at != cones_.end() && reads_own_element(*m, k)) sum += at->second;
-        }
+        if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain)
+          sum = 0;
+        else
+          for (size_t k = 0; k < m->operand_count(); ++k) {
+            auto at = cones_.find(m->operand(k));
+            if (at != cones_.end() && reads_own_element(*m, k)) sum += at->second;
+          }
         cones_[m] = std::min(sum, 1e6);
       }
     }
@@ -207,7 +212,8 @@ class Stager {
           reread(stored.at(i), i);
           continue;
         }
-        int64_t rows = plan_.kind == KernelKind::kColumns ? kFewestColumnVectors * std::max(1, target_.vector_bytes / 4) : 1;
+        int64_t rows =
+            plan_.kind == KernelKind::kColumns ? kFewestColumnVectors * std::max(1, target_.vector_bytes / 4) : 1;
         int64_t bytes = count * kept_bytes(i) * rows;
         if (again && used + bytes <= most) {
           used += bytes;

@@ -118,8 +118,7 @@ void append_sharding_at(const Message& proto, int depth, std::string& out) {
 // Leaves by index into a tuple shape; consumed as the shape is walked.
 using Origins = std::map<std::vector<int64_t>, Message>;
 
-void append_origin_at(const Origins& origins, const Shape& shape, std::vector<int64_t>& index,
-                      std::string& out) {
+void append_origin_at(const Origins& origins, const Shape& shape, std::vector<int64_t>& index, std::string& out) {
   if (shape.is_tuple()) {
     out += '(';
     for (size_t i = 0; i < shape.elements.size(); ++i) {

@@ -127,9 +127,9 @@ bool called(const Source& s, std::string& out) {
 constexpr std::string_view kConvKinds[] = {"unset", "fprop", "dgrad", "wgrad"};
 constexpr std::string_view kPaddingTypes[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"};
 constexpr std::string_view kSchedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
-constexpr std::string_view kApiVersions[] = {
-    "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-    "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+constexpr std::string_view kApiVersions[] = {"API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL",
+                                             "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                             "API_VERSION_TYPED_FFI"};
 constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
 constexpr std::string_view kTransposes[] = {"NO_TRANSPOSE", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
 constexpr std::string_view kDistributions[] = {"rng_invalid", "rng_uniform", "rng_normal"};
@@ -185,8 +185,12 @@ bool padding(const Source& s, std::string& out) {
 bool window(const Source& s, std::string& out) {
   std::vector<WindowDim> dims;
   for (const Message& d : s.proto.message(15).messages(1)) {
-    dims.push_back({.size = d.integer(1), .stride = d.integer(2), .pad_low = d.integer(3),
-                    .pad_high = d.integer(4), .lhs_dilate = d.integer(6), .rhs_dilate = d.integer(5),
+    dims.push_back({.size = d.integer(1),
+                    .stride = d.integer(2),
+                    .pad_low = d.integer(3),
+                    .pad_high = d.integer(4),
+                    .lhs_dilate = d.integer(6),
+                    .rhs_dilate = d.integer(5),
                     .reversal = d.boolean(7)});
   }
   if (dims.empty()) return false;
@@ -503,17 +507,13 @@ constexpr Row kRows[] = {
      [](const Source& s, std::string& out) { return append_result_accuracy(s.proto.message(91), out); }},
     {"metadata", [](const Source& s, std::string& out) { return append_metadata(s.proto.message(7), out); }},
     {"origin",
-     [](const Source& s, std::string& out) {
-       return append_origin(s.proto.message(88), s.instruction.shape, out);
-     }},
+     [](const Source& s, std::string& out) { return append_origin(s.proto.message(88), s.instruction.shape, out); }},
     {"backend_config", backend_config},
 };
 
 }  // namespace
 
-bool knows_attribute(std::string_view key) {
-  return std::ranges::find(kRows, key, &Row::key) != std::end(kRows);
-}
+bool knows_attribute(std::string_view key) { return std::ranges::find(kRows, key, &Row::key) != std::end(kRows); }
 
 std::string attribute_text(const Message& proto, const Instruction& instruction) {
   std::string out;

@@ -202,14 +202,14 @@ class Importer : public Scope {
   }
 
   void number_parameters() {
-    std::vector<bool> seen(std::ranges::count_if(
-        computation_->instructions(), [](const auto& i) { return i->is(Opcode::kParameter); }));
+    std::vector<bool> seen(
+        std::ranges::count_if(computation_->instructions(), [](const auto& i) { return i->is(Opcode::kParameter); }));
     for (const auto& i : computation_->instructions()) {
       if (!i->is(Opcode::kParameter)) continue;
       auto number = static_cast<size_t>(i->attrs.parameter_number);
       if (number >= seen.size() || seen[number]) {
-        throw named(*i, number >= seen.size() ? "its parameter number leaves a gap"
-                                              : "a second parameter of its number");
+        throw named(*i,
+                    number >= seen.size() ? "its parameter number leaves a gap" : "a second parameter of its number");
       }
       seen[number] = true;
     }
@@ -245,8 +245,8 @@ class Importer : public Scope {
     for (int64_t id : m.integers(36)) operands.push_back(find_instruction(id));
     int arity = op_info(*opcode).arity;
     if (arity >= 0 && operands.size() != static_cast<size_t>(arity)) {
-      fail(std::string(op_name(*opcode)) + " takes " + std::to_string(arity) +
-           (arity == 1 ? " operand" : " operands") + ", not " + std::to_string(operands.size()));
+      fail(std::string(op_name(*opcode)) + " takes " + std::to_string(arity) + (arity == 1 ? " operand" : " operands") +
+           ", not " + std::to_string(operands.size()));
     }
     if (instructions_.contains(m.integer(35))) {
       fail("a second instruction has the id " + std::to_string(m.integer(35)));

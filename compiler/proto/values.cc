@@ -63,21 +63,21 @@ struct Storage {
 };
 
 constexpr Storage kStorage[] = {
-    {DType::kPred, 2, Kept::kVarints},        {DType::kU8, 3, Kept::kBytes},
-    {DType::kS32, 4, Kept::kVarints},         {DType::kS64, 5, Kept::kVarints},
-    {DType::kU32, 6, Kept::kVarints},         {DType::kU64, 7, Kept::kVarints},
-    {DType::kF32, 8, Kept::kFixed},           {DType::kF64, 9, Kept::kFixed},
-    {DType::kF16, 11, Kept::kBytes},          {DType::kC64, 12, Kept::kFixed},
-    {DType::kBF16, 13, Kept::kBytes},         {DType::kS8, 15, Kept::kBytes},
-    {DType::kU16, 16, Kept::kBytes},          {DType::kS16, 17, Kept::kBytes},
-    {DType::kC128, 18, Kept::kFixed},         {DType::kF8E5M2, 19, Kept::kBytes},
-    {DType::kF8E4M3FN, 20, Kept::kBytes},     {DType::kS4, 21, Kept::kBytes},
-    {DType::kU4, 22, Kept::kBytes},           {DType::kF8E4M3B11FNUZ, 23, Kept::kBytes},
-    {DType::kF8E5M2FNUZ, 24, Kept::kBytes},   {DType::kF8E4M3FNUZ, 25, Kept::kBytes},
-    {DType::kS2, 26, Kept::kBytes},           {DType::kU2, 27, Kept::kBytes},
-    {DType::kF8E4M3, 28, Kept::kBytes},       {DType::kF8E3M4, 29, Kept::kBytes},
-    {DType::kS1, 30, Kept::kBytes},           {DType::kU1, 31, Kept::kBytes},
-    {DType::kF4E2M1FN, 32, Kept::kBytes},     {DType::kF8E8M0FNU, 33, Kept::kBytes},
+    {DType::kPred, 2, Kept::kVarints},      {DType::kU8, 3, Kept::kBytes},
+    {DType::kS32, 4, Kept::kVarints},       {DType::kS64, 5, Kept::kVarints},
+    {DType::kU32, 6, Kept::kVarints},       {DType::kU64, 7, Kept::kVarints},
+    {DType::kF32, 8, Kept::kFixed},         {DType::kF64, 9, Kept::kFixed},
+    {DType::kF16, 11, Kept::kBytes},        {DType::kC64, 12, Kept::kFixed},
+    {DType::kBF16, 13, Kept::kBytes},       {DType::kS8, 15, Kept::kBytes},
+    {DType::kU16, 16, Kept::kBytes},        {DType::kS16, 17, Kept::kBytes},
+    {DType::kC128, 18, Kept::kFixed},       {DType::kF8E5M2, 19, Kept::kBytes},
+    {DType::kF8E4M3FN, 20, Kept::kBytes},   {DType::kS4, 21, Kept::kBytes},
+    {DType::kU4, 22, Kept::kBytes},         {DType::kF8E4M3B11FNUZ, 23, Kept::kBytes},
+    {DType::kF8E5M2FNUZ, 24, Kept::kBytes}, {DType::kF8E4M3FNUZ, 25, Kept::kBytes},
+    {DType::kS2, 26, Kept::kBytes},         {DType::kU2, 27, Kept::kBytes},
+    {DType::kF8E4M3, 28, Kept::kBytes},     {DType::kF8E3M4, 29, Kept::kBytes},
+    {DType::kS1, 30, Kept::kBytes},         {DType::kU1, 31, Kept::kBytes},
+    {DType::kF4E2M1FN, 32, Kept::kBytes},   {DType::kF8E8M0FNU, 33, Kept::kBytes},
 };
 
 [[noreturn]] void wrong_count(size_t have, int64_t want) {

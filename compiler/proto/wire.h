@@ -21,8 +21,8 @@ enum class Wire : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 
 struct Field {
   uint32_t number = 0;
   Wire wire = Wire::kVarint;
-  uint64_t value = 0;          ///< of varints and fixed numbers
-  std::string_view bytes;      ///< of strings, messages, packed lists
+  uint64_t value = 0;      ///< of varints and fixed numbers
+  std::string_view bytes;  ///< of strings, messages, packed lists
 };
 
 /// Takes varints and fields off the front of bytes.
@@ -47,8 +47,8 @@ class Message {
   bool has(uint32_t number) const;
   int64_t integer(uint32_t number) const;
   bool boolean(uint32_t number) const { return integer(number) != 0; }
-  double real(uint32_t number) const;    ///< a double
-  float real32(uint32_t number) const;   ///< a float
+  double real(uint32_t number) const;   ///< a double
+  float real32(uint32_t number) const;  ///< a float
   std::string_view text(uint32_t number) const;
   Message message(uint32_t number) const { return Message(text(number)); }
 

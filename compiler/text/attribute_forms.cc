@@ -40,8 +40,8 @@ void append_sizes(const std::vector<WindowDim>& window, Get get, std::string& ou
 }
 
 // One of the three parts of `b01f_01io->b01f`: positions of two letters and of the digits 0..n-1.
-void read_labels(Cursor& in, size_t rank, std::string_view part, size_t pos, char first,
-                 char second, int64_t& first_dim, int64_t& second_dim, Ints& spatial) {
+void read_labels(Cursor& in, size_t rank, std::string_view part, size_t pos, char first, char second,
+                 int64_t& first_dim, int64_t& second_dim, Ints& spatial) {
   auto bad = [&](std::string why) {
     in.fail(pos, "dim-labels", "dim_labels part '" + std::string(part) + "' " + std::move(why));
   };
@@ -60,8 +60,7 @@ void read_labels(Cursor& in, size_t rank, std::string_view part, size_t pos, cha
   }
 }
 
-std::string labels(char first, int64_t first_dim, char second, int64_t second_dim,
-                   const Ints& spatial) {
+std::string labels(char first, int64_t first_dim, char second, int64_t second_dim, const Ints& spatial) {
   std::string part(spatial.size() + 2, '?');
   auto put = [&](int64_t dim, char c) {
     if (dim >= 0 && dim < std::ssize(part)) part[dim] = c;
@@ -86,8 +85,7 @@ size_t read_word(Cursor& in, Words words, std::string_view attribute, bool any_c
   std::string allowed;
   for (std::string_view w : words) allowed += (allowed.empty() ? "" : ", ") + std::string(w);
   if (found.empty()) in.fail_expected("one of " + allowed);
-  in.fail(start, "attribute-value",
-          "'" + std::string(found) + "' is no value of " + std::string(attribute),
+  in.fail(start, "attribute-value", "'" + std::string(found) + "' is no value of " + std::string(attribute),
           "allowed: " + allowed);
 }
 
@@ -112,8 +110,7 @@ std::vector<PadDim> read_padding(Cursor& in, bool interior) {
 }
 
 std::vector<WindowDim> read_window(Cursor& in) {
-  static constexpr std::string_view kKeys[] = {"size",       "stride",     "pad",
-                                               "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+  static constexpr std::string_view kKeys[] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
   size_t start = (in.skip(), in.pos());
   in.expect('{', "before a window");
   std::array<bool, std::size(kKeys)> seen{};
@@ -139,8 +136,8 @@ std::vector<WindowDim> read_window(Cursor& in) {
     size_t count = key == 2 ? pads.size() : lists[key].size();
     if (seen[key] && count != rank) {
       in.fail(start, "window-rank",
-              "window " + std::string(kKeys[key]) + " has " + std::to_string(count) +
-                  " entries, size has " + std::to_string(rank));
+              "window " + std::string(kKeys[key]) + " has " + std::to_string(count) + " entries, size has " +
+                  std::to_string(rank));
     }
   }
   std::vector<WindowDim> window(rank);
@@ -168,8 +165,7 @@ void append_window(const std::vector<WindowDim>& w, std::string& out) {
   out += "{size=";
   append_sizes(w, [](const WindowDim& d) { return d.size; }, out);
   list(" stride=", 1, [](const WindowDim& d) { return d.stride; });
-  if (any([](const WindowDim& d) { return d.pad_low; }, 0) ||
-      any([](const WindowDim& d) { return d.pad_high; }, 0)) {
+  if (any([](const WindowDim& d) { return d.pad_low; }, 0) || any([](const WindowDim& d) { return d.pad_high; }, 0)) {
     out += " pad=";
     for (size_t k = 0; k < w.size(); ++k) {
       if (k > 0) out += 'x';
@@ -201,8 +197,7 @@ ConvDims read_dim_labels(Cursor& in) {
     return in.text().substr(from, to - from);
   };
   std::string_view lhs = label();
-  if (!next_char_is(in, '_'))
-    in.fail_expected("'_' and the kernel's labels, as in b01f_01io->b01f");
+  if (!next_char_is(in, '_')) in.fail_expected("'_' and the kernel's labels, as in b01f_01io->b01f");
   std::string_view rhs = label();
   if (in.text().substr(in.pos(), 2) != "->") {
     in.fail_expected("'->' and the result's labels, as in b01f_01io->b01f");
@@ -213,8 +208,7 @@ ConvDims read_dim_labels(Cursor& in) {
   ConvDims c;
   size_t rank = lhs.size();
   read_labels(in, rank, lhs, start, 'b', 'f', c.lhs_batch, c.lhs_feature, c.lhs_spatial);
-  read_labels(in, rank, rhs, start, 'i', 'o', c.rhs_input_feature, c.rhs_output_feature,
-              c.rhs_spatial);
+  read_labels(in, rank, rhs, start, 'i', 'o', c.rhs_input_feature, c.rhs_output_feature, c.rhs_spatial);
   read_labels(in, rank, out, start, 'b', 'f', c.out_batch, c.out_feature, c.out_spatial);
   return c;
 }

@@ -180,8 +180,7 @@ constexpr std::string_view kTolerances[] = {"atol", "rtol", "ulps"};
 constexpr std::string_view kPaddingTypes[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"};
 constexpr std::string_view kSchedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
 constexpr std::string_view kApiVersions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                             "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                             "API_VERSION_TYPED_FFI"};
+                                             "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
 
 void read_dimensions(Target& t) {
   t.a.dimensions = read_ints(t.in);
@@ -210,8 +209,7 @@ bool print_iota_dimension(const Instruction& i, std::string& out) {
 }
 
 void read_compare_type(Target& t) {
-  t.a.compare_type =
-      static_cast<CompareType>(1 + read_word(t.in, Words(kCompareTypes).subspan(1), t.name));
+  t.a.compare_type = static_cast<CompareType>(1 + read_word(t.in, Words(kCompareTypes).subspan(1), t.name));
 }
 bool print_compare_type(const Instruction& i, std::string& out) {
   CompareType written = i.attrs.compare_type;
@@ -239,9 +237,7 @@ bool print_precision(const Instruction& i, std::string& out) {
   return true;
 }
 
-void read_dot_algorithm(Target& t) {
-  t.a.dot_algorithm = t.in.identifier("the name of an algorithm");
-}
+void read_dot_algorithm(Target& t) { t.a.dot_algorithm = t.in.identifier("the name of an algorithm"); }
 
 void read_aliasing(Target& t) { t.a.output_to_operand_aliasing = read_aliases(t.in); }
 bool print_aliasing(const Instruction& i, std::string& out) {
@@ -328,9 +324,7 @@ bool print_pad(const Instruction& i, std::string& out) {
 }
 
 // Sparse branches of conditional: which of the two forms is printed follows the index type.
-bool has_pred_index(const Instruction& i) {
-  return i.operand_count() > 0 && is_pred(i.operand(0)->shape.type);
-}
+bool has_pred_index(const Instruction& i) { return i.operand_count() > 0 && is_pred(i.operand(0)->shape.type); }
 void read_branches(Target& t) {
   if (has_pred_index(t.instruction)) {
     t.in.fail(t.in.pos(), "conditional-branches",
@@ -341,8 +335,7 @@ void read_branches(Target& t) {
 template <size_t index>
 void read_branch(Target& t) {
   if (!has_pred_index(t.instruction)) {
-    t.in.fail(t.in.pos(), "conditional-branches",
-              "a conditional on an index takes branch_computations=");
+    t.in.fail(t.in.pos(), "conditional-branches", "a conditional on an index takes branch_computations=");
   }
   read_called<index>(t);
 }
@@ -350,9 +343,7 @@ template <size_t index>
 bool print_branch(const Instruction& i, std::string& out) {
   return has_pred_index(i) && print_called<index>(i, out);
 }
-bool print_branches(const Instruction& i, std::string& out) {
-  return !has_pred_index(i) && print_called_list(i, out);
-}
+bool print_branches(const Instruction& i, std::string& out) { return !has_pred_index(i) && print_called_list(i, out); }
 
 void read_custom_to_apply(Target& t) {
   if (!t.instruction.called.empty()) {
@@ -399,12 +390,10 @@ void read_accuracy(Target& t) {
       read_word(in, kTolerances, "tolerance");
       in.expect('=', "after the name of a tolerance");
       size_t at = (in.skip(), in.pos());
-      if (in.decimal("a tolerance") < 0)
-        in.fail(at, "result-accuracy", "a tolerance is not negative");
+      if (in.decimal("a tolerance") < 0) in.fail(at, "result-accuracy", "a tolerance is not negative");
     }
   } else {
-    in.fail(in.pos(), "result-accuracy",
-            "'" + std::string(form) + "' is no accuracy: mode= and tolerance= are");
+    in.fail(in.pos(), "result-accuracy", "'" + std::string(form) + "' is no accuracy: mode= and tolerance= are");
   }
   in.expect('}', "after an accuracy");
   t.a.result_accuracy = in.text().substr(start, in.pos() - start);
@@ -423,9 +412,7 @@ void read_replication(Target& t) {
   t.a.parameter_replication = text + '}';
 }
 
-void read_backend_config(Target& t) {
-  t.a.backend_config = t.in.peek() == '"' ? t.in.quoted() : t.in.balanced();
-}
+void read_backend_config(Target& t) { t.a.backend_config = t.in.peek() == '"' ? t.in.quoted() : t.in.balanced(); }
 
 // ---- the rules ------------------------------------------------------------------------------
 
@@ -436,23 +423,19 @@ constexpr Rule kRules[] = {
     {"iota_dimension", read_iota_dimension, print_iota_dimension},
     {"index", read_int<&A::tuple_index>, print_int<&A::tuple_index>},
     {"slice", read_slice_attribute, print_slice},
-    {"dynamic_slice_sizes", read_ints_into<&A::dynamic_slice_sizes>,
-     print_ints<&A::dynamic_slice_sizes>},
+    {"dynamic_slice_sizes", read_ints_into<&A::dynamic_slice_sizes>, print_ints<&A::dynamic_slice_sizes>},
     {"padding", read_pad, print_pad},
     {"window", read_window_attribute, print_window},
     {"dim_labels", read_labels, print_labels},
-    {"feature_group_count", read_int<&A::feature_group_count>,
-     print_count<&A::feature_group_count>},
+    {"feature_group_count", read_int<&A::feature_group_count>, print_count<&A::feature_group_count>},
     {"batch_group_count", read_int<&A::batch_group_count>, print_count<&A::batch_group_count>},
     {"operand_precision", read_precision, print_precision},
     {"convolution_kind", read_conv_kind},
     {"conv_kind", read_conv_kind, prints_nothing},
-    {"lhs_batch_dims", read_list<&A::dot, &DotDims::lhs_batch>,
-     print_list<&A::dot, &DotDims::lhs_batch, false>},
+    {"lhs_batch_dims", read_list<&A::dot, &DotDims::lhs_batch>, print_list<&A::dot, &DotDims::lhs_batch, false>},
     {"lhs_contracting_dims", read_list<&A::dot, &DotDims::lhs_contracting>,
      print_list<&A::dot, &DotDims::lhs_contracting, false>},
-    {"rhs_batch_dims", read_list<&A::dot, &DotDims::rhs_batch>,
-     print_list<&A::dot, &DotDims::rhs_batch, false>},
+    {"rhs_batch_dims", read_list<&A::dot, &DotDims::rhs_batch>, print_list<&A::dot, &DotDims::rhs_batch, false>},
     {"rhs_contracting_dims", read_list<&A::dot, &DotDims::rhs_contracting>,
      print_list<&A::dot, &DotDims::rhs_contracting, false>},
     {"algorithm:dot", read_dot_algorithm, print_text<&A::dot_algorithm>},
@@ -478,18 +461,15 @@ constexpr Rule kRules[] = {
      print_list<&A::scatter, &ScatterDims::update_window_dims, true>},
     {"inserted_window_dims", read_list<&A::scatter, &ScatterDims::inserted_window_dims>,
      print_list<&A::scatter, &ScatterDims::inserted_window_dims, true>},
-    {"scatter_dims_to_operand_dims",
-     read_list<&A::scatter, &ScatterDims::scatter_dims_to_operand_dims>,
+    {"scatter_dims_to_operand_dims", read_list<&A::scatter, &ScatterDims::scatter_dims_to_operand_dims>,
      print_list<&A::scatter, &ScatterDims::scatter_dims_to_operand_dims, true>},
     {"input_batching_dims", read_list<&A::scatter, &ScatterDims::input_batching_dims>,
      print_list<&A::scatter, &ScatterDims::input_batching_dims, false>},
-    {"scatter_indices_batching_dims",
-     read_list<&A::scatter, &ScatterDims::scatter_indices_batching_dims>,
+    {"scatter_indices_batching_dims", read_list<&A::scatter, &ScatterDims::scatter_indices_batching_dims>,
      print_list<&A::scatter, &ScatterDims::scatter_indices_batching_dims, false>},
     {"index_vector_dim:scatter", read_group_int<&A::scatter, &ScatterDims::index_vector_dim>,
      print_group_int<&A::scatter, &ScatterDims::index_vector_dim>},
-    {"indices_are_sorted", read_bool<&A::indices_are_sorted>,
-     print_if_true<&A::indices_are_sorted>},
+    {"indices_are_sorted", read_bool<&A::indices_are_sorted>, print_if_true<&A::indices_are_sorted>},
     {"unique_indices", read_bool<&A::unique_indices>, print_if_true<&A::unique_indices>},
     {"kind", read_enum<&A::fusion_kind, kFusionKinds>, print_enum<&A::fusion_kind, kFusionKinds>},
     {"output_to_operand_aliasing", read_aliasing, print_aliasing},
@@ -500,16 +480,13 @@ constexpr Rule kRules[] = {
     {"left_side", read_bool<&A::left_side>, print_if_true<&A::left_side>},
     {"lower", read_bool<&A::lower>, print_if_true<&A::lower>},
     {"unit_diagonal", read_bool<&A::unit_diagonal>, print_if_true<&A::unit_diagonal>},
-    {"transpose_a", read_enum<&A::transpose_a, kTransposes>,
-     print_enum<&A::transpose_a, kTransposes>},
+    {"transpose_a", read_enum<&A::transpose_a, kTransposes>, print_enum<&A::transpose_a, kTransposes>},
     {"epsilon", read_epsilon, print_epsilon},
     {"feature_index", read_int<&A::feature_index>, print_int<&A::feature_index>},
     {"exponent_bits", read_int<&A::exponent_bits>, print_int<&A::exponent_bits>},
     {"mantissa_bits", read_int<&A::mantissa_bits>, print_int<&A::mantissa_bits>},
-    {"distribution", read_enum<&A::distribution, kDistributions, true>,
-     print_enum<&A::distribution, kDistributions>},
-    {"algorithm:rng", read_enum<&A::algorithm, kAlgorithms, true>,
-     print_enum<&A::algorithm, kAlgorithms>},
+    {"distribution", read_enum<&A::distribution, kDistributions, true>, print_enum<&A::distribution, kDistributions>},
+    {"algorithm:rng", read_enum<&A::algorithm, kAlgorithms, true>, print_enum<&A::algorithm, kAlgorithms>},
     {"delta", read_int<&A::delta>, print_int<&A::delta>},
     {"k", read_int<&A::k>, print_int<&A::k>},
     {"largest", read_bool<&A::largest>, print_largest},
@@ -541,8 +518,7 @@ constexpr Rule kRules[] = {
     {"mode", keep_word},
     // Called computations.
     {"to_apply", read_called<0>, print_called<0>},
-    {"to_apply:custom", read_custom_to_apply,
-     [](const Instruction&, std::string&) { return false; }},
+    {"to_apply:custom", read_custom_to_apply, [](const Instruction&, std::string&) { return false; }},
     {"calls", read_called<0>, print_called<0>},
     {"condition", read_called<0>, print_called<0>},
     {"body", read_called<1>, print_called<1>},
@@ -555,8 +531,7 @@ constexpr Rule kRules[] = {
     // Common to all ops.
     {"parameter_replication", read_replication, print_text<&A::parameter_replication>},
     {"sharding", read_braces<&A::sharding>, print_text<&A::sharding>},
-    {"frontend_attributes", read_braces<&A::frontend_attributes>,
-     print_text<&A::frontend_attributes>},
+    {"frontend_attributes", read_braces<&A::frontend_attributes>, print_text<&A::frontend_attributes>},
     {"control-predecessors", read_predecessors, print_predecessors},
     {"statistics", read_braces<&A::statistics>, print_text<&A::statistics>},
     {"result_accuracy", read_accuracy, print_text<&A::result_accuracy>},
@@ -577,12 +552,9 @@ struct OpAttributes {
   "operand_precision algorithm:dot"
 #define HLOJIT_GROUP_ATTRIBUTES "channel_id replica_groups"
 #define HLOJIT_COLLECTIVE_ATTRIBUTES "constrain_layout use_global_device_ids mode"
-#define HLOJIT_REDUCER_ATTRIBUTES \
-  HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES " to_apply!"
-#define HLOJIT_GATHERER_ATTRIBUTES \
-  HLOJIT_GROUP_ATTRIBUTES " dimensions! " HLOJIT_COLLECTIVE_ATTRIBUTES
-#define HLOJIT_PERMUTE_ATTRIBUTES \
-  "channel_id source_target_pairs! slice_sizes:permute " HLOJIT_COLLECTIVE_ATTRIBUTES
+#define HLOJIT_REDUCER_ATTRIBUTES HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES " to_apply!"
+#define HLOJIT_GATHERER_ATTRIBUTES HLOJIT_GROUP_ATTRIBUTES " dimensions! " HLOJIT_COLLECTIVE_ATTRIBUTES
+#define HLOJIT_PERMUTE_ATTRIBUTES "channel_id source_target_pairs! slice_sizes:permute " HLOJIT_COLLECTIVE_ATTRIBUTES
 
 constexpr OpAttributes kOpAttributes[] = {
     {Opcode::kAllGather, HLOJIT_GATHERER_ATTRIBUTES},
@@ -698,8 +670,7 @@ const OpEntries& entries_of(Opcode opcode) {
     for (size_t i = 0; i < made.size(); ++i) {
       const OpInfo& info = op_info(static_cast<Opcode>(i));
       made[i].all = made[i].own;
-      bool unary = info.op_class == OpClass::kElementwise && info.arity == 1 &&
-                   info.price >= OpPrice::kDivide;
+      bool unary = info.op_class == OpClass::kElementwise && info.arity == 1 && info.price >= OpPrice::kDivide;
       add_entries(unary ? kCommonUnary : kCommon, made[i].all);
     }
     return made;
@@ -715,8 +686,7 @@ Entries entries_of(const Instruction& instruction) {
   Entries list;
   if (instruction.is(Opcode::kAsyncStart)) list = entries_of(*wrapped).own;
   for (const Entry& e : outer.all) {
-    bool known = std::ranges::any_of(
-        list, [&](const Entry& mine) { return mine.rule->name() == e.rule->name(); });
+    bool known = std::ranges::any_of(list, [&](const Entry& mine) { return mine.rule->name() == e.rule->name(); });
     if (!known && e.rule->key != "calls") list.push_back(e);
   }
   return list;
@@ -724,19 +694,17 @@ Entries entries_of(const Instruction& instruction) {
 
 std::string shown_op(const Instruction& instruction) {
   std::optional<Opcode> wrapped = wrapped_op(instruction);
-  return std::string(op_name(instruction.opcode)) +
-         (wrapped ? " of " + std::string(op_name(*wrapped)) : "");
+  return std::string(op_name(instruction.opcode)) + (wrapped ? " of " + std::string(op_name(*wrapped)) : "");
 }
 
-[[noreturn]] void fail_unknown(Cursor& in, size_t pos, std::string_view name,
-                               const Instruction& instruction, const Entries& entries) {
+[[noreturn]] void fail_unknown(Cursor& in, size_t pos, std::string_view name, const Instruction& instruction,
+                               const Entries& entries) {
   std::string allowed;
   for (const Entry& e : entries) {
     if (!allowed.empty()) allowed += ", ";
     allowed += e.rule->name();
   }
-  in.fail(pos, "unknown-attribute",
-          "unknown attribute '" + std::string(name) + "' of " + shown_op(instruction),
+  in.fail(pos, "unknown-attribute", "unknown attribute '" + std::string(name) + "' of " + shown_op(instruction),
           "allowed: " + allowed);
 }
 
@@ -773,17 +741,15 @@ void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].required && !(seen >> i & 1)) {
-      in.fail(operands_end, "missing-attribute",
-              shown_op(to) + " needs " + std::string(entries[i].rule->name()) + "=");
+      in.fail(operands_end, "missing-attribute", shown_op(to) + " needs " + std::string(entries[i].rule->name()) + "=");
     }
   }
   if (to.is(Opcode::kConditional)) {
     bool whole = !to.called.empty() && std::ranges::find(to.called, nullptr) == to.called.end() &&
                  (!has_pred_index(to) || to.called.size() == 2);
     if (!whole) {
-      in.fail(
-          operands_end, "missing-attribute",
-          "conditional needs true_computation= and false_computation=, or branch_computations=");
+      in.fail(operands_end, "missing-attribute",
+              "conditional needs true_computation= and false_computation=, or branch_computations=");
     }
   }
 }
@@ -797,8 +763,7 @@ std::vector<std::string_view> attribute_keys(const Instruction& instruction) {
 namespace {
 
 void append_entries(const Instruction& instruction, bool own_only, std::string& out) {
-  static const Rule* const first_reference =
-      std::ranges::find(kRules, std::string_view("to_apply"), &Rule::key);
+  static const Rule* const first_reference = std::ranges::find(kRules, std::string_view("to_apply"), &Rule::key);
   Entries sugar;
   if (wrapped_op(instruction)) sugar = entries_of(instruction);
   const Entries& entries = sugar.empty() ? entries_of(instruction.opcode).all : sugar;
@@ -822,12 +787,8 @@ void append_entries(const Instruction& instruction, bool own_only, std::string& 
 
 }  // namespace
 
-void append_attributes(const Instruction& instruction, std::string& out) {
-  append_entries(instruction, false, out);
-}
+void append_attributes(const Instruction& instruction, std::string& out) { append_entries(instruction, false, out); }
 
-void append_own_attributes(const Instruction& instruction, std::string& out) {
-  append_entries(instruction, true, out);
-}
+void append_own_attributes(const Instruction& instruction, std::string& out) { append_entries(instruction, true, out); }
 
 }  // namespace hlojit

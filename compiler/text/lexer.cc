@@ -306,8 +306,7 @@ void Cursor::fail_expected(std::string_view what) {
     size_t end = std::max(identifier_end(text_, pos_), pos_ + 1);
     std::string_view token = text_.substr(pos_, std::min(end - pos_, size_t{40}));
     bool printable = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 127; });
-    found = printable ? "'" + std::string(token) + "'"
-                      : "byte " + std::to_string(static_cast<uint8_t>(token[0]));
+    found = printable ? "'" + std::string(token) + "'" : "byte " + std::to_string(static_cast<uint8_t>(token[0]));
   }
   fail(pos_, "syntax", "expected " + std::string(what) + ", found " + found);
 }

@@ -78,8 +78,7 @@ class Cursor {
 
   /// Line and column of an offset. Cheap if offsets grow from call to call.
   Location location(size_t pos);
-  [[noreturn]] void fail(size_t pos, std::string_view rule, std::string message,
-                         std::string details = {});
+  [[noreturn]] void fail(size_t pos, std::string_view rule, std::string message, std::string details = {});
   /// "expected WHAT, found 'TOKEN'" at the next token.
   [[noreturn]] void fail_expected(std::string_view what);
 

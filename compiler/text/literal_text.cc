@@ -45,9 +45,7 @@ uint64_t load_bits(const std::byte* at, DType type) {
   return bits;
 }
 
-void store_bits(std::byte* at, DType type, uint64_t bits) {
-  std::memcpy(at, &bits, dtype_bytes(type));
-}
+void store_bits(std::byte* at, DType type, uint64_t bits) { std::memcpy(at, &bits, dtype_bytes(type)); }
 
 // ---- reading --------------------------------------------------------------------------------
 
@@ -61,8 +59,7 @@ class Reader {
     if (!shape.is_array()) {
       in_.fail(in_.pos(), "literal-type", "no literal can have the shape " + shape.to_string());
     }
-    if (shape.rank() > kMaxNesting)
-      in_.fail(in_.pos(), "nesting", "literal of too many dimensions");
+    if (shape.rank() > kMaxNesting) in_.fail(in_.pos(), "nesting", "literal of too many dimensions");
     if (!shape.dims.empty()) check_size(shape);
     Literal made(shape);
     at_ = made.bytes().data();
@@ -90,8 +87,7 @@ class Reader {
     in_.skip();
     size_t start = in_.pos();
     if (in_.accept('{') && in_.accept("...")) {
-      in_.fail(start, "literal-elided",
-               "the values of this constant were elided ({...}) when it was printed",
+      in_.fail(start, "literal-elided", "the values of this constant were elided ({...}) when it was printed",
                "print the module again with large constants in full");
     }
     in_.seek(start);
@@ -103,8 +99,7 @@ class Reader {
     }
     for (int64_t d : shape.dims) {
       if (d < 0 || __builtin_mul_overflow(count, static_cast<size_t>(d), &count) || count > left) {
-        in_.fail(start, "literal-count",
-                 "too few values for a constant of shape " + shape.to_string(false));
+        in_.fail(start, "literal-count", "too few values for a constant of shape " + shape.to_string(false));
       }
     }
   }
@@ -132,8 +127,7 @@ class Reader {
       }
     }
     size_t after_last = in_.pos();
-    if (size > 0 && in_.accept(',') && in_.peek() != '}')
-      in_.seek(after_last);  // as XLA: `{1, 2,}`
+    if (size > 0 && in_.accept(',') && in_.peek() != '}') in_.seek(after_last);  // as XLA: `{1, 2,}`
     if (!in_.accept('}')) {
       if (in_.peek() == ',') count_error(shape, dim, size + 1);
       in_.fail_expected("'}' after the values of dimension " + std::to_string(dim));
@@ -145,8 +139,7 @@ class Reader {
     if (!too_many && in_.peek() != '}') in_.fail_expected("',' or '}'");
     in_.fail(in_.pos(), "literal-count",
              "dimension " + std::to_string(dim) + " has " +
-                 (too_many ? "more than " + std::to_string(shape.dims[dim])
-                           : "only " + std::to_string(found)) +
+                 (too_many ? "more than " + std::to_string(shape.dims[dim]) : "only " + std::to_string(found)) +
                  " values",
              "shape " + shape.to_string(false));
   }
@@ -189,8 +182,7 @@ class Reader {
       int64_t high = is_signed_type ? std::numeric_limits<int64_t>::max() >> (64 - bits) : 0;
       int64_t low = is_signed_type ? -high - 1 : 0;
       // u64 wraps, as in XLA; the narrower ones are checked.
-      fits = error == std::errc{} &&
-             ((low <= wide && wide <= high) || (!is_signed_type && bits == 64));
+      fits = error == std::errc{} && ((low <= wide && wide <= high) || (!is_signed_type && bits == 64));
       if (error == std::errc::invalid_argument) after = nullptr;
       value = static_cast<uint64_t>(wide);
     } else {
@@ -244,8 +236,7 @@ class Reader {
     bool payload_given = next_is("(");
     if (!where) {
       if (payload_given) {
-        in_.fail(in_.pos(), kRange,
-                 "NaNs of " + std::string(dtype_name(type)) + " have no payload");
+        in_.fail(in_.pos(), kRange, "NaNs of " + std::string(dtype_name(type)) + " have no payload");
       }
       if (type == DType::kF4E2M1FN) in_.fail(in_.pos() - 3, kRange, "f4e2m1fn has no NaN");
       return store_value(type, std::copysign(std::nan(""), negative ? -1.0 : 1.0));
@@ -260,8 +251,7 @@ class Reader {
       auto [end, error] = std::from_chars(first, end_, payload, 16);
       if (error != std::errc{} || payload == 0 || payload > mask) {
         in_.fail(start + 1, kRange,
-                 "a NaN payload of " + std::string(dtype_name(type)) +
-                     " is from 1 to its mantissa mask");
+                 "a NaN payload of " + std::string(dtype_name(type)) + " is from 1 to its mantissa mask");
       }
       advance_to(end);
       in_.expect(')', "after a NaN payload");
@@ -292,9 +282,7 @@ class Reader {
       if (fits && type != DType::kF64) fits = narrow_fits(type, value);
     }
     if (!fits) {
-      in_.fail(
-          in_.pos(), kRange,
-          std::string(first, end) + " is out of the range of " + std::string(dtype_name(type)));
+      in_.fail(in_.pos(), kRange, std::string(first, end) + " is out of the range of " + std::string(dtype_name(type)));
     }
     advance_to(end);
   }
@@ -374,8 +362,7 @@ void append_real(DType type, const std::byte* at, std::string& out) {
     // At most five digits tell f16 values apart, so the search is short.
     for (int precision = 1;; ++precision) {
       char digits[40];
-      auto [end, error] = std::to_chars(digits, digits + sizeof digits, value,
-                                        std::chars_format::general, precision);
+      auto [end, error] = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, precision);
       double back = 0;
       std::from_chars(digits, end, back);
       if (precision == 17 || narrow_from_double(type, back) == bits) {

@@ -45,8 +45,7 @@ std::vector<Axis> read_mesh(Cursor& in) {
     size_t at = (in.skip(), in.pos());
     axis.size = in.integer("the size of an axis");
     if (axis.size < 1 || axis.size > kMostDevices / devices) {
-      in.fail(at, "replica-groups",
-              "a mesh of no devices, or of more than " + std::to_string(kMostDevices));
+      in.fail(at, "replica-groups", "a mesh of no devices, or of more than " + std::to_string(kMostDevices));
     }
     devices *= axis.size;
     axes.push_back(std::move(axis));
@@ -83,10 +82,8 @@ std::vector<int64_t> read_devices(Cursor& in, int64_t count) {
   in.expect(')', "after device_ids");
   int64_t product = 1;
   for (int64_t d : dims) product *= d > 0 && d <= count ? d : 0;
-  if (product != count ||
-      !std::ranges::is_permutation(order, std::views::iota(int64_t{0}, std::ssize(dims)))) {
-    in.fail(at, "replica-groups",
-            "device_ids do not number the " + std::to_string(count) + " devices of the mesh");
+  if (product != count || !std::ranges::is_permutation(order, std::views::iota(int64_t{0}, std::ssize(dims)))) {
+    in.fail(at, "replica-groups", "device_ids do not number the " + std::to_string(count) + " devices of the mesh");
   }
   Ints strides(dims.size(), 1), place(dims.size(), 0);
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
@@ -116,12 +113,11 @@ std::vector<Part> read_parts(Cursor& in, const std::vector<Axis>& axes) {
       in.expect(')', "after the outer size of a part");
       part.size = in.integer("the size of a part");
     }
-    bool divides = part.outer >= 1 && part.size >= 1 && axis->size % part.outer == 0 &&
-                   axis->size / part.outer % part.size == 0;
+    bool divides =
+        part.outer >= 1 && part.size >= 1 && axis->size % part.outer == 0 && axis->size / part.outer % part.size == 0;
     if (!divides) in.fail(at, "replica-groups", "axis '" + name + "' has no such part");
     for (const Part& p : parts) {
-      bool apart = p.axis != part.axis || p.outer * p.size <= part.outer ||
-                   part.outer * part.size <= p.outer;
+      bool apart = p.axis != part.axis || p.outer * p.size <= part.outer || part.outer * part.size <= p.outer;
       if (!apart) in.fail(at, "replica-groups", "axis '" + name + "' is named twice");
     }
     parts.push_back(part);
@@ -155,8 +151,7 @@ std::string read_mesh_groups(Cursor& in) {
   }
   std::string text = "{";
   for (int64_t first = 0; first < count; ++first) {
-    bool leads =
-        std::ranges::all_of(parts, [&](const Part& p) { return first / stride(p) % p.size == 0; });
+    bool leads = std::ranges::all_of(parts, [&](const Part& p) { return first / stride(p) % p.size == 0; });
     if (!leads) continue;
     text += text.size() > 1 ? ",{" : "{";
     for (size_t k = 0; k < members.size(); ++k) {

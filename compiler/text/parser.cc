@@ -52,8 +52,7 @@ class Parser : public Scope {
     std::string_view name = in_.name("a computation's name");
     auto found = computations_.find(name);
     if (found == computations_.end()) {
-      in_.fail(start, "undefined-name",
-               "computation '" + std::string(name) + "' is not defined above",
+      in_.fail(start, "undefined-name", "computation '" + std::string(name) + "' is not defined above",
                "called computations come before their callers");
     }
     return found->second;
@@ -72,10 +71,9 @@ class Parser : public Scope {
     static constexpr std::string_view kTyped[] = {"is_scheduled",       "entry_computation_layout",
                                                   "input_output_alias", "buffer_donor",
                                                   "replica_count",      "num_partitions"};
-    static constexpr std::string_view kText[] = {"alias_passthrough_params",
-                                                 "allow_spmd_sharding_propagation_to_parameters",
-                                                 "allow_spmd_sharding_propagation_to_output",
-                                                 "frontend_attributes", "origin_recovery_table"};
+    static constexpr std::string_view kText[] = {
+        "alias_passthrough_params", "allow_spmd_sharding_propagation_to_parameters",
+        "allow_spmd_sharding_propagation_to_output", "frontend_attributes", "origin_recovery_table"};
     ModuleConfig& config = module_.config;
     std::vector<std::string_view> seen;
     while (in_.accept(',')) {
@@ -84,8 +82,7 @@ class Parser : public Scope {
       std::string_view name = in_.identifier("the name of a module attribute");
       in_.expect('=', "after the name of an attribute");
       if (std::ranges::find(seen, name) != seen.end()) {
-        in_.fail(start, "duplicate-attribute",
-                 "attribute '" + std::string(name) + "' is given twice");
+        in_.fail(start, "duplicate-attribute", "attribute '" + std::string(name) + "' is given twice");
       }
       seen.push_back(name);
       if (name == "is_scheduled") {
@@ -106,12 +103,10 @@ class Parser : public Scope {
         config.other.emplace_back(name, std::move(text));
       } else {
         std::string allowed;
-        for (auto list : {std::span<const std::string_view>(kTyped),
-                          std::span<const std::string_view>(kText)}) {
+        for (auto list : {std::span<const std::string_view>(kTyped), std::span<const std::string_view>(kText)}) {
           for (std::string_view a : list) allowed += (allowed.empty() ? "" : ", ") + std::string(a);
         }
-        in_.fail(start, "unknown-attribute",
-                 "unknown attribute '" + std::string(name) + "' of a module",
+        in_.fail(start, "unknown-attribute", "unknown attribute '" + std::string(name) + "' of a module",
                  "allowed: " + allowed);
       }
     }
@@ -179,8 +174,7 @@ class Parser : public Scope {
     size_t name_pos = in_.pos();
     std::string_view name = in_.name("a computation");
     if (computations_.contains(name)) {
-      in_.fail(name_pos, "duplicate-name",
-               "a second computation of the name '" + std::string(name) + "'");
+      in_.fail(name_pos, "duplicate-name", "a second computation of the name '" + std::string(name) + "'");
     }
     Computation* made = module_.add_computation(name);
     claim_name(*made, name);
@@ -201,8 +195,7 @@ class Parser : public Scope {
     }
     instructions(*made);
     if (signature && !compatible(result, made->root()->shape)) {
-      in_.fail(result_pos, "signature-result",
-               "the result declared for '" + made->name + "' is not that of its root",
+      in_.fail(result_pos, "signature-result", "the result declared for '" + made->name + "' is not that of its root",
                "declared " + result.to_string() + "\nroot     " + made->root()->shape.to_string());
     }
     if (in_.accept(',')) {
@@ -267,17 +260,16 @@ class Parser : public Scope {
 
   void finish(Computation& computation) {
     if (!computation.root()) computation.set_root(computation.instructions().back().get());
-    std::vector<bool> seen(std::ranges::count_if(
-        computation.instructions(), [](const auto& i) { return i->is(Opcode::kParameter); }));
+    std::vector<bool> seen(
+        std::ranges::count_if(computation.instructions(), [](const auto& i) { return i->is(Opcode::kParameter); }));
     for (const auto& i : computation.instructions()) {
       if (!i->is(Opcode::kParameter)) continue;
       size_t number = i->attrs.parameter_number;
       bool gap = number >= seen.size();
       if (gap || seen[number]) {
         throw Error(ErrorKind::kInvalid, i->location,
-                    gap ? "parameter number " + std::to_string(number) + " leaves a gap: '" +
-                              computation.name + "' has " + std::to_string(seen.size()) +
-                              " parameters"
+                    gap ? "parameter number " + std::to_string(number) + " leaves a gap: '" + computation.name +
+                              "' has " + std::to_string(seen.size()) + " parameters"
                         : "a second parameter of number " + std::to_string(number),
                     "parameter-number");
       }
@@ -309,8 +301,7 @@ class Parser : public Scope {
     size_t name_pos = in_.pos();
     std::string_view name = in_.name("an instruction or '}'");
     if (body_->names.contains(name)) {
-      in_.fail(name_pos, "duplicate-name",
-               "a second instruction of the name '" + std::string(name) + "'");
+      in_.fail(name_pos, "duplicate-name", "a second instruction of the name '" + std::string(name) + "'");
     }
     if (bare && in_.pos() < in_.text().size() && in_.text()[in_.pos()] == '=') {
       in_.fail(in_.pos(), "syntax", "a space is needed between an instruction's name and '='",
@@ -339,8 +330,7 @@ class Parser : public Scope {
     std::string_view word = in_.peek_identifier();
     Op op = opcode();
     if (!has_shape && (op.wrapped || !shape_may_be_omitted(op.opcode))) {
-      in_.fail(shape_pos, "result-shape",
-               std::string(op_name(op.opcode)) + " needs its result shape written out");
+      in_.fail(shape_pos, "result-shape", std::string(op_name(op.opcode)) + " needs its result shape written out");
     }
     in_.expect('(', "before operands");
     int64_t number = 0;
@@ -359,9 +349,8 @@ class Parser : public Scope {
     int arity = op_info(starts ? *op.wrapped : op.opcode).arity;
     if (arity >= 0 && operands.size() != static_cast<size_t>(arity)) {
       in_.fail(op_pos, "operand-count",
-               std::string(word) + " takes " + std::to_string(arity) +
-                   (arity == 1 ? " operand" : " operands") + ", not " +
-                   std::to_string(operands.size()));
+               std::string(word) + " takes " + std::to_string(arity) + (arity == 1 ? " operand" : " operands") +
+                   ", not " + std::to_string(operands.size()));
     }
     Instruction* made = add(op.opcode, std::move(operands), name);
     made->location = location;
@@ -378,9 +367,8 @@ class Parser : public Scope {
     size_t start = in_.pos();
     std::string_view word = in_.identifier("a shape or an opcode");
     if (std::optional<Opcode> known = op_from_name(word)) return {*known, {}};
-    for (auto [suffix, async] : {std::pair{"-start", Opcode::kAsyncStart},
-                                 {"-update", Opcode::kAsyncUpdate},
-                                 {"-done", Opcode::kAsyncDone}}) {
+    for (auto [suffix, async] :
+         {std::pair{"-start", Opcode::kAsyncStart}, {"-update", Opcode::kAsyncUpdate}, {"-done", Opcode::kAsyncDone}}) {
       std::string_view ending = suffix;
       if (!word.ends_with(ending)) continue;
       word.remove_suffix(ending.size());
@@ -390,9 +378,9 @@ class Parser : public Scope {
       break;
     }
     constexpr size_t kShown = 60;
-    if (word.size() > kShown) in_.fail(start, "unknown-opcode", "unknown opcode '" + std::string(word.substr(0, kShown)) + "...'");
-    in_.fail(start, "unknown-opcode", "unknown opcode '" + std::string(word) + "'",
-             suggest_opcode(word));
+    if (word.size() > kShown)
+      in_.fail(start, "unknown-opcode", "unknown opcode '" + std::string(word.substr(0, kShown)) + "...'");
+    in_.fail(start, "unknown-opcode", "unknown opcode '" + std::string(word) + "'", suggest_opcode(word));
   }
 
   int64_t parameter_number() {
@@ -444,10 +432,9 @@ class Parser : public Scope {
     }
     Instruction* found = find(name, name_pos);
     if (has_shape && !compatible(shape, found->shape)) {
-      in_.fail(
-          start, "operand-shape",
-          "the shape given for operand '" + std::string(name) + "' is not that of its definition",
-          "here    " + shape.to_string() + "\ndefined " + found->shape.to_string());
+      in_.fail(start, "operand-shape",
+               "the shape given for operand '" + std::string(name) + "' is not that of its definition",
+               "here    " + shape.to_string() + "\ndefined " + found->shape.to_string());
     }
     return found;
   }
@@ -474,8 +461,7 @@ class Parser : public Scope {
   }
 
   void normalise(Instruction& i) {
-    if (i.is(Opcode::kCompare) &&
-        i.attrs.compare_type == default_compare_type(i.operand(0)->shape.type)) {
+    if (i.is(Opcode::kCompare) && i.attrs.compare_type == default_compare_type(i.operand(0)->shape.type)) {
       i.attrs.compare_type = CompareType::kDefault;
     }
   }
@@ -496,13 +482,11 @@ class Parser : public Scope {
       }
       throw Error(error.kind(), std::move(located));
     }
-    in_.fail(pos, "result-shape",
-             std::string(op_name(i.opcode)) + " needs its result shape written out");
+    in_.fail(pos, "result-shape", std::string(op_name(i.opcode)) + " needs its result shape written out");
   }
 
   void deeper(size_t pos) {
-    if (++depth_ > kMaxNesting)
-      in_.fail(pos, "nesting", "operands and bodies are nested too deeply");
+    if (++depth_ > kMaxNesting) in_.fail(pos, "nesting", "operands and bodies are nested too deeply");
   }
 
   // ---- single instructions ------------------------------------------------------------------

@@ -63,8 +63,7 @@ void append_instruction(const Instruction& i, const PrintOptions& options, std::
   append_attributes(i, out);
 }
 
-void append_computation(const Computation& c, bool entry, const PrintOptions& options,
-                        std::string& out) {
+void append_computation(const Computation& c, bool entry, const PrintOptions& options, std::string& out) {
   if (entry) out += "ENTRY ";
   append_name(c.name, out);
   out += " (";

@@ -39,10 +39,9 @@ DType accumulated_type(const Use& use) {
   if (to == natural) return to;
   // pred, integers, floats, complex: each accumulates in its own kind or a later one.
   auto kind = [](DType t) { return is_pred(t) ? 0 : is_integral(t) ? 1 : is_float(t) ? 2 : 3; };
-  bool fits = kind(to) > kind(natural) ||
-              (kind(to) == kind(natural) && (is_float(to) || width(to) >= width(natural)));
-  need(fits, "result-type", "{} of {} and {} cannot give {}", op_name(use.opcode), dtype_name(a),
-       dtype_name(b), dtype_name(to));
+  bool fits = kind(to) > kind(natural) || (kind(to) == kind(natural) && (is_float(to) || width(to) >= width(natural)));
+  need(fits, "result-type", "{} of {} and {} cannot give {}", op_name(use.opcode), dtype_name(a), dtype_name(b),
+       dtype_name(to));
   return to;
 }
 
@@ -61,34 +60,31 @@ void need_dot_dimensions(const DotDims& dims, const Shape& a, const Shape& b) {
   };
   for (auto [lhs, rhs, what] : {Pair{dims.lhs_batch, dims.rhs_batch, "batch"},
                                 Pair{dims.lhs_contracting, dims.rhs_contracting, "contracting"}}) {
-    need(lhs.size() == rhs.size(), "dimension-count",
-         "lhs_{0}_dims has {1} entries, rhs_{0}_dims has {2}", what, lhs.size(), rhs.size());
+    need(lhs.size() == rhs.size(), "dimension-count", "lhs_{0}_dims has {1} entries, rhs_{0}_dims has {2}", what,
+         lhs.size(), rhs.size());
   }
   auto joined = [](const Ints& batch, const Ints& contracting) {
     Ints all = batch;
     all.insert(all.end(), contracting.begin(), contracting.end());
     return all;
   };
-  need_dimensions(joined(dims.lhs_batch, dims.lhs_contracting), a.rank(),
-                  "lhs_batch_dims and lhs_contracting_dims");
-  need_dimensions(joined(dims.rhs_batch, dims.rhs_contracting), b.rank(),
-                  "rhs_batch_dims and rhs_contracting_dims");
+  need_dimensions(joined(dims.lhs_batch, dims.lhs_contracting), a.rank(), "lhs_batch_dims and lhs_contracting_dims");
+  need_dimensions(joined(dims.rhs_batch, dims.rhs_contracting), b.rank(), "rhs_batch_dims and rhs_contracting_dims");
   for (auto [lhs, rhs, what] : {Pair{dims.lhs_batch, dims.rhs_batch, "batch"},
                                 Pair{dims.lhs_contracting, dims.rhs_contracting, "contracting"}}) {
     for (size_t i = 0; i < lhs.size(); ++i) {
       int64_t n = a.dims[lhs[i]], m = b.dims[rhs[i]];
       if (n == m) continue;
       fail("dot-dimension-size",
-           fmt::format(
-               "{} dimensions {} of the left and {} of the right operand have sizes {} and {}",
-               what, lhs[i], rhs[i], n, m),
+           fmt::format("{} dimensions {} of the left and {} of the right operand have sizes {} and {}", what, lhs[i],
+                       rhs[i], n, m),
            suggest_dimension(b, n));
     }
   }
 }
 
-void append_free(std::vector<int64_t>& to, const Shape& x, const Ints& batch,
-                 const Ints& contracting, const Ints& group = {}) {
+void append_free(std::vector<int64_t>& to, const Shape& x, const Ints& batch, const Ints& contracting,
+                 const Ints& group = {}) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (!contains(batch, d) && !contains(contracting, d) && !contains(group, d)) {
       to.push_back(x.dims[d]);
@@ -106,8 +102,8 @@ std::vector<int64_t> dot_sizes(const DotDims& dims, const Shape& a, const Shape&
 
 void need_algorithm(const Use& use) {
   const std::string& name = use.attrs.dot_algorithm;
-  need(name.empty() || std::ranges::find(kAlgorithms, name) != std::end(kAlgorithms),
-       "dot-algorithm", "unknown algorithm {}", name);
+  need(name.empty() || std::ranges::find(kAlgorithms, name) != std::end(kAlgorithms), "dot-algorithm",
+       "unknown algorithm {}", name);
 }
 
 }  // namespace
@@ -118,8 +114,7 @@ Shape dot(const Use& use) {
   need_same_type_ignoring_precision(use, 0, 1);
   need_dot_dimensions(use.attrs.dot, use.operand(0), use.operand(1));
   need_algorithm(use);
-  return Shape::array(accumulated_type(use),
-                      dot_sizes(use.attrs.dot, use.operand(0), use.operand(1)));
+  return Shape::array(accumulated_type(use), dot_sizes(use.attrs.dot, use.operand(0), use.operand(1)));
 }
 
 Shape ragged_dot(const Use& use) {
@@ -130,8 +125,7 @@ Shape ragged_dot(const Use& use) {
   const DotDims& dims = use.attrs.dot;
   Ints ragged = numbers(other(use.attrs, "lhs_ragged_dims"));
   Ints group = numbers(other(use.attrs, "rhs_group_dims"));
-  need(ragged.size() == 1, "ragged-dot-dimensions",
-       "lhs_ragged_dims must name one dimension, not {}", ragged.size());
+  need(ragged.size() == 1, "ragged-dot-dimensions", "lhs_ragged_dims must name one dimension, not {}", ragged.size());
   need_dimensions(ragged, a.rank(), "lhs_ragged_dims");
   need_dimensions(group, b.rank(), "rhs_group_dims");
   need_dot_dimensions(dims, a, b);
@@ -145,15 +139,14 @@ Shape ragged_dot(const Use& use) {
                    : "free",
        groups_wanted, groups_wanted == 1 ? "" : "s", group.size());
   for (int64_t g : group) {
-    need(!contains(dims.rhs_batch, g) && !contains(dims.rhs_contracting, g),
-         "ragged-dot-dimensions", "group dimension {} is also a batch or contracting dimension", g);
+    need(!contains(dims.rhs_batch, g) && !contains(dims.rhs_contracting, g), "ragged-dot-dimensions",
+         "group dimension {} is also a batch or contracting dimension", g);
   }
   need(is_integral(sizes.type) && sizes.rank() >= 1, "ragged-dot-groups",
        "group sizes must be an array of integers, not {}", sizes);
   int64_t groups = sizes.dims.back();
   for (int64_t g : group) {
-    need(b.dims[g] == groups, "ragged-dot-groups", "there are {} group sizes for {} groups", groups,
-         b.dims[g]);
+    need(b.dims[g] == groups, "ragged-dot-groups", "there are {} group sizes for {} groups", groups, b.dims[g]);
   }
   std::vector<int64_t> result;
   if (contracting) result.push_back(groups);
@@ -167,8 +160,8 @@ Shape scaled_dot(const Use& use) {
   need_count(use, 4);
   need_arrays(use);
   const DotDims& dims = use.attrs.dot;
-  need(dims.lhs_contracting.size() == 1, "scaled-dot-scale",
-       "scaled-dot has one contracting dimension, not {}", dims.lhs_contracting.size());
+  need(dims.lhs_contracting.size() == 1, "scaled-dot-scale", "scaled-dot has one contracting dimension, not {}",
+       dims.lhs_contracting.size());
   need_dot_dimensions(dims, use.operand(0), use.operand(1));
   for (size_t side : {0, 1}) {
     const Shape &x = use.operand(side), &scale = use.operand(side + 2);
@@ -176,8 +169,7 @@ Shape scaled_dot(const Use& use) {
     for (size_t d = 0; fits && d < x.dims.size(); ++d) {
       fits = scale.dims[d] > 0 ? x.dims[d] % scale.dims[d] == 0 : x.dims[d] == 0;
     }
-    need(fits, "scaled-dot-scale", "the sizes of scale {} do not divide those of operand {}", scale,
-         x);
+    need(fits, "scaled-dot-scale", "the sizes of scale {} do not divide those of operand {}", scale, x);
   }
   if (!use.declared) return undetermined();
   return Shape::array(accumulated_type(use), dot_sizes(dims, use.operand(0), use.operand(1)));
@@ -201,8 +193,7 @@ Shape convolution(const Use& use) {
     std::ranges::sort(all);
     bool fits = static_cast<int64_t>(all.size()) == rank;
     for (int64_t d = 0; fits && d < rank; ++d) fits = all[d] == d;
-    need(fits, "conv-labels", "dim_labels of the {} do not name each of its {} dimensions once",
-         whose, rank);
+    need(fits, "conv-labels", "dim_labels of the {} do not name each of its {} dimensions once", whose, rank);
   };
   need_labels(c.lhs_batch, c.lhs_feature, c.lhs_spatial, "input");
   need_labels(c.rhs_input_feature, c.rhs_output_feature, c.rhs_spatial, "kernel");
@@ -214,25 +205,23 @@ Shape convolution(const Use& use) {
   need(groups >= 1 && batch_groups >= 1, "conv-groups",
        "feature_group_count {} and batch_group_count {} must be at least 1", groups, batch_groups);
   need(groups == 1 || batch_groups == 1, "conv-groups",
-       "feature_group_count {} and batch_group_count {} cannot both be above 1", groups,
-       batch_groups);
+       "feature_group_count {} and batch_group_count {} cannot both be above 1", groups, batch_groups);
   need(features % groups == 0 && features / groups == in, "conv-groups",
        "{} input features in {} groups do not make the kernel's {}", features, groups, in);
-  need(out % groups == 0, "conv-groups", "{} output features do not divide into {} feature groups",
-       out, groups);
-  need(out % batch_groups == 0, "conv-groups",
-       "{} output features do not divide into {} batch groups", out, batch_groups);
-  need(batch % batch_groups == 0, "conv-groups",
-       "a batch of {} does not divide into {} batch groups", batch, batch_groups);
+  need(out % groups == 0, "conv-groups", "{} output features do not divide into {} feature groups", out, groups);
+  need(out % batch_groups == 0, "conv-groups", "{} output features do not divide into {} batch groups", out,
+       batch_groups);
+  need(batch % batch_groups == 0, "conv-groups", "a batch of {} does not divide into {} batch groups", batch,
+       batch_groups);
 
   const auto& window = use.attrs.window;
-  need(window.size() == spatial, "conv-window", "the window has {} dimensions, dim_labels have {}",
-       window.size(), spatial);
+  need(window.size() == spatial, "conv-window", "the window has {} dimensions, dim_labels have {}", window.size(),
+       spatial);
   std::vector<int64_t> sizes;
   for (size_t d = 0; d < spatial; ++d) {
     int64_t size = kernel.dims[c.rhs_spatial[d]];
-    need(window[d].size == size, "conv-window",
-         "window size {} of spatial dimension {} is not the kernel's {}", window[d].size, d, size);
+    need(window[d].size == size, "conv-window", "window size {} of spatial dimension {} is not the kernel's {}",
+         window[d].size, d, size);
     sizes.push_back(x.dims[c.lhs_spatial[d]]);
   }
   std::vector<int64_t> outputs = window_output(sizes, window);

@@ -63,18 +63,15 @@ void need_aliases(const Use& use) {
   std::set<Ints> seen;
   for (const Alias& a : use.attrs.output_to_operand_aliasing) {
     const Shape* out = subshape(*use.declared, a.output_index);
-    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index),
-         *use.declared);
-    need(a.operand >= 0 && a.operand < use.count(), "output-aliasing",
-         "output {} is aliased with operand {} of {}", list(a.output_index), a.operand,
-         use.count());
+    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index), *use.declared);
+    need(a.operand >= 0 && a.operand < use.count(), "output-aliasing", "output {} is aliased with operand {} of {}",
+         list(a.output_index), a.operand, use.count());
     const Shape* in = subshape(use.operand(a.operand), a.operand_index);
-    need(in, "output-aliasing", "operand {} has no element {}: it is {}", a.operand,
-         list(a.operand_index), use.operand(a.operand));
-    need(compatible(*in, *out), "output-aliasing", "output {} is {}, its operand {} is {}",
-         list(a.output_index), *out, a.operand, *in);
-    need(seen.insert(a.output_index).second, "output-aliasing", "output {} is aliased twice",
-         list(a.output_index));
+    need(in, "output-aliasing", "operand {} has no element {}: it is {}", a.operand, list(a.operand_index),
+         use.operand(a.operand));
+    need(compatible(*in, *out), "output-aliasing", "output {} is {}, its operand {} is {}", list(a.output_index), *out,
+         a.operand, *in);
+    need(seen.insert(a.output_index).second, "output-aliasing", "output {} is aliased twice", list(a.output_index));
   }
 }
 
@@ -97,8 +94,8 @@ Shape get_tuple_element(const Use& use) {
   const Shape& x = use.operand(0);
   need(x.is_tuple(), "operand-kind", "operand 0 of get-tuple-element must be a tuple, not {}", x);
   int64_t i = use.attrs.tuple_index;
-  need(i >= 0 && i < static_cast<int64_t>(x.elements.size()), "tuple-index",
-       "index {} of a tuple with {} elements", i, x.elements.size());
+  need(i >= 0 && i < static_cast<int64_t>(x.elements.size()), "tuple-index", "index {} of a tuple with {} elements", i,
+       x.elements.size());
   return x.elements[i];
 }
 
@@ -124,8 +121,8 @@ Shape while_loop(const Use& use) {
   auto need_state = [&](const Shape& shape, std::string_view what, const Computation& c) {
     if (compatible(shape, state)) return;
     Difference d = difference(shape, state);
-    fail("while-shape", fmt::format("the {} {} is {}{}, the initial value has {}", what, c.name,
-                                    *d.have, d.place(), *d.want));
+    fail("while-shape",
+         fmt::format("the {} {} is {}{}, the initial value has {}", what, c.name, *d.have, d.place(), *d.want));
   };
   struct Part {
     const Computation& computation;
@@ -133,8 +130,8 @@ Shape while_loop(const Use& use) {
   };
   for (auto [c, role, parameter] : {Part{*use.called[0], "condition", "parameter of condition"},
                                     Part{*use.called[1], "body", "parameter of body"}}) {
-    need(c.parameters().size() == 1, "called-parameters",
-         "{} computation {} takes {} parameters, not 1", role, c.name, c.parameters().size());
+    need(c.parameters().size() == 1, "called-parameters", "{} computation {} takes {} parameters, not 1", role, c.name,
+         c.parameters().size());
     need_state(c.parameters()[0]->shape, parameter, c);
   }
   need_result(*use.called[0], Shape::scalar(DType::kPred), "condition");
@@ -146,14 +143,13 @@ Shape conditional(const Use& use) {
   need(use.count() >= 1, "operand-count", "conditional takes a selector and an operand a branch");
   const Shape& selector = scalar(use, 0);
   bool pred = is_pred(selector.type);
-  need(pred || selector.type == DType::kS32, "conditional-index",
-       "the selector must be pred[] or s32[], not {}", selector);
+  need(pred || selector.type == DType::kS32, "conditional-index", "the selector must be pred[] or s32[], not {}",
+       selector);
   int64_t branches = static_cast<int64_t>(use.called.size());
-  need(!pred || branches == 2, "conditional-index",
-       "a pred selector chooses between 2 computations, not {}", branches);
+  need(!pred || branches == 2, "conditional-index", "a pred selector chooses between 2 computations, not {}", branches);
   need(branches >= 1, "conditional-index", "an s32 selector needs at least one branch");
-  need(use.count() == branches + 1, "operand-count", "{} branches take {} operands, not {}",
-       branches, branches, use.count() - 1);
+  need(use.count() == branches + 1, "operand-count", "{} branches take {} operands, not {}", branches, branches,
+       use.count() - 1);
   for (int64_t i = 0; i < branches; ++i) {
     std::string role = pred ? (i == 0 ? "true" : "false") : fmt::format("branch {}", i);
     need_parameters(*use.called[i], {use.operands[i + 1], 1}, role);
@@ -170,11 +166,9 @@ Shape custom_call(const Use& use) {
          "operand_layout_constraints has {} shapes for {} operands", layouts.size(), use.count());
     for (size_t i = 0; i < layouts.size(); ++i) {
       need(compatible(layouts[i], use.operand(i)), "custom-call-layouts",
-           "operand_layout_constraints gives {} for operand {}, which is {}", layouts[i], i,
-           use.operand(i));
+           "operand_layout_constraints gives {} for operand {}, which is {}", layouts[i], i, use.operand(i));
       for (const std::string& error : shape_errors(layouts[i])) {
-        fail("custom-call-layouts",
-             fmt::format("operand_layout_constraints for operand {}: {}", i, error));
+        fail("custom-call-layouts", fmt::format("operand_layout_constraints for operand {}: {}", i, error));
       }
     }
   }

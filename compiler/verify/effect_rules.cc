@@ -27,10 +27,10 @@ int64_t iota_group_size(std::string_view text) {
   std::string_view rest = text.substr(arrow + 2);
   size_t close = rest.find(']');
   std::vector<int64_t> dims = numbers(rest.substr(0, close));
-  need(cut.size() == 2 && cut[0] > 0 && cut[1] > 0, "replica-groups",
-       "replica_groups {} must cut into [groups,size]", text);
-  need(product(cut) == product(dims), "replica-groups",
-       "replica_groups {} name {} ids for {} places", text, product(dims), product(cut));
+  need(cut.size() == 2 && cut[0] > 0 && cut[1] > 0, "replica-groups", "replica_groups {} must cut into [groups,size]",
+       text);
+  need(product(cut) == product(dims), "replica-groups", "replica_groups {} name {} ids for {} places", text,
+       product(dims), product(cut));
   if (close != rest.npos) {
     std::vector<int64_t> permutation = numbers(rest.substr(close));
     need(permutation.empty() || permutation.size() == dims.size(), "replica-groups",
@@ -62,8 +62,7 @@ int64_t group_size(const Use& use, bool equal_sizes) {
        "use_global_device_ids needs a channel_id");
   std::string_view text = other(use.attrs, "replica_groups");
   if (text.starts_with('[')) return iota_group_size(text);
-  need(text.empty() || text.starts_with('{'), "replica-groups",
-       "replica_groups {} are not understood", text);
+  need(text.empty() || text.starts_with('{'), "replica-groups", "replica_groups {} are not understood", text);
   Groups groups = text.empty() ? Groups{} : listed_groups(text);
   need(!global || !groups.empty(), "global-device-ids",
        "use_global_device_ids needs replica_groups that name the devices");
@@ -75,16 +74,14 @@ int64_t group_size(const Use& use, bool equal_sizes) {
     need(!g.empty(), "replica-groups", "replica_groups {} have an empty group", text);
     for (int64_t id : g) {
       need(id >= 0 && id < static_cast<int64_t>(total), "replica-groups",
-           "replica_groups {} name id {} among {} ids: 0 to {} are expected", text, id, total,
-           total - 1);
+           "replica_groups {} name id {} among {} ids: 0 to {} are expected", text, id, total, total - 1);
       need(!seen[id], "replica-groups", "replica_groups {} name id {} twice", text, id);
       seen[id] = true;
     }
   }
-  bool equal =
-      std::ranges::all_of(groups, [&](const auto& g) { return g.size() == groups[0].size(); });
-  need(equal || !equal_sizes, "replica-groups", "the groups of {} must have equal sizes: {}",
-       op_name(use.opcode), text);
+  bool equal = std::ranges::all_of(groups, [&](const auto& g) { return g.size() == groups[0].size(); });
+  need(equal || !equal_sizes, "replica-groups", "the groups of {} must have equal sizes: {}", op_name(use.opcode),
+       text);
   return equal ? static_cast<int64_t>(groups[0].size()) : 0;
 }
 
@@ -92,8 +89,7 @@ int64_t group_size(const Use& use, bool equal_sizes) {
 // partitions, whose number the caller knows: then 0, as where the groups do not say it.
 int64_t shard_count(const Use& use) {
   int64_t size = group_size(use, true);
-  bool partitions = !other(use.attrs, "channel_id").empty() &&
-                    other(use.attrs, "use_global_device_ids") != "true";
+  bool partitions = !other(use.attrs, "channel_id").empty() && other(use.attrs, "use_global_device_ids") != "true";
   return partitions ? 0 : size;
 }
 
@@ -143,14 +139,13 @@ Shape gathered(const Use& use, const Shape& declared, int64_t size) {
 }
 
 void need_tuple_of(const Use& use, size_t at_least, std::string_view parts) {
-  need(use.declared->is_tuple() && use.declared->elements.size() >= at_least, "async-shape",
-       "{} gives {}, not {}", op_name(use.opcode), parts, *use.declared);
+  need(use.declared->is_tuple() && use.declared->elements.size() >= at_least, "async-shape", "{} gives {}, not {}",
+       op_name(use.opcode), parts, *use.declared);
 }
 
 void need_part(const Use& use, size_t i, const Shape& want) {
   const Shape& have = use.declared->elements[i];
-  need(compatible(have, want), "async-shape", "element {} of {} is {}, not {}", i,
-       op_name(use.opcode), have, want);
+  need(compatible(have, want), "async-shape", "element {} of {} is {}, not {}", i, op_name(use.opcode), have, want);
 }
 
 const Shape& element(const Use& use, size_t i) {
@@ -167,8 +162,7 @@ void need_pairs(const Use& use) {
   for (const auto& pair : text.empty() ? Groups{} : listed_groups(text)) {
     need(pair.size() == 2, "source-target-pairs", "{} is not a list of pairs", text);
     int64_t source = pair[0], target = pair[1];
-    need(source >= 0 && target >= 0, "source-target-pairs", "the pair {} has a negative id",
-         list(pair));
+    need(source >= 0 && target >= 0, "source-target-pairs", "the pair {} has a negative id", list(pair));
     need(sources.insert(source).second, "source-target-pairs", "{} is a source twice", source);
     need(targets.insert(target).second, "source-target-pairs", "{} is a target twice", target);
   }
@@ -182,9 +176,7 @@ Shape permuted(const Use& use) {
   return in_place ? use.operand(1) : one_or_tuple(operand_shapes(use));
 }
 
-Shape channel_state(const Shape& value) {
-  return Shape::tuple({value, Shape::scalar(DType::kU32), Shape::token()});
-}
+Shape channel_state(const Shape& value) { return Shape::tuple({value, Shape::scalar(DType::kU32), Shape::token()}); }
 
 }  // namespace
 
@@ -242,8 +234,7 @@ Shape reduce_scatter(const Use& use) {
       parts = m > 0 && n % m == 0 ? n / m : 1;
     }
     parts = std::max<int64_t>(parts, 1);
-    need(n % parts == 0, "replica-groups",
-         "dimension {} of size {} does not divide among {} members", d, n, parts);
+    need(n % parts == 0, "replica-groups", "dimension {} of size {} does not divide among {} members", d, n, parts);
     shapes[i] = Shape::array(shapes[i].type, shapes[i].dims);
     shapes[i].dims[d] = n / parts;
   }
@@ -264,8 +255,8 @@ Shape all_to_all(const Use& use) {
     need_same_type(use, 0, i);
     need_same_sizes(use, 0, i);
   }
-  need(size == 0 || size == use.count(), "replica-groups",
-       "all-to-all takes an operand a member: {} for groups of {}", use.count(), size);
+  need(size == 0 || size == use.count(), "replica-groups", "all-to-all takes an operand a member: {} for groups of {}",
+       use.count(), size);
   return Shape::tuple(std::move(shapes));
 }
 
@@ -340,8 +331,8 @@ Shape outfeed(const Use& use) {
   std::string_view text = other(use.attrs, "outfeed_shape");
   if (!text.empty()) {
     Shape shape = Shape::parse(text);
-    need(compatible(shape, use.operand(0)), "outfeed-shape", "outfeed_shape is {}, the value is {}",
-         shape, use.operand(0));
+    need(compatible(shape, use.operand(0)), "outfeed-shape", "outfeed_shape is {}, the value is {}", shape,
+         use.operand(0));
   }
   return Shape::token();
 }

@@ -136,8 +136,7 @@ Shape compare(const Use& use) {
   const Shape& x = use.operand(0);
   if (!(class_bit(x.type) & admits)) {
     fail("compare-type",
-         fmt::format("this comparison type is for {} operands, not {}", describe_classes(admits),
-                     dtype_name(x.type)),
+         fmt::format("this comparison type is for {} operands, not {}", describe_classes(admits), dtype_name(x.type)),
          "suggestion: leave out type=, the default follows the element type");
   }
   return with_type(x, DType::kPred);
@@ -180,18 +179,15 @@ Shape bitcast_convert(const Use& use) {
   if (!use.declared) return undetermined();
   const Shape& result = declared_array(use);
   need(is_complex(x.type) == is_complex(result.type), "result-type",
-       "bitcast-convert from {} to {} mixes complex and real", dtype_name(x.type),
-       dtype_name(result.type));
+       "bitcast-convert from {} to {} mixes complex and real", dtype_name(x.type), dtype_name(result.type));
   auto bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
   int from = bits(x.type), to = bits(result.type);
   std::vector<int64_t> dims = x.dims;
   if (from > to) {
-    need(from % to == 0, "bitcast-convert-width", "{} bits do not split into elements of {} bits",
-         from, to);
+    need(from % to == 0, "bitcast-convert-width", "{} bits do not split into elements of {} bits", from, to);
     dims.push_back(from / to);
   } else if (from < to) {
-    need(to % from == 0, "bitcast-convert-width", "{} bits do not fill elements of {} bits", from,
-         to);
+    need(to % from == 0, "bitcast-convert-width", "{} bits do not fill elements of {} bits", from, to);
     need(!dims.empty() && dims.back() == to / from, "bitcast-convert-width",
          "from {} to {} the last dimension must have size {}, and {} has not", dtype_name(x.type),
          dtype_name(result.type), to / from, x);
@@ -204,10 +200,10 @@ Shape bitcast_convert(const Use& use) {
 Shape reduce_precision(const Use& use) {
   need_count(use, 1);
   need_type(use, 0, kFloat);
-  need(use.attrs.exponent_bits >= 1, "reduce-precision-bits",
-       "exponent_bits must be at least 1, not {}", use.attrs.exponent_bits);
-  need(use.attrs.mantissa_bits >= 0, "reduce-precision-bits",
-       "mantissa_bits must be at least 0, not {}", use.attrs.mantissa_bits);
+  need(use.attrs.exponent_bits >= 1, "reduce-precision-bits", "exponent_bits must be at least 1, not {}",
+       use.attrs.exponent_bits);
+  need(use.attrs.mantissa_bits >= 0, "reduce-precision-bits", "mantissa_bits must be at least 0, not {}",
+       use.attrs.mantissa_bits);
   return use.operand(0);
 }
 
@@ -216,9 +212,8 @@ Shape stochastic_convert(const Use& use) {
   need_type(use, 0, kFloat);
   const Shape& x = use.operand(0);
   const Shape& random = array(use, 1);
-  need(is_unsigned(random.type) && dtype_bits(random.type) == dtype_bits(x.type),
-       "stochastic-convert-random", "the random bits for {} must be u{}, not {}",
-       dtype_name(x.type), dtype_bits(x.type), dtype_name(random.type));
+  need(is_unsigned(random.type) && dtype_bits(random.type) == dtype_bits(x.type), "stochastic-convert-random",
+       "the random bits for {} must be u{}, not {}", dtype_name(x.type), dtype_bits(x.type), dtype_name(random.type));
   need_same_sizes(use, 0, 1);
   if (!use.declared) return undetermined();
   need_declared_sizes(use, x.dims);
@@ -239,13 +234,13 @@ Shape map(const Use& use) {
   std::vector<int64_t> all(x.dims.size());
   std::iota(all.begin(), all.end(), 0);
   bool named = use.attrs.has_dimensions || !use.attrs.dimensions.empty();
-  need(!named || use.attrs.dimensions == all, "map-dimensions",
-       "map over {} must name dimensions {}, not {}", x, list(all), list(use.attrs.dimensions));
+  need(!named || use.attrs.dimensions == all, "map-dimensions", "map over {} must name dimensions {}, not {}", x,
+       list(all), list(use.attrs.dimensions));
   need_called(use, 1);
   need_parameters(*use.called[0], scalars, "to_apply");
   const Shape& result = use.called[0]->root()->shape;
-  need(result.is_scalar(), "called-result", "to_apply computation {} returns {}, not a scalar",
-       use.called[0]->name, result);
+  need(result.is_scalar(), "called-result", "to_apply computation {} returns {}, not a scalar", use.called[0]->name,
+       result);
   return with_type(x, result.type);
 }
 
@@ -253,10 +248,8 @@ Shape iota(const Use& use) {
   need_count(use, 0);
   if (!use.declared) return undetermined();
   const Shape& result = declared_array(use);
-  need(class_bit(result.type) & kNumber, "result-type", "iota of {} is not defined",
-       dtype_name(result.type));
-  need(!result.dims.empty(), "dimension-range", "iota needs at least one dimension: {} has none",
-       result);
+  need(class_bit(result.type) & kNumber, "result-type", "iota of {} is not defined", dtype_name(result.type));
+  need(!result.dims.empty(), "dimension-range", "iota needs at least one dimension: {} has none", result);
   single_dimension(use, result.rank(), "iota_dimension");
   return result;
 }

@@ -16,14 +16,12 @@ struct Words {
   std::string_view window, collapsed, map, operand_batching, indices_batching;
 };
 
-constexpr Words kGatherWords = {"gather-indices",        "gather-dimensions",
-                                "gather-batching",       "offset_dims",
-                                "collapsed_slice_dims",  "start_index_map",
+constexpr Words kGatherWords = {"gather-indices",        "gather-dimensions",          "gather-batching",
+                                "offset_dims",           "collapsed_slice_dims",       "start_index_map",
                                 "operand_batching_dims", "start_indices_batching_dims"};
-constexpr Words kScatterWords = {"scatter-indices",      "scatter-dimensions",
-                                 "scatter-batching",     "update_window_dims",
-                                 "inserted_window_dims", "scatter_dims_to_operand_dims",
-                                 "input_batching_dims",  "scatter_indices_batching_dims"};
+constexpr Words kScatterWords = {"scatter-indices",     "scatter-dimensions",           "scatter-batching",
+                                 "update_window_dims",  "inserted_window_dims",         "scatter_dims_to_operand_dims",
+                                 "input_batching_dims", "scatter_indices_batching_dims"};
 
 // Both ops' numbers under common names.
 struct Numbers {
@@ -32,15 +30,13 @@ struct Numbers {
 };
 
 // Checks everything that does not concern the result. Returns the batch sizes.
-std::vector<int64_t> check_numbers(const Shape& x, const Shape& indices, const Numbers& n,
-                                   const Words& words) {
-  need(is_integral(indices.type), words.indices, "indices must be integers, not {}",
-       dtype_name(indices.type));
+std::vector<int64_t> check_numbers(const Shape& x, const Shape& indices, const Numbers& n, const Words& words) {
+  need(is_integral(indices.type), words.indices, "indices must be integers, not {}", dtype_name(indices.type));
   need(n.index_vector_dim >= 0 && n.index_vector_dim <= indices.rank(), words.indices,
        "index_vector_dim {} does not lie in [0, {}]", n.index_vector_dim, indices.rank());
   int64_t vector = n.index_vector_dim == indices.rank() ? 1 : indices.dims[n.index_vector_dim];
-  need(static_cast<int64_t>(n.map.size()) == vector, words.indices,
-       "{} has {} entries but an index vector has {}", words.map, n.map.size(), vector);
+  need(static_cast<int64_t>(n.map.size()) == vector, words.indices, "{} has {} entries but an index vector has {}",
+       words.map, n.map.size(), vector);
   need_dimensions(n.map, x.rank(), words.map);
 
   need_dimensions(n.collapsed, x.rank(), words.collapsed);
@@ -48,25 +44,22 @@ std::vector<int64_t> check_numbers(const Shape& x, const Shape& indices, const N
   need_dimensions(n.operand_batching, x.rank(), words.operand_batching);
   need_ascending(n.operand_batching, words.operand_batching);
   need_dimensions(n.indices_batching, indices.rank(), words.indices_batching);
-  need(n.operand_batching.size() == n.indices_batching.size(), words.batching,
-       "{} has {} entries, {} has {}", words.operand_batching, n.operand_batching.size(),
-       words.indices_batching, n.indices_batching.size());
+  need(n.operand_batching.size() == n.indices_batching.size(), words.batching, "{} has {} entries, {} has {}",
+       words.operand_batching, n.operand_batching.size(), words.indices_batching, n.indices_batching.size());
   for (size_t b = 0; b < n.operand_batching.size(); ++b) {
     int64_t d = n.operand_batching[b], i = n.indices_batching[b];
-    need(!contains(n.collapsed, d), words.batching, "dimension {} is in both {} and {}", d,
-         words.operand_batching, words.collapsed);
-    need(!contains(n.map, d), words.batching, "dimension {} is in both {} and {}", d,
-         words.operand_batching, words.map);
-    need(i != n.index_vector_dim, words.batching, "{} names index_vector_dim {}",
-         words.indices_batching, i);
+    need(!contains(n.collapsed, d), words.batching, "dimension {} is in both {} and {}", d, words.operand_batching,
+         words.collapsed);
+    need(!contains(n.map, d), words.batching, "dimension {} is in both {} and {}", d, words.operand_batching,
+         words.map);
+    need(i != n.index_vector_dim, words.batching, "{} names index_vector_dim {}", words.indices_batching, i);
     need(x.dims[d] == indices.dims[i], words.batching,
-         "batching dimension {} of the operand has size {}, {} of the indices has {}", d, x.dims[d],
-         i, indices.dims[i]);
+         "batching dimension {} of the operand has size {}, {} of the indices has {}", d, x.dims[d], i,
+         indices.dims[i]);
   }
   size_t accounted = n.window.size() + n.collapsed.size() + n.operand_batching.size();
-  need(accounted == x.dims.size(), words.dimensions,
-       "{}, {} and {} name {} dimensions together, the operand has {}", words.window,
-       words.collapsed, words.operand_batching, accounted, x.rank());
+  need(accounted == x.dims.size(), words.dimensions, "{}, {} and {} name {} dimensions together, the operand has {}",
+       words.window, words.collapsed, words.operand_batching, accounted, x.rank());
 
   std::vector<int64_t> batch;
   for (int64_t d = 0; d < indices.rank(); ++d) {
@@ -76,8 +69,8 @@ std::vector<int64_t> check_numbers(const Shape& x, const Shape& indices, const N
 }
 
 // Interleaves window sizes (at the positions of window_dims) with batch sizes.
-std::vector<int64_t> interleave(std::span<const int64_t> window_dims,
-                                std::span<const int64_t> window, std::span<const int64_t> batch) {
+std::vector<int64_t> interleave(std::span<const int64_t> window_dims, std::span<const int64_t> window,
+                                std::span<const int64_t> batch) {
   std::vector<int64_t> dims;
   size_t w = 0, b = 0;
   for (size_t d = 0; d < window.size() + batch.size(); ++d) {
@@ -96,8 +89,8 @@ Shape gather(const Use& use) {
   const GatherDims& g = use.attrs.gather;
   Numbers n{g.offset_dims,           g.collapsed_slice_dims,        g.start_index_map,
             g.operand_batching_dims, g.start_indices_batching_dims, g.index_vector_dim};
-  need(g.slice_sizes.size() == x.dims.size(), "dimension-count",
-       "slice_sizes needs {} sizes for {}, not {}", x.rank(), x, g.slice_sizes.size());
+  need(g.slice_sizes.size() == x.dims.size(), "dimension-count", "slice_sizes needs {} sizes for {}, not {}", x.rank(),
+       x, g.slice_sizes.size());
   std::vector<int64_t> batch = check_numbers(x, indices, n, kGatherWords);
   std::vector<int64_t> window;
   for (int64_t d = 0; d < x.rank(); ++d) {
@@ -143,19 +136,16 @@ Shape scatter(const Use& use) {
     size_t u = count + 1 + i;
     need_same_type(use, i, u);
     const Shape& update = use.operand(u);
-    need(update.rank() == rank, "scatter-updates", "updates {} must have rank {}, not {}", i, rank,
-         update.rank());
+    need(update.rank() == rank, "scatter-updates", "updates {} must have rank {}, not {}", i, rank, update.rank());
     need(update.dims == use.operand(count + 1).dims, "scatter-updates",
          "updates 0 and {} have different sizes, {} and {}", i, use.operand(count + 1), update);
     for (int64_t d = 0; d < rank; ++d) {
       if (contains(s.update_window_dims, d)) {
         need(update.dims[d] <= largest[d], "scatter-updates",
-             "window size {} of dimension {} of the updates exceeds the operand's {}",
-             update.dims[d], d, largest[d]);
+             "window size {} of dimension {} of the updates exceeds the operand's {}", update.dims[d], d, largest[d]);
       } else {
         need(update.dims[d] == largest[d], "scatter-updates",
-             "dimension {} of the updates has size {}, the indices ask for {}", d, update.dims[d],
-             largest[d]);
+             "dimension {} of the updates has size {}, the indices ask for {}", d, update.dims[d], largest[d]);
       }
     }
     types.push_back(use.operand(i).type);

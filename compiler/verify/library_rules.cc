@@ -10,11 +10,10 @@ namespace {
 const Shape& need_matrices(const Use& use, size_t i) {
   need_type(use, i, kFloat | kComplex);
   const Shape& a = use.operand(i);
-  need(a.rank() >= 2, "operand-kind", "operand {} of {} must have rank 2 or more, not {}", i,
-       op_name(use.opcode), a);
+  need(a.rank() >= 2, "operand-kind", "operand {} of {} must have rank 2 or more, not {}", i, op_name(use.opcode), a);
   int64_t n = a.dims[a.rank() - 1], m = a.dims[a.rank() - 2];
-  need(n == m, "square-matrix", "the matrices of operand {} of {} must be square, not {} by {}", i,
-       op_name(use.opcode), m, n);
+  need(n == m, "square-matrix", "the matrices of operand {} of {} must be square, not {} by {}", i, op_name(use.opcode),
+       m, n);
   return a;
 }
 
@@ -26,8 +25,8 @@ Shape fft(const Use& use) {
   const Ints& lengths = use.attrs.fft_length;
   size_t n = lengths.size();
   need(n >= 1 && n <= 3, "fft-length", "fft_length has {} entries, not 1, 2 or 3", n);
-  need(static_cast<size_t>(x.rank()) >= n, "fft-length",
-       "fft_length {} needs rank {} or more, not {}", list(lengths), n, x);
+  need(static_cast<size_t>(x.rank()) >= n, "fft-length", "fft_length {} needs rank {} or more, not {}", list(lengths),
+       n, x);
   bool to_complex = use.attrs.fft_type == FftType::kRfft;
   bool to_real = use.attrs.fft_type == FftType::kIrfft;
   bool real = x.type == DType::kF32 || x.type == DType::kF64;
@@ -40,9 +39,8 @@ Shape fft(const Use& use) {
     bool halved = i + 1 == n && (to_complex || to_real);
     int64_t half = lengths[i] == 0 ? 0 : lengths[i] / 2 + 1;
     int64_t want = halved && to_real ? half : lengths[i];
-    need(dims[d] == want, "fft-length",
-         "fft_length {} asks for size {} in dimension {}, which has {}", list(lengths), want, d,
-         dims[d]);
+    need(dims[d] == want, "fft-length", "fft_length {} asks for size {} in dimension {}, which has {}", list(lengths),
+         want, d, dims[d]);
     if (halved) dims[d] = to_real ? lengths[i] : half;
   }
   DType type = to_complex ? complex_of(x.type) : to_real ? component_type(x.type) : x.type;
@@ -61,11 +59,9 @@ Shape triangular_solve(const Use& use) {
   need_same_type(use, 0, 1);
   bool fits = a.rank() == b.rank();
   for (int64_t d = 0; fits && d + 2 < a.rank(); ++d) fits = a.dims[d] == b.dims[d];
-  need(fits, "triangular-solve-sizes",
-       "matrix {} and right-hand side {} differ in their batch dimensions", a, b);
+  need(fits, "triangular-solve-sizes", "matrix {} and right-hand side {} differ in their batch dimensions", a, b);
   int64_t n = a.dims.back(), side = b.dims[b.rank() - (use.attrs.left_side ? 2 : 1)];
-  need(n == side, "triangular-solve-sizes",
-       "a matrix of size {} cannot solve for a side of size {} in {}", n, side, b);
+  need(n == side, "triangular-solve-sizes", "a matrix of size {} cannot solve for a side of size {} in {}", n, side, b);
   return b;
 }
 
@@ -76,15 +72,15 @@ Shape batch_norm(const Use& use) {
   need_type(use, 0, kFloat);
   const Shape& x = use.operand(0);
   const int64_t feature = use.attrs.feature_index;
-  need(feature >= 0 && feature < x.rank(), "dimension-range",
-       "feature_index names dimension {} of an array of rank {}", feature, x.rank());
+  need(feature >= 0 && feature < x.rank(), "dimension-range", "feature_index names dimension {} of an array of rank {}",
+       feature, x.rank());
   const Shape vector = Shape::array(x.type, {x.dims[feature]});
   for (size_t i = 1; i < use.operands.size(); ++i) {
     bool full = grad && i == 4;  // the gradient of the output
     need_same_type(use, 0, i);
     const Shape& v = use.operand(i);
-    need(v.dims == (full ? x.dims : vector.dims), "batch-norm-sizes",
-         "operand {} of {} must be {}, not {}", i, op_name(use.opcode), full ? x : vector, v);
+    need(v.dims == (full ? x.dims : vector.dims), "batch-norm-sizes", "operand {} of {} must be {}, not {}", i,
+         op_name(use.opcode), full ? x : vector, v);
   }
   if (use.opcode == Opcode::kBatchNormInference) return x;
   return Shape::tuple({x, vector, vector});
@@ -108,10 +104,9 @@ Shape rng_bit_generator(const Use& use) {
   need_count(use, 1);
   const Shape& state = array(use, 0);
   bool threefry = use.attrs.algorithm == RandomAlgorithm::kThreeFry;
-  bool fits = state.type == DType::kU64 && state.rank() == 1 &&
-              (state.dims[0] == 2 || (state.dims[0] == 3 && !threefry));
-  need(fits, "rng-state", "the state must be {}, not {}", threefry ? "u64[2]" : "u64[2] or u64[3]",
-       state);
+  bool fits =
+      state.type == DType::kU64 && state.rank() == 1 && (state.dims[0] == 2 || (state.dims[0] == 3 && !threefry));
+  need(fits, "rng-state", "the state must be {}, not {}", threefry ? "u64[2]" : "u64[2] or u64[3]", state);
   if (!use.declared) return undetermined();
   const Shape& result = *use.declared;
   const Shape* data = &result;
@@ -120,8 +115,7 @@ Shape rng_bit_generator(const Use& use) {
          "rng-bit-generator gives the new state {} and the data, not {}", state, result);
     data = &result.elements[1];
   }
-  need(data->is_array(), "result-shape", "the data of rng-bit-generator must be an array, not {}",
-       *data);
+  need(data->is_array(), "result-shape", "the data of rng-bit-generator must be an array, not {}", *data);
   need((class_bit(data->type) & (kInt | kFloat)) && dtype_bits(data->type) >= 8, "result-type",
        "rng-bit-generator does not give {}", dtype_name(data->type));
   return result;

@@ -13,8 +13,7 @@ namespace {
 // reduce-window may mix float precisions.
 size_t need_arrays_and_inits(const Use& use, bool mixed_precision) {
   need(use.count() >= 2 && use.count() % 2 == 0, "operand-count",
-       "{} takes N arrays and N initial values: not {} operands in all", op_name(use.opcode),
-       use.count());
+       "{} takes N arrays and N initial values: not {} operands in all", op_name(use.opcode), use.count());
   size_t n = use.operands.size() / 2;
   for (size_t i = 0; i < n; ++i) {
     array(use, i);
@@ -35,8 +34,7 @@ std::vector<DType> accumulator_types(const Use& use, size_t n, bool mixed_precis
   for (size_t i = 0; i < n; ++i) {
     types.push_back(use.operand(i).type);
     const auto& parameters = use.called[0]->parameters();
-    if (mixed_precision && i < parameters.size() &&
-        same_type_ignoring_precision(parameters[i]->shape.type, types[i])) {
+    if (mixed_precision && i < parameters.size() && same_type_ignoring_precision(parameters[i]->shape.type, types[i])) {
       types[i] = parameters[i]->shape.type;
     }
   }
@@ -89,8 +87,8 @@ Shape select_and_scatter(const Use& use) {
          "the window of select-and-scatter cannot be dilated");
   }
   std::vector<int64_t> windows = window_output(x.dims, use.attrs.window);
-  need(source.dims == windows, "select-and-scatter-source",
-       "there are {} windows, the source is {}", list(windows), source);
+  need(source.dims == windows, "select-and-scatter-source", "there are {} windows, the source is {}", list(windows),
+       source);
   need_called(use, 2);
   const Shape element = Shape::scalar(x.type);
   const Shape pair[] = {element, element};
@@ -137,13 +135,12 @@ Shape scan(const Use& use) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (i >= outputs) {
       const Shape& carry = use.operand(inputs + i - outputs);
-      need(compatible(shapes[i], carry), "called-result",
-           "to_apply computation {} returns {} for a carry of {}", body.name, shapes[i], carry);
+      need(compatible(shapes[i], carry), "called-result", "to_apply computation {} returns {} for a carry of {}",
+           body.name, shapes[i], carry);
       continue;
     }
     need(shapes[i].is_array() && d <= shapes[i].rank(), "called-result",
-         "to_apply computation {} returns {}, which cannot be stacked along dimension {}",
-         body.name, shapes[i], d);
+         "to_apply computation {} returns {}, which cannot be stacked along dimension {}", body.name, shapes[i], d);
     std::vector<int64_t> dims = shapes[i].dims;
     dims.insert(dims.begin() + d, length);
     shapes[i] = Shape::array(shapes[i].type, std::move(dims));
@@ -172,8 +169,7 @@ Shape topk(const Use& use) {
   const Shape& x = array(use, 0);
   need(!x.dims.empty(), "operand-kind", "topk needs an array of rank 1 or more, not {}", x);
   need(use.attrs.k >= 0 && use.attrs.k <= x.dims.back(), "topk-k",
-       "k = {} does not lie in [0, {}], the size of the last dimension", use.attrs.k,
-       x.dims.back());
+       "k = {} does not lie in [0, {}], the size of the last dimension", use.attrs.k, x.dims.back());
   std::vector<int64_t> dims = x.dims;
   dims.back() = use.attrs.k;
   return Shape::tuple({Shape::array(x.type, dims), Shape::array(DType::kS32, dims)});

@@ -18,44 +18,39 @@ void fail(RuleId rule, std::string message, std::string details) {
 // ------------------------------------------------------------------------------------
 
 void need_count(const Use& use, int64_t n) {
-  need(use.count() == n, "operand-count", "{} takes {} operand{}, not {}", op_name(use.opcode), n,
-       n == 1 ? "" : "s", use.count());
+  need(use.count() == n, "operand-count", "{} takes {} operand{}, not {}", op_name(use.opcode), n, n == 1 ? "" : "s",
+       use.count());
 }
 
 const Shape& array(const Use& use, size_t i) {
   const Shape& shape = use.operand(i);
-  need(shape.is_array(), "operand-kind", "operand {} of {} must be an array, not {}", i,
-       op_name(use.opcode), shape);
+  need(shape.is_array(), "operand-kind", "operand {} of {} must be an array, not {}", i, op_name(use.opcode), shape);
   return shape;
 }
 
 const Shape& scalar(const Use& use, size_t i) {
   const Shape& shape = use.operand(i);
-  need(shape.is_scalar(), "operand-kind", "operand {} of {} must be a scalar, not {}", i,
-       op_name(use.opcode), shape);
+  need(shape.is_scalar(), "operand-kind", "operand {} of {} must be a scalar, not {}", i, op_name(use.opcode), shape);
   return shape;
 }
 
 void need_token(const Use& use, size_t i) {
   const Shape& shape = use.operand(i);
-  need(shape.is_token(), "operand-kind", "operand {} of {} must be a token, not {}", i,
-       op_name(use.opcode), shape);
+  need(shape.is_token(), "operand-kind", "operand {} of {} must be a token, not {}", i, op_name(use.opcode), shape);
 }
 
 void need_arrays(const Use& use) {
   for (size_t i = 0; i < use.operands.size(); ++i) array(use, i);
 }
 
-bool same_type_ignoring_precision(DType a, DType b) {
-  return a == b || (is_float(a) && is_float(b));
-}
+bool same_type_ignoring_precision(DType a, DType b) { return a == b || (is_float(a) && is_float(b)); }
 
 void need_same_type(const Use& use, size_t i, size_t j) {
   DType a = use.operand(i).type, b = use.operand(j).type;
   if (a == b) return;
   fail("operand-types-equal",
-       fmt::format("operands {} and {} of {} have different element types, {} and {}", i, j,
-                   op_name(use.opcode), dtype_name(a), dtype_name(b)),
+       fmt::format("operands {} and {} of {} have different element types, {} and {}", i, j, op_name(use.opcode),
+                   dtype_name(a), dtype_name(b)),
        "suggestion: convert one of them");
 }
 
@@ -70,8 +65,8 @@ void need_same_sizes(const Use& use, size_t i, size_t j) {
   if (a.dims == b.dims) return;
   bool scalar = a.dims.empty() || b.dims.empty();
   fail("operand-sizes",
-       fmt::format("operands {} and {} of {} have different sizes, {} and {}", i, j,
-                   op_name(use.opcode), list(a.dims), list(b.dims)),
+       fmt::format("operands {} and {} of {} have different sizes, {} and {}", i, j, op_name(use.opcode), list(a.dims),
+                   list(b.dims)),
        fmt::format("suggestion: broadcast operand {} to {} first{}", a.dims.empty() ? i : j,
                    list(a.dims.empty() ? b.dims : a.dims), scalar ? ", dimensions={}" : ""));
 }
@@ -94,9 +89,8 @@ std::string describe_classes(uint8_t classes) {
     std::string_view word;
   };
   std::vector<std::string_view> words;
-  for (auto [bits, word] :
-       {Word{kPred, "pred"}, Word{kInt, "integer"}, Word{kSigned, "signed integer"},
-        Word{kUnsigned, "unsigned integer"}, Word{kFloat, "float"}, Word{kComplex, "complex"}}) {
+  for (auto [bits, word] : {Word{kPred, "pred"}, Word{kInt, "integer"}, Word{kSigned, "signed integer"},
+                            Word{kUnsigned, "unsigned integer"}, Word{kFloat, "float"}, Word{kComplex, "complex"}}) {
     if ((classes & bits) != bits) continue;
     words.push_back(word);
     classes &= ~bits;
@@ -112,9 +106,8 @@ std::string describe_classes(uint8_t classes) {
 void need_type(const Use& use, size_t i, uint8_t classes) {
   DType type = array(use, i).type;
   if (class_bit(type) & classes) return;
-  fail("operand-type",
-       fmt::format("{} of {} is not defined: operand {} must be {}", op_name(use.opcode),
-                   dtype_name(type), i, describe_classes(classes)));
+  fail("operand-type", fmt::format("{} of {} is not defined: operand {} must be {}", op_name(use.opcode),
+                                   dtype_name(type), i, describe_classes(classes)));
 }
 
 const Shape* subshape(const Shape& shape, const Ints& index) {
@@ -128,8 +121,7 @@ const Shape* subshape(const Shape& shape, const Ints& index) {
 
 Difference difference(const Shape& have, const Shape& want) {
   Difference d{&have, &want, {}};
-  while (d.have->is_tuple() && d.want->is_tuple() &&
-         d.have->elements.size() == d.want->elements.size()) {
+  while (d.have->is_tuple() && d.want->is_tuple() && d.have->elements.size() == d.want->elements.size()) {
     size_t i = 0, n = d.have->elements.size();
     while (i < n && compatible(d.have->elements[i], d.want->elements[i])) ++i;
     if (i == n) break;
@@ -139,24 +131,21 @@ Difference difference(const Shape& have, const Shape& want) {
   return d;
 }
 
-std::string Difference::place() const {
-  return index.empty() ? "" : fmt::format(" at element {}", list(index));
-}
+std::string Difference::place() const { return index.empty() ? "" : fmt::format(" at element {}", list(index)); }
 
 // ---- declared results
 // ----------------------------------------------------------------------------
 
 const Shape& declared_array(const Use& use) {
-  need(use.declared->is_array(), "result-shape", "the result of {} must be an array, not {}",
-       op_name(use.opcode), *use.declared);
+  need(use.declared->is_array(), "result-shape", "the result of {} must be an array, not {}", op_name(use.opcode),
+       *use.declared);
   return *use.declared;
 }
 
 void need_declared_sizes(const Use& use, std::span<const int64_t> dims) {
   const Shape& result = declared_array(use);
   if (std::ranges::equal(result.dims, dims)) return;
-  fail("result-shape",
-       fmt::format("{} is declared {} but has sizes {}", op_name(use.opcode), result, dims),
+  fail("result-shape", fmt::format("{} is declared {} but has sizes {}", op_name(use.opcode), result, dims),
        fmt::format("expected: {}", Shape::array(result.type, {dims.begin(), dims.end()})));
 }
 
@@ -170,8 +159,7 @@ Shape one_or_tuple(std::vector<Shape> shapes) {
 void need_dimensions(std::span<const int64_t> dims, int64_t rank, std::string_view what) {
   std::vector<bool> seen(static_cast<size_t>(rank));
   for (int64_t d : dims) {
-    need(d >= 0 && d < rank, "dimension-range", "{} names dimension {} of an array of rank {}",
-         what, d, rank);
+    need(d >= 0 && d < rank, "dimension-range", "{} names dimension {} of an array of rank {}", what, d, rank);
     need(!seen[d], "dimension-unique", "{} names dimension {} twice", what, d);
     seen[d] = true;
   }
@@ -184,14 +172,12 @@ void need_ascending(std::span<const int64_t> dims, std::string_view what) {
   }
 }
 
-bool contains(std::span<const int64_t> list, int64_t value) {
-  return std::ranges::find(list, value) != list.end();
-}
+bool contains(std::span<const int64_t> list, int64_t value) { return std::ranges::find(list, value) != list.end(); }
 
 int64_t single_dimension(const Use& use, int64_t rank, std::string_view what) {
   const Ints& dims = use.attrs.dimensions;
-  need(dims.size() == 1, "dimension-count", "{} takes one dimension in {}, not {}",
-       op_name(use.opcode), what, dims.size());
+  need(dims.size() == 1, "dimension-count", "{} takes one dimension in {}, not {}", op_name(use.opcode), what,
+       dims.size());
   need_dimensions(dims, rank, what);
   return dims[0];
 }
@@ -211,10 +197,9 @@ int64_t mul(int64_t a, int64_t b) {
   return product;
 }
 
-std::vector<int64_t> window_output(std::span<const int64_t> dims,
-                                   std::span<const WindowDim> window) {
-  need(window.size() == dims.size(), "window", "the window has {} dimensions, the operand has {}",
-       window.size(), dims.size());
+std::vector<int64_t> window_output(std::span<const int64_t> dims, std::span<const WindowDim> window) {
+  need(window.size() == dims.size(), "window", "the window has {} dimensions, the operand has {}", window.size(),
+       dims.size());
   std::vector<int64_t> out;
   out.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -223,8 +208,7 @@ std::vector<int64_t> window_output(std::span<const int64_t> dims,
                                {w.stride, "stride"},
                                {w.lhs_dilate, "lhs_dilate"},
                                {w.rhs_dilate, "rhs_dilate"}}) {
-      need(value >= 1, "window", "{} of window dimension {} must be at least 1, not {}", what, i,
-           value);
+      need(value >= 1, "window", "{} of window dimension {} must be at least 1, not {}", what, i, value);
     }
     auto dilated = [](int64_t n, int64_t by) { return n == 0 ? 0 : add(mul(n - 1, by), 1); };
     int64_t padded = add(add(w.pad_low, dilated(dims[i], w.lhs_dilate)), w.pad_high);
@@ -238,22 +222,19 @@ std::vector<int64_t> window_output(std::span<const int64_t> dims,
 // -------------------------------------------------------------------------
 
 void need_called(const Use& use, size_t n) {
-  need(use.called.size() == n, "called-count", "{} calls {} computation{}, not {}",
-       op_name(use.opcode), n, n == 1 ? "" : "s", use.called.size());
+  need(use.called.size() == n, "called-count", "{} calls {} computation{}, not {}", op_name(use.opcode), n,
+       n == 1 ? "" : "s", use.called.size());
 }
 
-void need_parameters(const Computation& callee, std::span<const Shape> want,
-                     std::string_view role) {
+void need_parameters(const Computation& callee, std::span<const Shape> want, std::string_view role) {
   const auto& have = callee.parameters();
-  need(have.size() == want.size(), "called-parameters",
-       "{} computation {} takes {} parameter{}, not {}", role, callee.name, have.size(),
-       have.size() == 1 ? "" : "s", want.size());
+  need(have.size() == want.size(), "called-parameters", "{} computation {} takes {} parameter{}, not {}", role,
+       callee.name, have.size(), have.size() == 1 ? "" : "s", want.size());
   for (size_t i = 0; i < want.size(); ++i) {
     if (compatible(have[i]->shape, want[i])) continue;
     Difference d = difference(have[i]->shape, want[i]);
-    fail("called-parameters",
-         fmt::format("parameter {} of {} computation {} is {} but is given {}{}", i, role,
-                     callee.name, *d.have, *d.want, d.place()));
+    fail("called-parameters", fmt::format("parameter {} of {} computation {} is {} but is given {}{}", i, role,
+                                          callee.name, *d.have, *d.want, d.place()));
   }
 }
 
@@ -261,8 +242,8 @@ void need_result(const Computation& callee, const Shape& want, std::string_view 
   const Shape& have = callee.root()->shape;
   if (compatible(have, want)) return;
   Difference d = difference(have, want);
-  fail("called-result", fmt::format("{} computation {} returns {}{}, not {}", role, callee.name,
-                                    *d.have, d.place(), *d.want));
+  fail("called-result",
+       fmt::format("{} computation {} returns {}{}, not {}", role, callee.name, *d.have, d.place(), *d.want));
 }
 
 void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role) {
@@ -300,8 +281,7 @@ std::vector<int64_t> numbers(std::string_view text) {
       ++at;
       continue;
     }
-    need(error == std::errc(), "size-overflow", "the number {} exceeds 63 bits",
-         std::string_view(at, next));
+    need(error == std::errc(), "size-overflow", "the number {} exceeds 63 bits", std::string_view(at, next));
     found.push_back(value);
     at = next;
   }

@@ -119,8 +119,7 @@ int64_t single_dimension(const Use& use, int64_t rank, std::string_view what = "
 int64_t add(int64_t a, int64_t b);
 int64_t mul(int64_t a, int64_t b);
 /// Sizes that a window leaves of dims; checks the window (window_rule names the attribute's owner).
-std::vector<int64_t> window_output(std::span<const int64_t> dims,
-                                   std::span<const WindowDim> window);
+std::vector<int64_t> window_output(std::span<const int64_t> dims, std::span<const WindowDim> window);
 
 // ---- called computations ----
 
@@ -252,7 +251,7 @@ template <>
 struct fmt::formatter<std::span<const int64_t>> : fmt::formatter<std::string_view> {
   template <class Context>
   auto format(std::span<const int64_t> list, Context& context) const {
-    return fmt::formatter<std::string_view>::format(
-        fmt::format("{{{}}}", fmt::join(list.begin(), list.end(), ",")), context);
+    return fmt::formatter<std::string_view>::format(fmt::format("{{{}}}", fmt::join(list.begin(), list.end(), ",")),
+                                                    context);
   }
 };

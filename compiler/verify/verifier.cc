@@ -104,10 +104,8 @@ class Verifier {
   void report(const Computation& at, RuleId rule, std::string message, std::string details = {}) {
     report(at.location, at.name, rule, std::move(message), std::move(details));
   }
-  void report(Location where, std::string name, std::string_view rule, std::string message,
-              std::string details = {}) {
-    found_.push_back(
-        {where, std::move(name), std::string(rule), std::move(message), std::move(details)});
+  void report(Location where, std::string name, std::string_view rule, std::string message, std::string details = {}) {
+    found_.push_back({where, std::move(name), std::string(rule), std::move(message), std::move(details)});
   }
 
   // ---- computations ----
@@ -126,8 +124,7 @@ class Verifier {
     seen.reserve(c.instructions().size());
     for (const auto& i : c.instructions()) {
       if (!names.insert(i->name).second) {
-        report(*i, "name-unique",
-               fmt::format("there are two instructions {} in {}", i->name, c.name));
+        report(*i, "name-unique", fmt::format("there are two instructions {} in {}", i->name, c.name));
       }
       bool sound = check_order(*i, seen) && check_calls(*i);
       seen.insert(i.get());
@@ -135,9 +132,8 @@ class Verifier {
         broken_values_.insert(i.get());
         continue;
       }
-      sound = sound && std::ranges::none_of(i->operands(), [&](const Instruction* o) {
-                return broken_values_.contains(o);
-              });
+      sound = sound &&
+              std::ranges::none_of(i->operands(), [&](const Instruction* o) { return broken_values_.contains(o); });
       if (sound && check_op(*i)) check_pair(*i);
     }
     if (c.root() && broken_values_.contains(c.root())) broken_.insert(&c);
@@ -154,14 +150,12 @@ class Verifier {
       ++count;
       int64_t n = i->attrs.parameter_number;
       if (n < 0 || n >= static_cast<int64_t>(parameters.size()) || parameters[n] != i.get()) {
-        report(*i, "parameter-numbers",
-               fmt::format("parameter number {} of {} is given twice", n, c.name));
+        report(*i, "parameter-numbers", fmt::format("parameter number {} of {} is given twice", n, c.name));
       }
     }
     if (count < parameters.size()) {
       report(c, "parameter-numbers",
-             fmt::format("{} has {} parameters numbered up to {}", c.name, count,
-                         parameters.size() - 1));
+             fmt::format("{} has {} parameters numbered up to {}", c.name, count, parameters.size() - 1));
     }
   }
 
@@ -174,8 +168,7 @@ class Verifier {
       } else if (o->parent() != i.parent()) {
         report(i, "operand-order", fmt::format("{} {} is in another computation", what, o->name));
       } else {
-        report(i, "operand-order",
-               fmt::format("{} {} does not come before its user", what, o->name));
+        report(i, "operand-order", fmt::format("{} {} does not come before its user", what, o->name));
       }
       return false;
     };
@@ -196,8 +189,7 @@ class Verifier {
         good = false;
       } else if (!checked_.contains(c)) {
         report(i, "call-order",
-               fmt::format("{} calls {}, which does not come before it", i.name,
-                           c ? c->name : "nothing"));
+               fmt::format("{} calls {}, which does not come before it", i.name, c ? c->name : "nothing"));
         good = false;
       }
       good = good && !broken_.contains(c);
@@ -230,8 +222,7 @@ class Verifier {
       if (!compatible(expected, i.shape)) {
         rules::Difference d = rules::difference(i.shape, expected);
         report(i, "result-shape",
-               fmt::format("{} is declared {}{} but gives {}", op_name(i.opcode), *d.have,
-                           d.place(), *d.want),
+               fmt::format("{} is declared {}{} but gives {}", op_name(i.opcode), *d.have, d.place(), *d.want),
                describe_operands(i));
         return false;
       }
@@ -253,8 +244,7 @@ class Verifier {
       return false;
     }
     if (compatible(i.literal->shape(), i.shape)) return true;
-    report(i, "constant-literal",
-           fmt::format("the value of the constant is {}, not {}", i.literal->shape(), i.shape));
+    report(i, "constant-literal", fmt::format("the value of the constant is {}, not {}", i.literal->shape(), i.shape));
     return false;
   }
 
@@ -277,11 +267,8 @@ class Verifier {
       if (i.is(first)) {
         const Instruction* user = i.users().size() == 1 ? i.users()[0] : nullptr;
         bool carried = channel && user && user->is(Opcode::kTuple);
-        if (!user ||
-            (!user->is(second) && !(chain && user->is(Opcode::kAsyncUpdate)) && !carried)) {
-          report(
-              i, "async-pair",
-              fmt::format("{} must be used by one {} and nothing else", i.name, op_name(second)));
+        if (!user || (!user->is(second) && !(chain && user->is(Opcode::kAsyncUpdate)) && !carried)) {
+          report(i, "async-pair", fmt::format("{} must be used by one {} and nothing else", i.name, op_name(second)));
         }
       }
       if (i.is(second) && first != Opcode::kAsyncUpdate) {
@@ -289,22 +276,20 @@ class Verifier {
         bool carried = channel && start.is(Opcode::kGetTupleElement);
         if (!start.is(first) && !(chain && start.is(Opcode::kAsyncUpdate)) && !carried) {
           report(i, "async-pair",
-                 fmt::format("the operand of {} must be {}, not {}", op_name(second),
-                             op_name(first), op_name(start.opcode)));
+                 fmt::format("the operand of {} must be {}, not {}", op_name(second), op_name(first),
+                             op_name(start.opcode)));
         }
         std::string_view here = rules::other(i.attrs, "channel_id");
         std::string_view there = rules::other(start.attrs, "channel_id");
         if (!here.empty() && !there.empty() && here != there) {
-          report(i, "channel",
-                 fmt::format("{} has channel_id {}, {} has {}", i.name, here, start.name, there));
+          report(i, "channel", fmt::format("{} has channel_id {}, {} has {}", i.name, here, start.name, there));
         }
       }
     }
     if (i.is(Opcode::kAsyncUpdate) && !i.operand(0)->is(Opcode::kAsyncStart) &&
         !i.operand(0)->is(Opcode::kAsyncUpdate)) {
       report(i, "async-pair",
-             fmt::format("the operand of async-update must be async-start, not {}",
-                         op_name(i.operand(0)->opcode)));
+             fmt::format("the operand of async-update must be async-start, not {}", op_name(i.operand(0)->opcode)));
     }
     if (i.is(Opcode::kAsyncUpdate) || i.is(Opcode::kAsyncDone)) check_chain(i);
   }
@@ -315,13 +300,12 @@ class Verifier {
     if (!start) return;
     std::string_view here = rules::other(i.attrs, "wrapped-op"), there = wrapped_name(*start);
     if (!here.empty() && here != there) {
-      report(i, "async-pair",
-             fmt::format("{} is of {}, its start {} of {}", i.name, here, start->name, there));
+      report(i, "async-pair", fmt::format("{} is of {}, its start {} of {}", i.name, here, start->name, there));
     }
     if (!i.called.empty() && !start->called.empty() && i.to_apply() != start->to_apply()) {
       report(i, "async-pair",
-             fmt::format("{} calls {}, its start {} calls {}", i.name, i.to_apply()->name,
-                         start->name, start->to_apply()->name));
+             fmt::format("{} calls {}, its start {} calls {}", i.name, i.to_apply()->name, start->name,
+                         start->to_apply()->name));
     }
     std::string_view thread = rules::other(i.attrs, "async_execution_thread");
     if (!thread.empty() && thread != execution_thread(*start)) {
@@ -358,8 +342,7 @@ class Verifier {
       good = false;
       rules::Difference d = rules::difference(given, i.shape);
       report(i, "entry-layout",
-             fmt::format("entry_computation_layout gives {} for {}{}, which is {}", *d.have, what,
-                         d.place(), *d.want));
+             fmt::format("entry_computation_layout gives {} for {}{}, which is {}", *d.have, what, d.place(), *d.want));
     };
     const auto& parameters = entry.parameters();
     if (config.entry_parameters.size() != parameters.size()) {
@@ -386,26 +369,21 @@ class Verifier {
     };
     if (!config.input_output_alias.empty()) {
       Location where = place_of("input_output_alias", entry);
-      auto complain = [&](std::string message) {
-        report(where, entry.name, RuleId("alias"), std::move(message));
-      };
+      auto complain = [&](std::string message) { report(where, entry.name, RuleId("alias"), std::move(message)); };
       for (const Alias& a : config.input_output_alias) {
         const Shape* out = leaf_at(result, a.output_index);
         const Shape* in = parameter_leaf(a.operand, a.operand_index);
         if (!out) {
-          complain(
-              fmt::format("there is no array {} in the result {}", list(a.output_index), result));
+          complain(fmt::format("there is no array {} in the result {}", list(a.output_index), result));
         } else if (!in) {
-          complain(fmt::format("there is no array {} in parameter {}", list(a.operand_index),
-                               a.operand));
+          complain(fmt::format("there is no array {} in parameter {}", list(a.operand_index), a.operand));
         } else if (physical_size(*in) != physical_size(*out)) {
-          complain(fmt::format("output {} is {}, parameter {} is {}: their sizes differ",
-                               list(a.output_index), *out, a.operand, *in));
+          complain(fmt::format("output {} is {}, parameter {} is {}: their sizes differ", list(a.output_index), *out,
+                               a.operand, *in));
         } else if (!outputs.insert(a.output_index).second) {
           complain(fmt::format("output {} is aliased twice", list(a.output_index)));
         } else if (!parameters.emplace(a.operand, a.operand_index).second) {
-          complain(fmt::format("array {} of parameter {} is aliased twice", list(a.operand_index),
-                               a.operand));
+          complain(fmt::format("array {} of parameter {} is aliased twice", list(a.operand_index), a.operand));
         }
       }
     }
@@ -417,8 +395,7 @@ class Verifier {
                fmt::format("there is no array {} in parameter {}", list(index), number));
       } else if (parameters.contains({number, index})) {
         report(where, entry.name, RuleId("buffer-donor"),
-               fmt::format("array {} of parameter {} is also in input_output_alias", list(index),
-                           number));
+               fmt::format("array {} of parameter {} is also in input_output_alias", list(index), number));
       }
     }
   }
@@ -430,8 +407,7 @@ class Verifier {
     size_t at = text.find(fmt::format("{}=", attribute));
     if (at == text.npos) return entry.location;
     size_t start = text.rfind('\n', at) + 1;  // npos + 1 is 0
-    return {static_cast<int>(std::count(text.begin(), text.begin() + at, '\n')) + 1,
-            static_cast<int>(at - start) + 1};
+    return {static_cast<int>(std::count(text.begin(), text.begin() + at, '\n')) + 1, static_cast<int>(at - start) + 1};
   }
 
   const Module& module_;

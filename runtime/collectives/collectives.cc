@@ -13,8 +13,7 @@ namespace hlojit {
 namespace {
 
 Meeting& meeting(const StepCall& call) {
-  if (!call.run.meeting)
-    throw Error(ErrorKind::kFailed, "a program for several devices runs on one");
+  if (!call.run.meeting) throw Error(ErrorKind::kFailed, "a program for several devices runs on one");
   return *call.run.meeting;
 }
 
@@ -34,8 +33,7 @@ std::vector<std::vector<int64_t>> group_of_device(const Instruction& i) {
 
 StepFunction gather_step(const Instruction& i) {
   auto bytes = static_cast<size_t>(physical_size(i.operand(0)->shape));
-  return [place = std::make_shared<char>(), name = shown(i), groups = group_of_device(i),
-          bytes](const StepCall& call) {
+  return [place = std::make_shared<char>(), name = shown(i), groups = group_of_device(i), bytes](const StepCall& call) {
     const int64_t me = call.run.device;
     meeting(call).exchange(place.get(), name, groups.at(static_cast<size_t>(me)), me, call.buffers,
                            [&](const Meeting::Buffers& all) {
@@ -51,19 +49,17 @@ StepFunction gather_step(const Instruction& i) {
 StepFunction exchange_rows_step(const Instruction& i) {
   auto rows = static_cast<size_t>(i.shape.dims.at(0));
   size_t bytes = static_cast<size_t>(physical_size(i.shape)) / std::max<size_t>(rows, 1);
-  return [place = std::make_shared<char>(), name = shown(i), groups = group_of_device(i),
-          bytes](const StepCall& call) {
+  return [place = std::make_shared<char>(), name = shown(i), groups = group_of_device(i), bytes](const StepCall& call) {
     const int64_t me = call.run.device;
     const auto& group = groups.at(static_cast<size_t>(me));
     auto mine = static_cast<size_t>(std::ranges::find(group, me) - group.begin());
-    meeting(call).exchange(
-        place.get(), name, group, me, call.buffers, [&](const Meeting::Buffers& all) {
-          auto* out = static_cast<char*>(call.buffers[1]);
-          for (void* const* from : all) {
-            std::memcpy(out, static_cast<const char*>(from[0]) + mine * bytes, bytes);
-            out += bytes;
-          }
-        });
+    meeting(call).exchange(place.get(), name, group, me, call.buffers, [&](const Meeting::Buffers& all) {
+      auto* out = static_cast<char*>(call.buffers[1]);
+      for (void* const* from : all) {
+        std::memcpy(out, static_cast<const char*>(from[0]) + mine * bytes, bytes);
+        out += bytes;
+      }
+    });
   };
 }
 
@@ -72,17 +68,15 @@ StepFunction move_step(const Instruction& i) {
   auto bytes = static_cast<size_t>(physical_size(i.shape));
   std::vector<int64_t> sources = device_sources(i), everyone(sources.size());
   std::iota(everyone.begin(), everyone.end(), 0);
-  return [place = std::make_shared<char>(), name = shown(i), sources, everyone,
-          bytes](const StepCall& call) {
+  return [place = std::make_shared<char>(), name = shown(i), sources, everyone, bytes](const StepCall& call) {
     const int64_t me = call.run.device, source = sources.at(static_cast<size_t>(me));
-    meeting(call).exchange(
-        place.get(), name, everyone, me, call.buffers, [&](const Meeting::Buffers& all) {
-          if (source < 0) {
-            std::memset(call.buffers[1], 0, bytes);
-          } else {
-            std::memcpy(call.buffers[1], all[static_cast<size_t>(source)][0], bytes);
-          }
-        });
+    meeting(call).exchange(place.get(), name, everyone, me, call.buffers, [&](const Meeting::Buffers& all) {
+      if (source < 0) {
+        std::memset(call.buffers[1], 0, bytes);
+      } else {
+        std::memcpy(call.buffers[1], all[static_cast<size_t>(source)][0], bytes);
+      }
+    });
   };
 }
 

@@ -31,8 +31,7 @@ const bool* stop_flag(const RunOptions& options) {
 DeviceRun::DeviceRun(Executable executable, RunOptions options) {
   const int64_t devices = executable.replicas() * executable.partitions();
   const double wait_s = options.wait_s;
-  impl_ =
-      std::shared_ptr<Impl>(new Impl{std::move(executable), std::move(options), {devices, wait_s}});
+  impl_ = std::shared_ptr<Impl>(new Impl{std::move(executable), std::move(options), {devices, wait_s}});
 }
 
 std::vector<Buffer> DeviceRun::run(int64_t device, std::vector<Buffer> inputs) {
@@ -57,8 +56,7 @@ std::vector<Buffer> DeviceRun::run(int64_t device, std::vector<Buffer> inputs) {
 
 std::vector<Buffer> Executable::run(std::vector<Buffer> inputs, const RunOptions& options) const {
   if (const int64_t devices = replicas() * partitions(); devices != 1) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("the program is compiled for {} devices, not one", devices));
+    throw Error(ErrorKind::kInput, fmt::format("the program is compiled for {} devices, not one", devices));
   }
   HostQueues queues = options.queues;
   RunState state;
@@ -73,8 +71,7 @@ std::vector<std::vector<Buffer>> Executable::run_devices(std::vector<std::vector
   const auto devices = static_cast<size_t>(replicas() * partitions());
   if (inputs.size() != 1 && inputs.size() != devices) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} sets of inputs for {} devices: one for each, or one for all",
-                            inputs.size(), devices));
+                fmt::format("{} sets of inputs for {} devices: one for each, or one for all", inputs.size(), devices));
   }
   inputs.resize(devices, inputs[0]);
   DeviceRun run(*this, options);
@@ -96,8 +93,7 @@ std::vector<std::vector<Buffer>> Executable::run_devices(std::vector<std::vector
   } catch (const std::exception& e) {  // no more threads can be had
     run.stop(e.what());
     std::lock_guard lock(mutex);
-    if (!first)
-      first = std::make_exception_ptr(Error(ErrorKind::kFailed, "no thread for a device"));
+    if (!first) first = std::make_exception_ptr(Error(ErrorKind::kFailed, "no thread for a device"));
   }
   for (std::thread& t : threads) t.join();
   if (first) std::rethrow_exception(first);

@@ -11,8 +11,8 @@
 namespace hlojit {
 
 template <class Done>
-void Meeting::wait_until(std::unique_lock<std::mutex>& lock, const std::string& name,
-                         const Table& table, const std::vector<int64_t>& group, const Done& done) {
+void Meeting::wait_until(std::unique_lock<std::mutex>& lock, const std::string& name, const Table& table,
+                         const std::vector<int64_t>& group, const Done& done) {
   bool in_time = changed_.wait_for(lock, wait_, [&] { return done() || !failure_.empty(); });
   if (done()) return;
   if (in_time) throw Error(ErrorKind::kFailed, failure_);
@@ -20,13 +20,12 @@ void Meeting::wait_until(std::unique_lock<std::mutex>& lock, const std::string& 
   for (size_t k = 0; k < group.size(); ++k) {
     if (!table.here[k]) missing.push_back(group[k]);
   }
-  throw Error(ErrorKind::kFailed, fmt::format("{}: waited {} s for device {}", name, wait_.count(),
-                                              fmt::join(missing, ", ")));
+  throw Error(ErrorKind::kFailed,
+              fmt::format("{}: waited {} s for device {}", name, wait_.count(), fmt::join(missing, ", ")));
 }
 
-void Meeting::exchange(const void* place, const std::string& name,
-                       const std::vector<int64_t>& group, int64_t device, void* const* buffers,
-                       const std::function<void(const Buffers&)>& read) {
+void Meeting::exchange(const void* place, const std::string& name, const std::vector<int64_t>& group, int64_t device,
+                       void* const* buffers, const std::function<void(const Buffers&)>& read) {
   const size_t rank = static_cast<size_t>(std::ranges::find(group, device) - group.begin());
   const auto size = static_cast<int64_t>(group.size());
   std::unique_lock lock(mutex_);
@@ -62,8 +61,7 @@ void Meeting::exchange(const void* place, const std::string& name,
 
 void Meeting::fail(int64_t device, const std::string& why) {
   std::lock_guard lock(mutex_);
-  if (failure_.empty())
-    failure_ = device < 0 ? why : fmt::format("device {} failed: {}", device, why);
+  if (failure_.empty()) failure_ = device < 0 ? why : fmt::format("device {} failed: {}", device, why);
   changed_.notify_all();
 }
 

@@ -28,9 +28,8 @@ class Meeting {
   /// Meets the other devices of `group` at `place` (a collective of the program, named `name` in
   /// errors), calls read with everyone's buffers in the group's order, and returns when all have
   /// read. Throws Error(kFailed).
-  void exchange(const void* place, const std::string& name, const std::vector<int64_t>& group,
-                int64_t device, void* const* buffers,
-                const std::function<void(const Buffers&)>& read);
+  void exchange(const void* place, const std::string& name, const std::vector<int64_t>& group, int64_t device,
+                void* const* buffers, const std::function<void(const Buffers&)>& read);
 
   /// Device `device` has failed: all who wait or will wait fail with the reason.
   void fail(int64_t device, const std::string& why);

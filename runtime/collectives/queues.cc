@@ -29,10 +29,8 @@ struct HostQueues::Impl {
   Buffer pop(Key key, double wait_s, std::string_view what) {
     std::unique_lock lock(mutex);
     auto& queue = queues[key];
-    if (!changed.wait_for(lock, std::chrono::duration<double>(wait_s),
-                          [&] { return !queue.empty(); })) {
-      throw Error(ErrorKind::kFailed,
-                  fmt::format("{}: waited {} s at an empty queue", what, wait_s));
+    if (!changed.wait_for(lock, std::chrono::duration<double>(wait_s), [&] { return !queue.empty(); })) {
+      throw Error(ErrorKind::kFailed, fmt::format("{}: waited {} s at an empty queue", what, wait_s));
     }
     Buffer leaf = std::move(queue.front());
     queue.pop_front();
@@ -47,9 +45,7 @@ struct HostQueues::Impl {
 using Kind = HostQueues::Impl::Kind;
 
 HostQueues::HostQueues() : impl_(std::make_shared<Impl>()) {}
-void HostQueues::push_infeed(int64_t device, Buffer leaf) {
-  impl_->push({Kind::kInfeed, device, 0}, std::move(leaf));
-}
+void HostQueues::push_infeed(int64_t device, Buffer leaf) { impl_->push({Kind::kInfeed, device, 0}, std::move(leaf)); }
 Buffer HostQueues::pop_outfeed(int64_t device, double wait_s) {
   return impl_->pop({Kind::kOutfeed, device, 0}, wait_s, "outfeed");
 }
@@ -72,13 +68,11 @@ std::vector<Shape> leaf_shapes(const Shape& shape) {
   return all;
 }
 
-void take(const StepCall& call, HostQueues::Impl::Key key, const std::string& name,
-          const Shape& shape, void* to) {
+void take(const StepCall& call, HostQueues::Impl::Key key, const std::string& name, const Shape& shape, void* to) {
   Buffer leaf = HostQueueAccess::of(*call.run.queues).pop(key, call.run.wait_s, name);
   if (!compatible(leaf.shape(), shape)) {
-    throw Error(ErrorKind::kFailed,
-                fmt::format("{}: the queue gives {}, {} is wanted", name,
-                            leaf.shape().to_string(false), shape.to_string(false)));
+    throw Error(ErrorKind::kFailed, fmt::format("{}: the queue gives {}, {} is wanted", name,
+                                                leaf.shape().to_string(false), shape.to_string(false)));
   }
   relayout(leaf.shape(), leaf.raw(), shape, to);
 }
@@ -121,21 +115,20 @@ StepFunction queue_step(const Instruction& i) {
         }
       };
     case Opcode::kSend:
-      return [channel, host, shapes = leaf_shapes(i.operand(0)->shape),
-              pairs = channel_pairs(i)](const StepCall& call) {
-        const int64_t me = call.run.device;
-        std::vector<int64_t> targets;
-        for (auto [source, target] : pairs) {
-          if (source == me) targets.push_back(target);
-        }
-        if (pairs.empty()) targets = {me};
-        for (int64_t target : host ? std::vector<int64_t>{me} : targets) {
-          for (size_t k = 0; k < shapes.size(); ++k) {
-            give(call, {host ? Kind::kToHost : Kind::kToDevice, target, channel}, shapes[k],
-                 call.buffers[k]);
-          }
-        }
-      };
+      return
+          [channel, host, shapes = leaf_shapes(i.operand(0)->shape), pairs = channel_pairs(i)](const StepCall& call) {
+            const int64_t me = call.run.device;
+            std::vector<int64_t> targets;
+            for (auto [source, target] : pairs) {
+              if (source == me) targets.push_back(target);
+            }
+            if (pairs.empty()) targets = {me};
+            for (int64_t target : host ? std::vector<int64_t>{me} : targets) {
+              for (size_t k = 0; k < shapes.size(); ++k) {
+                give(call, {host ? Kind::kToHost : Kind::kToDevice, target, channel}, shapes[k], call.buffers[k]);
+              }
+            }
+          };
     case Opcode::kRecvDone: {
       std::vector<Shape> shapes = leaf_shapes(i.shape);
       size_t first = leaves(i.operand(0)->shape).size();

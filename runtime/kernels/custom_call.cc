@@ -98,15 +98,11 @@ StepFunction registered_call(const Instruction& i, const CustomCallMaker& maker)
   try {
     function = maker(site);
   } catch (const Error& e) {
-    throw Error(e.kind(), i.location,
-                "custom call \"" + site.target + "\": " + e.diagnostics()[0].message);
+    throw Error(e.kind(), i.location, "custom call \"" + site.target + "\": " + e.diagnostics()[0].message);
   } catch (const std::exception& e) {
-    throw Error(ErrorKind::kUnsupported, i.location,
-                "custom call \"" + site.target + "\": " + e.what());
+    throw Error(ErrorKind::kUnsupported, i.location, "custom call \"" + site.target + "\": " + e.what());
   }
-  if (!function)
-    throw Error(ErrorKind::kUnsupported, i.location,
-                "custom call \"" + site.target + "\" was refused");
+  if (!function) throw Error(ErrorKind::kUnsupported, i.location, "custom call \"" + site.target + "\" was refused");
   size_t operands = site.operands.size(), results = site.results.size();
   return [=, target = site.target](const StepCall& call) {
     CustomCallRun run{.operands = {const_cast<const void* const*>(call.buffers), operands},
@@ -135,10 +131,9 @@ void register_custom_call(const std::string& target, CustomCallMaker maker) {
 
 void load_custom_calls(const std::string& path) {
   // A bare name would be looked for in the system's folders.
-  void* library = dlopen(path.find('/') == std::string::npos ? ("./" + path).c_str() : path.c_str(),
-                         RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    throw Error(ErrorKind::kInput, "cannot load custom calls: " + std::string(dlerror()));
+  void* library =
+      dlopen(path.find('/') == std::string::npos ? ("./" + path).c_str() : path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw Error(ErrorKind::kInput, "cannot load custom calls: " + std::string(dlerror()));
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   if (std::ranges::find(r.libraries, library) == r.libraries.end()) r.libraries.push_back(library);
@@ -161,18 +156,16 @@ StepFunction find_call(const Instruction& i) {
   if (maker) return registered_call(i, maker);
   if (!function && is_lapack_call(i)) return lapack_call_step(i);
   if (!function) {
-    throw Error(ErrorKind::kUnsupported,
-                {{.location = i.location,
-                  .instruction = i.name,
-                  .rule = "not-compiled",
-                  .message = "no registered implementation of custom call \"" + target + "\"",
-                  .details = {}}});
+    throw Error(ErrorKind::kUnsupported, {{.location = i.location,
+                                           .instruction = i.name,
+                                           .rule = "not-compiled",
+                                           .message = "no registered implementation of custom call \"" + target + "\"",
+                                           .details = {}}});
   }
   std::string version = other_attribute(i, "api_version");
   if (!version.empty() && version != "API_VERSION_ORIGINAL") {
     throw Error(ErrorKind::kUnsupported, i.location,
-                "custom call \"" + target +
-                    "\": a loaded function is called as API_VERSION_ORIGINAL, not " + version);
+                "custom call \"" + target + "\": a loaded function is called as API_VERSION_ORIGINAL, not " + version);
   }
   return original_call(i, reinterpret_cast<Original>(function));
 }

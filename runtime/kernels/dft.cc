@@ -106,8 +106,7 @@ template <int R, class T>
           ei += sine[at] * qi[j];
         }
         put(y + k * s + t, u + k * s + t, cr + ei, ci - er, w[2 * k - 2], w[2 * k - 1]);
-        put(y + (R - k) * s + t, u + (R - k) * s + t, cr - ei, ci + er, w[2 * (R - k) - 2],
-            w[2 * (R - k) - 1]);
+        put(y + (R - k) * s + t, u + (R - k) * s + t, cr - ei, ci + er, w[2 * (R - k) - 2], w[2 * (R - k) - 1]);
       }
     }
   }

@@ -12,8 +12,7 @@
 namespace hlojit {
 namespace {
 
-constexpr int64_t kBlockElements =
-    1 << 13;  // of a block's lines, in each plane: all four stay in the cache
+constexpr int64_t kBlockElements = 1 << 13;  // of a block's lines, in each plane: all four stay in the cache
 constexpr int64_t kMaxLanes = 16;
 
 /// Where the lines of one axis lie in an array: `count` elements `step` apart, `across` from line
@@ -66,8 +65,7 @@ class Axis {
     int64_t work = lines_.groups * lines_.lines * dft_.room() * 10;
     run_chunks(pool, lines_.groups * blocks, work, [&](int64_t c) {
       int64_t group = c / blocks, first = c % blocks * lanes_;
-      block(static_cast<const T*>(in), static_cast<T*>(out), group, first,
-            std::min(lanes_, lines_.lines - first));
+      block(static_cast<const T*>(in), static_cast<T*>(out), group, first, std::min(lanes_, lines_.lines - first));
     });
   }
 
@@ -173,10 +171,8 @@ class Axis {
       const C c = roots_[static_cast<size_t>(2 * k)], d = roots_[static_cast<size_t>(2 * k + 1)];
       const int64_t here = k % points_ * lanes, mirror = (points_ - k) % points_ * lanes;
       for (int64_t v = 0; v < lanes; ++v) {
-        const C even_re = (z.re[here + v] + z.re[mirror + v]) / 2,
-                even_im = (z.im[here + v] - z.im[mirror + v]) / 2;
-        const C odd_re = (z.im[here + v] + z.im[mirror + v]) / 2,
-                odd_im = (z.re[mirror + v] - z.re[here + v]) / 2;
+        const C even_re = (z.re[here + v] + z.re[mirror + v]) / 2, even_im = (z.im[here + v] - z.im[mirror + v]) / 2;
+        const C odd_re = (z.im[here + v] + z.im[mirror + v]) / 2, odd_im = (z.re[mirror + v] - z.re[here + v]) / 2;
         T* to = out + 2 * (k * side.step + v * side.across);
         to[0] = static_cast<T>(even_re + (odd_re * c - odd_im * d));
         to[1] = static_cast<T>(even_im + (odd_re * d + odd_im * c));
@@ -192,8 +188,7 @@ class Axis {
       for (int64_t v = 0; v < lanes; ++v) {
         const T* here = in + 2 * (k * side.step + v * side.across);
         const T* mirror = in + 2 * ((points_ - k) * side.step + v * side.across);
-        const C here_im = k == 0 ? C{} : static_cast<C>(here[1]),
-                mirror_im = k == 0 ? C{} : static_cast<C>(mirror[1]);
+        const C here_im = k == 0 ? C{} : static_cast<C>(here[1]), mirror_im = k == 0 ? C{} : static_cast<C>(mirror[1]);
         const C here_re = static_cast<C>(here[0]), mirror_re = static_cast<C>(mirror[0]);
         const C even_re = (here_re + mirror_re) / 2, even_im = (here_im - mirror_im) / 2;
         const C turned_re = (here_re - mirror_re) / 2, turned_im = (here_im + mirror_im) / 2;
@@ -234,24 +229,18 @@ StepFunction fft_of(const Instruction& fft) {
   const Ints& out = fft.shape.dims;
   const size_t rank = in.size(), axes = attrs.fft_length.size();
   const bool inverse = attrs.fft_type == FftType::kIfft || attrs.fft_type == FftType::kIrfft;
-  const bool to_complex = attrs.fft_type == FftType::kRfft,
-             to_real = attrs.fft_type == FftType::kIrfft;
+  const bool to_complex = attrs.fft_type == FftType::kRfft, to_real = attrs.fft_type == FftType::kIrfft;
   const size_t complex_axes = axes - (to_complex || to_real ? 1 : 0);
   std::vector<AxisFunction> steps;
-  if (to_complex)
-    steps.push_back(
-        make_axis<T>(Kind::kRealToComplex, false, in.back(), lines_of(in, out, rank - 1)));
+  if (to_complex) steps.push_back(make_axis<T>(Kind::kRealToComplex, false, in.back(), lines_of(in, out, rank - 1)));
   const Ints& middle = to_complex ? out : in;  // what the complex axes work on
   for (size_t k = 0; k < complex_axes; ++k) {
     size_t d = rank - axes + k;
     steps.push_back(make_axis<T>(Kind::kComplex, inverse, middle[d], lines_of(middle, middle, d)));
   }
-  if (to_real)
-    steps.push_back(
-        make_axis<T>(Kind::kComplexToReal, true, out.back(), lines_of(in, out, rank - 1)));
+  if (to_real) steps.push_back(make_axis<T>(Kind::kComplexToReal, true, out.back(), lines_of(in, out, rank - 1)));
   // The axes before a complex-to-real one need room: the operand is not ours to overwrite.
-  const size_t room =
-      to_real && complex_axes > 0 ? static_cast<size_t>(fft.operand(0)->shape.dense_bytes()) : 0;
+  const size_t room = to_real && complex_axes > 0 ? static_cast<size_t>(fft.operand(0)->shape.dense_bytes()) : 0;
   return [=](const StepCall& call) {
     std::shared_ptr<void> memory = room ? pool_allocate(room) : nullptr;
     void* target = room ? memory.get() : call.buffers[1];

@@ -61,8 +61,7 @@ void sort_integers(Wide* keys, size_t n) {
 
 template <class Key>
 Key* sort_integers(ThreadPool& pool, Key* keys, Key* scratch, size_t n) {
-  size_t parts =
-      std::bit_floor(std::min<size_t>(static_cast<size_t>(pool.threads()), n / kSmallestPart));
+  size_t parts = std::bit_floor(std::min<size_t>(static_cast<size_t>(pool.threads()), n / kSmallestPart));
   if (parts <= 1 || sizeof(Key) == 1) {
     sort_integers(keys, n);
     return keys;
@@ -79,8 +78,7 @@ Key* sort_integers(ThreadPool& pool, Key* keys, Key* scratch, size_t n) {
     run_chunks(pool, chunks, cost, [&](int64_t c) {
       auto part = static_cast<size_t>(c);
       size_t first = part / (2 * run) * (2 * run);
-      const Key *a = keys + begin(first), *b = keys + begin(first + run),
-                *end = keys + begin(first + 2 * run);
+      const Key *a = keys + begin(first), *b = keys + begin(first + run), *end = keys + begin(first + 2 * run);
       auto na = static_cast<size_t>(b - a), nb = static_cast<size_t>(end - b);
       size_t from = begin(part) - begin(first), to = begin(part + 1) - begin(first);
       size_t a0 = split(a, na, b, nb, from), a1 = split(a, na, b, nb, to);

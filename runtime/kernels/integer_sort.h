@@ -11,9 +11,7 @@ namespace hlojit {
 /// 128 bits that compare high half first.
 struct Wide {
   uint64_t low, high;
-  bool operator<(const Wide& other) const {
-    return high < other.high || (high == other.high && low < other.low);
-  }
+  bool operator<(const Wide& other) const { return high < other.high || (high == other.high && low < other.low); }
 };
 
 /// Sorts keys[0, n) in place on the calling thread.

@@ -29,8 +29,7 @@ char letter(DType type) {
     case DType::kC64: return 'c';
     case DType::kC128: return 'z';
     default:
-      throw Error(ErrorKind::kUnsupported,
-                  "matrices of " + std::string(dtype_name(type)) + " cannot be factored");
+      throw Error(ErrorKind::kUnsupported, "matrices of " + std::string(dtype_name(type)) + " cannot be factored");
   }
 }
 
@@ -41,10 +40,9 @@ void* lapack_function(std::string_view name, DType type) {
   void* handle = library();
   void* function = handle ? dlsym(handle, symbol.c_str()) : nullptr;
   if (function) return function;
-  throw Error(
-      ErrorKind::kUnsupported,
-      handle ? std::string(kLibrary) + " has no function " + symbol
-             : std::string(kLibrary) + " is needed for this program (Debian: libopenblas0-serial)");
+  throw Error(ErrorKind::kUnsupported,
+              handle ? std::string(kLibrary) + " has no function " + symbol
+                     : std::string(kLibrary) + " is needed for this program (Debian: libopenblas0-serial)");
 }
 
 }  // namespace hlojit

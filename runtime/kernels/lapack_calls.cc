@@ -79,9 +79,7 @@ class Site {
     }
     return missing;
   }
-  char letter(std::string_view name, char missing) const {
-    return static_cast<char>(number(name, missing));
-  }
+  char letter(std::string_view name, char missing) const { return static_cast<char>(number(name, missing)); }
 
   template <class F>
   F* function(std::string_view name) const {
@@ -126,9 +124,7 @@ void take(void* to, const void* from, size_t bytes) {
 
 template <class T>
 bool all_finite(const T* x, size_t n) {
-  return std::all_of(x, x + n, [](const T& v) {
-    return std::isfinite(std::real(v)) && std::isfinite(std::imag(v));
-  });
+  return std::all_of(x, x + n, [](const T& v) { return std::isfinite(std::real(v)) && std::isfinite(std::imag(v)); });
 }
 
 /// The room a first call with length -1 asks for.
@@ -177,40 +173,34 @@ Matrices geqrf(const Site& s) {
 /// (a, tau) -> q
 template <class T>
 Matrices orgqr(const Site& s) {
-  using F =
-      void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
+  using F = void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
   auto* f = s.function<F>(kComplex<T> ? "ungqr" : "orgqr");
-  return
-      [f, m = s.dim(0, 0), n = s.dim(0, 1), k = s.dim(1, 0), bytes = s.stride(0)](void* const* p) {
-        take(p[2], p[0], bytes);
-        int length = -1, info = 0;
-        T best{};
-        f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), &best, &length, &info);
-        std::vector<T> work(static_cast<size_t>(length = asked(best)));
-        f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), work.data(), &length, &info);
-      };
+  return [f, m = s.dim(0, 0), n = s.dim(0, 1), k = s.dim(1, 0), bytes = s.stride(0)](void* const* p) {
+    take(p[2], p[0], bytes);
+    int length = -1, info = 0;
+    T best{};
+    f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), &best, &length, &info);
+    std::vector<T> work(static_cast<size_t>(length = asked(best)));
+    f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), work.data(), &length, &info);
+  };
 }
 
 /// (a, tau, c) -> q c or c q
 template <class T>
 Matrices ormqr(const Site& s) {
-  using F = void(const char*, const char*, const int*, const int*, const int*, T*, const int*,
-                 const T*, T*, const int*, T*, const int*, int*);
+  using F = void(const char*, const char*, const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,
+                 T*, const int*, int*);
   auto* f = s.function<F>(kComplex<T> ? "unmqr" : "ormqr");
-  const char side = s.number("left", 1) ? 'L' : 'R', op = !s.number("transpose", 0) ? 'N'
-                                                          : kComplex<T>             ? 'C'
-                                                                                    : 'T';
-  return [=, m = s.dim(2, 0), n = s.dim(2, 1), k = s.dim(1, 0), rows = s.dim(0, 0),
-          bytes = s.stride(2)](void* const* p) {
-    take(p[3], p[2], bytes);
-    int length = -1, info = 0;
-    T best{};
-    f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, &best, &length,
-      &info);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, work.data(),
-      &length, &info);
-  };
+  const char side = s.number("left", 1) ? 'L' : 'R', op = !s.number("transpose", 0) ? 'N' : kComplex<T> ? 'C' : 'T';
+  return
+      [=, m = s.dim(2, 0), n = s.dim(2, 1), k = s.dim(1, 0), rows = s.dim(0, 0), bytes = s.stride(2)](void* const* p) {
+        take(p[3], p[2], bytes);
+        int length = -1, info = 0;
+        T best{};
+        f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, &best, &length, &info);
+        std::vector<T> work(static_cast<size_t>(length = asked(best)));
+        f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, work.data(), &length, &info);
+      };
 }
 
 template <class T>
@@ -233,11 +223,10 @@ Matrices gehrd(const Site& s) {
 
 template <class T>
 Matrices trsm(const Site& s) {
-  using F = void(const char*, const char*, const char*, const char*, const int*, const int*,
-                 const T*, const T*, const int*, T*, const int*);
+  using F = void(const char*, const char*, const char*, const char*, const int*, const int*, const T*, const T*,
+                 const int*, T*, const int*);
   auto* f = s.function<F>("trsm");
-  const char side = s.letter("side", 'L'), uplo = s.letter("uplo", 'L'),
-             op = s.letter("trans_x", 'N');
+  const char side = s.letter("side", 'L'), uplo = s.letter("uplo", 'L'), op = s.letter("trans_x", 'N');
   return [=, unit = s.letter("diag", 'N'), m = s.dim(1, 0), n = s.dim(1, 1), k = s.dim(0, 0),
           bytes = s.stride(1)](void* const* p) {
     take(p[2], p[1], bytes);
@@ -270,8 +259,8 @@ Matrices syevd(const Site& s) {
   const int n = s.dim(0, 0);
   const size_t bytes = s.stride(0);
   if constexpr (kComplex<T>) {
-    using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
-                   const int*, int*, const int*, int*);
+    using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, const int*, int*,
+                   const int*, int*);
     auto* f = s.function<F>("heevd");
     return [=](void* const* p) {
       take(p[1], p[0], bytes);
@@ -279,8 +268,8 @@ Matrices syevd(const Site& s) {
       T best{};
       R real_best{};
       auto run = [&](T* work, R* real, int* integers) {
-        f(&job, &uplo, &n, as<T>(p[1]), &n, as<R>(p[2]), work, &length, real, &real_length,
-          integers, &int_length, as<int>(p[3]));
+        f(&job, &uplo, &n, as<T>(p[1]), &n, as<R>(p[2]), work, &length, real, &real_length, integers, &int_length,
+          as<int>(p[3]));
       };
       run(&best, &real_best, &ints);
       std::vector<T> work(static_cast<size_t>(length = asked(best)));
@@ -289,16 +278,14 @@ Matrices syevd(const Site& s) {
       run(work.data(), real.data(), integers.data());
     };
   } else {
-    using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,
-                   const int*, int*);
+    using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*);
     auto* f = s.function<F>("syevd");
     return [=](void* const* p) {
       take(p[1], p[0], bytes);
       int length = -1, int_length = -1, ints = 0;
       T best{};
       auto run = [&](T* work, int* integers) {
-        f(&job, &uplo, &n, as<T>(p[1]), &n, as<T>(p[2]), work, &length, integers, &int_length,
-          as<int>(p[3]));
+        f(&job, &uplo, &n, as<T>(p[1]), &n, as<T>(p[2]), work, &length, integers, &int_length, as<int>(p[3]));
       };
       run(&best, &ints);
       std::vector<T> work(static_cast<size_t>(length = asked(best)));
@@ -313,17 +300,17 @@ template <class T>
 Matrices gesdd(const Site& s) {
   using R = typename Real<T>::type;
   using F = std::conditional_t<kComplex<T>,
-                               void(const char*, const int*, const int*, T*, const int*, R*, T*,
-                                    const int*, T*, const int*, T*, const int*, R*, int*, int*),
-                               void(const char*, const int*, const int*, T*, const int*, R*, T*,
-                                    const int*, T*, const int*, T*, const int*, int*, int*)>;
+                               void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                    const int*, T*, const int*, R*, int*, int*),
+                               void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                    const int*, T*, const int*, int*, int*)>;
   auto* f = s.function<F>("gesdd");
   const char job = s.letter("mode", 'A');
   const int m = s.dim(0, 0), n = s.dim(0, 1), small = std::min(m, n), large = std::max(m, n);
   const int rows = job == 'S' ? small : n;  // of v transposed
-  const int64_t reals = job == 'N' ? int64_t{7} * small
-                                   : small * std::max<int64_t>(int64_t{5} * small + 7,
-                                                               int64_t{2} * large + 2 * small + 1);
+  const int64_t reals = job == 'N'
+                            ? int64_t{7} * small
+                            : small * std::max<int64_t>(int64_t{5} * small + 7, int64_t{2} * large + 2 * small + 1);
   return [=, count = s.stride(0) / sizeof(T), bytes = s.stride(0)](void* const* p) {
     auto* info = as<int>(p[5]);
     take(p[1], p[0], bytes);
@@ -337,11 +324,11 @@ Matrices gesdd(const Site& s) {
     T best{};
     auto run = [&](T* work) {
       if constexpr (kComplex<T>) {
-        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work,
-          &length, real.data(), integers.data(), info);
+        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length, real.data(),
+          integers.data(), info);
       } else {
-        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work,
-          &length, integers.data(), info);
+        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length,
+          integers.data(), info);
       }
     };
     run(&best);
@@ -373,8 +360,8 @@ Matrices geev(const Site& s) {
   const int n = s.dim(0, 0);
   const size_t count = s.stride(0) / sizeof(T);
   if constexpr (kComplex<T>) {
-    using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,
-                   const int*, T*, const int*, R*, int*);
+    using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*,
+                   const int*, R*, int*);
     auto* f = s.function<F>("geev");
     return [=](void* const* p) {
       std::vector<T> a(as<T>(p[0]), as<T>(p[0]) + count);
@@ -387,16 +374,16 @@ Matrices geev(const Site& s) {
       int length = -1;
       T best{};
       auto run = [&](T* work) {
-        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), &n, as<T>(p[3]), &n, work,
-          &length, real.data(), info);
+        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), &n, as<T>(p[3]), &n, work, &length, real.data(),
+          info);
       };
       run(&best);
       std::vector<T> work(static_cast<size_t>(length = asked(best)));
       run(work.data());
     };
   } else {
-    using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
-                   const int*, T*, const int*, int*);
+    using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*,
+                   const int*, int*);
     auto* f = s.function<F>("geev");
     return [=](void* const* p) {
       std::vector<T> a(as<T>(p[0]), as<T>(p[0]) + count), vl(count), vr(count);
@@ -408,8 +395,7 @@ Matrices geev(const Site& s) {
       int length = -1;
       T best{};
       auto run = [&](T* work) {
-        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), vl.data(), &n, vr.data(), &n,
-          work, &length, info);
+        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), vl.data(), &n, vr.data(), &n, work, &length, info);
       };
       run(&best);
       std::vector<T> work(static_cast<size_t>(length = asked(best)));
@@ -430,10 +416,10 @@ Matrices gees(const Site& s) {
   const int n = s.dim(0, 0);
   const size_t bytes = s.stride(0);
   using F = std::conditional_t<kComplex<T>,
-                               void(const char*, const char*, void*, const int*, T*, const int*,
-                                    int*, T*, T*, const int*, T*, const int*, R*, int*, int*),
-                               void(const char*, const char*, void*, const int*, T*, const int*,
-                                    int*, T*, T*, T*, const int*, T*, const int*, int*, int*)>;
+                               void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*,
+                                    const int*, T*, const int*, R*, int*, int*),
+                               void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,
+                                    const int*, T*, const int*, int*, int*)>;
   auto* f = s.function<F>("gees");
   return [=](void* const* p) {
     take(p[1], p[0], bytes);
@@ -443,11 +429,11 @@ Matrices gees(const Site& s) {
     T best{};
     auto run = [&](T* work) {
       if constexpr (kComplex<T>) {
-        f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[4]), as<T>(p[3]), as<T>(p[2]), &n,
-          work, &length, real.data(), flags.data(), as<int>(p[5]));
+        f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[4]), as<T>(p[3]), as<T>(p[2]), &n, work, &length,
+          real.data(), flags.data(), as<int>(p[5]));
       } else {
-        f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[5]), as<T>(p[3]), as<T>(p[4]),
-          as<T>(p[2]), &n, work, &length, flags.data(), as<int>(p[6]));
+        f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[5]), as<T>(p[3]), as<T>(p[4]), as<T>(p[2]), &n, work,
+          &length, flags.data(), as<int>(p[6]));
       }
     };
     run(&best);
@@ -465,17 +451,13 @@ struct Row {
   Matrices (*make[4])(const Site&);
 };
 
-#define HLOJIT_LAPACK(f) \
-  { &f<float>, &f<double>, &f<std::complex<float>>, &f<std::complex<double>> }
+#define HLOJIT_LAPACK(f) {&f<float>, &f<double>, &f<std::complex<float>>, &f<std::complex<double>>}
 constexpr Row kRows[] = {
-    {"gees", 1, 6, HLOJIT_LAPACK(gees)},   {"geev", 1, 5, HLOJIT_LAPACK(geev)},
-    {"gehrd", 1, 3, HLOJIT_LAPACK(gehrd)}, {"geqrf", 1, 2, HLOJIT_LAPACK(geqrf)},
-    {"gesdd", 1, 5, HLOJIT_LAPACK(gesdd)}, {"getrf", 1, 3, HLOJIT_LAPACK(getrf)},
-    {"gtsv", 4, 5, HLOJIT_LAPACK(gtsv)},   {"heevd", 1, 3, HLOJIT_LAPACK(syevd)},
-    {"orgqr", 2, 1, HLOJIT_LAPACK(orgqr)}, {"ormqr", 3, 1, HLOJIT_LAPACK(ormqr)},
-    {"potrf", 1, 2, HLOJIT_LAPACK(potrf)}, {"syevd", 1, 3, HLOJIT_LAPACK(syevd)},
-    {"trsm", 2, 1, HLOJIT_LAPACK(trsm)},   {"ungqr", 2, 1, HLOJIT_LAPACK(orgqr)},
-    {"unmqr", 3, 1, HLOJIT_LAPACK(ormqr)},
+    {"gees", 1, 6, HLOJIT_LAPACK(gees)},   {"geev", 1, 5, HLOJIT_LAPACK(geev)},   {"gehrd", 1, 3, HLOJIT_LAPACK(gehrd)},
+    {"geqrf", 1, 2, HLOJIT_LAPACK(geqrf)}, {"gesdd", 1, 5, HLOJIT_LAPACK(gesdd)}, {"getrf", 1, 3, HLOJIT_LAPACK(getrf)},
+    {"gtsv", 4, 5, HLOJIT_LAPACK(gtsv)},   {"heevd", 1, 3, HLOJIT_LAPACK(syevd)}, {"orgqr", 2, 1, HLOJIT_LAPACK(orgqr)},
+    {"ormqr", 3, 1, HLOJIT_LAPACK(ormqr)}, {"potrf", 1, 2, HLOJIT_LAPACK(potrf)}, {"syevd", 1, 3, HLOJIT_LAPACK(syevd)},
+    {"trsm", 2, 1, HLOJIT_LAPACK(trsm)},   {"ungqr", 2, 1, HLOJIT_LAPACK(orgqr)}, {"unmqr", 3, 1, HLOJIT_LAPACK(ormqr)},
 };
 #undef HLOJIT_LAPACK
 
@@ -494,12 +476,10 @@ StepFunction lapack_call_step(const Instruction& call) {
   size_t letter = name.empty() ? std::string_view::npos : kLetters.find(name[0]);
   constexpr DType kTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
   const Row* row = std::ranges::find(kRows, name.substr(name.empty() ? 0 : 1), &Row::name);
-  if (row == std::end(kRows) || letter == std::string_view::npos)
-    site.refuse("no such function is served");
+  if (row == std::end(kRows) || letter == std::string_view::npos) site.refuse("no such function is served");
   const bool split_values = row->name == "gees" || row->name == "geev";
   size_t expected = row->operands + row->results - (split_values && letter >= 2 ? 1 : 0);
-  if (site.type() != kTypes[letter] || site.leaves_count() != expected)
-    site.refuse("unexpected operands or results");
+  if (site.type() != kTypes[letter] || site.leaves_count() != expected) site.refuse("unexpected operands or results");
   std::vector<size_t> strides;
   for (size_t k = 0; k < site.leaves_count(); ++k) strides.push_back(site.stride(k));
   const int64_t batch = site.batch();
@@ -511,15 +491,13 @@ StepFunction lapack_call_step(const Instruction& call) {
     };
   }
   Matrices matrices = row->make[letter](site);
-  const auto cost =
-      static_cast<int64_t>(static_cast<double>(batch) * 10 * std::pow(site.dim(0, 0), 2));
+  const auto cost = static_cast<int64_t>(static_cast<double>(batch) * 10 * std::pow(site.dim(0, 0), 2));
   return [=, operands = row->operands](const StepCall& run) {
     run_chunks(run.pool, batch, cost, [&](int64_t k) {
       std::vector<void*> p;
       for (size_t leaf = 0; leaf < strides.size(); ++leaf) {
         p.push_back(static_cast<char*>(run.buffers[leaf]) + strides[leaf] * static_cast<size_t>(k));
-        const bool fresh =
-            leaf >= operands && std::ranges::find(p.begin(), p.end() - 1, p.back()) == p.end() - 1;
+        const bool fresh = leaf >= operands && std::ranges::find(p.begin(), p.end() - 1, p.back()) == p.end() - 1;
         if (fresh) std::memset(p.back(), 0, strides[leaf]);
       }
       matrices(p.data());

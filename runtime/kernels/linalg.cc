@@ -35,8 +35,7 @@ StepFunction with_matrix_type(const Instruction& i, DType type, F&& f) {
     case DType::kC128: return f(std::complex<double>{});
     default:
       throw Error(ErrorKind::kUnsupported, i.location,
-                  std::string(op_name(i.opcode)) + " of " + std::string(dtype_name(type)) +
-                      " is not compiled yet");
+                  std::string(op_name(i.opcode)) + " of " + std::string(dtype_name(type)) + " is not compiled yet");
   }
 }
 
@@ -88,22 +87,19 @@ StepFunction cholesky_of(const Instruction& i) {
 
 template <class T>
 StepFunction solve_of(const Instruction& i) {
-  using Solve =
-      void(const char* side, const char* uplo, const char* op, const char* unit, const int* m,
-           const int* n, const T* alpha, const T* a, const int* lda, T* b, const int* ldb);
+  using Solve = void(const char* side, const char* uplo, const char* op, const char* unit, const int* m, const int* n,
+                     const T* alpha, const T* a, const int* lda, T* b, const int* ldb);
   auto* solve = lapack_for<Solve>(i, "trsm", i.shape.type);
   const Attributes& attrs = i.attrs;
   const int order = to_int(i.operand(0)->shape.dims.back(), i);
-  const int rows = to_int(i.shape.dims[i.shape.dims.size() - 2], i),
-            columns = to_int(i.shape.dims.back(), i);
+  const int rows = to_int(i.shape.dims[i.shape.dims.size() - 2], i), columns = to_int(i.shape.dims.back(), i);
   const bool left = attrs.left_side;
   const char* uplo = attrs.lower ? "U" : "L";
   const char* unit = attrs.unit_diagonal ? "U" : "N";
   const char* op = attrs.transpose_a == TransposeA::kNone        ? "N"
                    : attrs.transpose_a == TransposeA::kTranspose ? "T"
                                                                  : "C";
-  const int64_t size = int64_t{rows} * columns,
-                count = size == 0 ? 0 : i.shape.element_count() / size;
+  const int64_t size = int64_t{rows} * columns, count = size == 0 ? 0 : i.shape.element_count() / size;
   const int64_t sides = left ? columns : rows, pieces = (sides + kSolvePiece - 1) / kSolvePiece;
   return [=](const StepCall& call) {
     const T* a = static_cast<const T*>(call.buffers[0]);
@@ -116,8 +112,7 @@ StepFunction solve_of(const Instruction& i) {
       T* part = x + matrix * size + begin * (left ? 1 : columns);
       const int m = left ? width : columns, n = left ? rows : width;
       const T one(1);
-      solve(left ? "R" : "L", uplo, op, unit, &m, &n, &one, a + matrix * order * order, &order,
-            part, &columns);
+      solve(left ? "R" : "L", uplo, op, unit, &m, &n, &one, a + matrix * order * order, &order, part, &columns);
     });
   };
 }

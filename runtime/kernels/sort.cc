@@ -29,8 +29,7 @@ struct Lines {
     for (const Instruction* o : sort.operands()) widths.push_back(dtype_bytes(o->shape.type));
   }
   char* at(const StepCall& call, size_t buffer, int64_t line) const {
-    return static_cast<char*>(call.buffers[buffer]) +
-           line * length * widths[buffer % widths.size()];
+    return static_cast<char*>(call.buffers[buffer]) + line * length * widths[buffer % widths.size()];
   }
 };
 
@@ -52,8 +51,7 @@ struct Parallel {
   ThreadPool& pool;
   template <class F>
   void pieces(int64_t n, F&& f) const {
-    run_chunks(pool, (n + kPiece - 1) / kPiece, n,
-               [&](int64_t c) { f(c * kPiece, std::min(n, (c + 1) * kPiece)); });
+    run_chunks(pool, (n + kPiece - 1) / kPiece, n, [&](int64_t c) { f(c * kPiece, std::min(n, (c + 1) * kPiece)); });
   }
   template <class Key>
   Key* sort(Key* keys, Key* scratch, int64_t n) const {
@@ -71,8 +69,7 @@ void each_line(ThreadPool& pool, const Lines& lines, F&& f) {
   int64_t group = std::max<int64_t>(1, 4096 / lines.length);
   int64_t cost = lines.count * lines.length * 5;
   run_chunks(pool, (lines.count + group - 1) / group, cost, [&](int64_t c) {
-    for (int64_t line = c * group; line < std::min(lines.count, (c + 1) * group); ++line)
-      f(Serial{}, line);
+    for (int64_t line = c * group; line < std::min(lines.count, (c + 1) * group); ++line) f(Serial{}, line);
   });
 }
 
@@ -90,8 +87,8 @@ void collect(const Bits* in, int64_t n, Bits* out, Wanted&& wanted) {
 /// One line whose result is its keys: mapped, sorted and mapped back in the result's memory. Where
 /// the canonical form lost bits (-0, NaNs), these are put back in the order in which they came.
 template <class Type, class Way>
-void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key* in,
-               typename Type::Key* out, int64_t n) {
+void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key* in, typename Type::Key* out,
+               int64_t n) {
   using Key = typename Type::Key;
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   std::vector<Key> lost(static_cast<size_t>(n / kPiece + 1));
@@ -115,16 +112,13 @@ void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key*
   Key *zeros = out, *nans = out;
   if (restore) {
     auto first = [&](Key bits) {
-      return out +
-             (std::lower_bound(sorted, sorted + n, static_cast<Key>(Type::to_key(bits) ^ flip)) -
-              sorted);
+      return out + (std::lower_bound(sorted, sorted + n, static_cast<Key>(Type::to_key(bits) ^ flip)) - sorted);
     };
     zeros = first(0);
     nans = first(Type::kNan);
   }
   way.pieces(n, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k)
-      out[k] = Type::from_key(static_cast<Key>(sorted[k] ^ flip));
+    for (int64_t k = begin; k < end; ++k) out[k] = Type::from_key(static_cast<Key>(sorted[k] ^ flip));
   });
   if (!restore) return;
   collect(in, n, zeros, [](Key bits) { return Type::canonical(bits) == 0; });
@@ -163,21 +157,18 @@ Key key_of(Packed packed, int bits) {
 
 template <size_t kBytes, class Packed>
 void gather(const Packed* from, int bits, const char* in, char* out, int64_t begin, int64_t end) {
-  for (int64_t k = begin; k < end; ++k)
-    std::memcpy(out + k * kBytes, in + place_of(from[k], bits) * kBytes, kBytes);
+  for (int64_t k = begin; k < end; ++k) std::memcpy(out + k * kBytes, in + place_of(from[k], bits) * kBytes, kBytes);
 }
 
 template <class Type, class Packed, class Way>
-void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, const StepCall& call,
-                 int64_t line, int bits) {
+void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, const StepCall& call, int64_t line,
+                 int bits) {
   using Key = typename Type::Key;
   const int64_t n = lines.length;
-  const auto* in =
-      reinterpret_cast<const Key*>(lines.at(call, static_cast<size_t>(order.operand), line));
+  const auto* in = reinterpret_cast<const Key*>(lines.at(call, static_cast<size_t>(order.operand), line));
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   const bool both = std::is_same_v<Way, Parallel>;
-  std::shared_ptr<void> memory =
-      pool_allocate(static_cast<size_t>(n) * sizeof(Packed) * (both ? 2 : 1));
+  std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(n) * sizeof(Packed) * (both ? 2 : 1));
   auto* packed = static_cast<Packed*>(memory.get());
   std::atomic<bool> exact = true;  // the keys hold all bits of the elements
   way.pieces(n, [&](int64_t begin, int64_t end) {
@@ -242,10 +233,7 @@ StepFunction sort_by_key(Lines lines, SortOrder order) {
 class MergeSort {
  public:
   MergeSort(const Lines& lines, const StepCall& call, int64_t line)
-      : lines_(lines),
-        call_(call),
-        line_(line),
-        levels_(std::bit_width(static_cast<uint64_t>(lines.length - 1))) {
+      : lines_(lines), call_(call), line_(line), levels_(std::bit_width(static_cast<uint64_t>(lines.length - 1))) {
     size_t bytes = 0;
     for (int64_t w : lines.widths) bytes += static_cast<size_t>((w * lines.length + 63) / 64 * 64);
     if (levels_ > 1) memory_ = pool_allocate(bytes);
@@ -269,8 +257,7 @@ class MergeSort {
       run_chunks(way.pool, (n + block - 1) / block, n * 5 * inside, first);
       for (int level = inside; level < levels_; ++level) {
         int64_t pair = int64_t{2} << level;
-        run_chunks(way.pool, (n + pair - 1) / pair, n * 5,
-                   [&](int64_t c) { merge(level, pair, c); });
+        run_chunks(way.pool, (n + pair - 1) / pair, n * 5, [&](int64_t c) { merge(level, pair, c); });
       }
     } else {
       first(0);
@@ -285,8 +272,7 @@ class MergeSort {
     append(level - 1, buffers);
     append(level, buffers);
     int64_t scalars[] = {lines_.length, int64_t{1} << level, block};
-    if (call_.kernel(buffers.data(), scalars, chunk, nullptr) != abi::kOk)
-      throw std::runtime_error("sort failed");
+    if (call_.kernel(buffers.data(), scalars, chunk, nullptr) != abi::kOk) throw std::runtime_error("sort failed");
   }
 
   /// What level `level` has written; -1: the operands.
@@ -295,9 +281,7 @@ class MergeSort {
     bool result = (levels_ - 1 - level) % 2 == 0;
     char* scratch = static_cast<char*>(memory_.get());
     for (size_t o = 0; o < count; ++o) {
-      char* line = level < 0 ? lines_.at(call_, o, line_)
-                   : result  ? lines_.at(call_, o + count, line_)
-                             : scratch;
+      char* line = level < 0 ? lines_.at(call_, o, line_) : result ? lines_.at(call_, o + count, line_) : scratch;
       buffers.push_back(line);
       scratch += (lines_.widths[o] * lines_.length + 63) / 64 * 64;
     }
@@ -312,8 +296,7 @@ class MergeSort {
 
 StepFunction sort_by_merging(Lines lines) {
   return [=](const StepCall& call) {
-    each_line(call.pool, lines,
-              [&](const auto& way, int64_t line) { MergeSort(lines, call, line).run(way); });
+    each_line(call.pool, lines, [&](const auto& way, int64_t line) { MergeSort(lines, call, line).run(way); });
   };
 }
 

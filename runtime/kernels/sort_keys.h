@@ -19,8 +19,7 @@ struct KeyType {
   using Key = Bits;
   static constexpr bool kFloat = kClass == DTypeClass::kFloat;
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  static constexpr Bits kNan =
-      static_cast<Bits>(kInfinity | (Bits((kInfinity & (~kInfinity + 1)) >> 1)));
+  static constexpr Bits kNan = static_cast<Bits>(kInfinity | (Bits((kInfinity & (~kInfinity + 1)) >> 1)));
 
   static Bits canonical(Bits bits) {
     if constexpr (!kFloat) return bits;
@@ -30,14 +29,12 @@ struct KeyType {
   }
   static Bits to_key(Bits bits) {
     if constexpr (kClass == DTypeClass::kSigned) return static_cast<Bits>(bits ^ kSign);
-    if constexpr (kFloat)
-      return static_cast<Bits>(bits ^ ((bits & kSign) ? static_cast<Bits>(~Bits{0}) : kSign));
+    if constexpr (kFloat) return static_cast<Bits>(bits ^ ((bits & kSign) ? static_cast<Bits>(~Bits{0}) : kSign));
     return bits;
   }
   static Bits from_key(Bits key) {
     if constexpr (kClass == DTypeClass::kSigned) return static_cast<Bits>(key ^ kSign);
-    if constexpr (kFloat)
-      return static_cast<Bits>(key ^ ((key & kSign) ? kSign : static_cast<Bits>(~Bits{0})));
+    if constexpr (kFloat) return static_cast<Bits>(key ^ ((key & kSign) ? kSign : static_cast<Bits>(~Bits{0})));
     return key;
   }
 };

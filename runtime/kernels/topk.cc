@@ -47,9 +47,7 @@ class Selection {
     cut();
   }
 
-  void add(const Selection& other) {
-    best_.insert(best_.end(), other.best_.begin(), other.best_.end());
-  }
+  void add(const Selection& other) { best_.insert(best_.end(), other.best_.begin(), other.best_.end()); }
 
   /// The k best in order: values and places.
   void write(Key* values, int32_t* places) {
@@ -63,9 +61,7 @@ class Selection {
   }
 
  private:
-  Key rank(int64_t place) const {
-    return static_cast<Key>(Type::to_key(Type::canonical(row_[place])) ^ flip_);
-  }
+  Key rank(int64_t place) const { return static_cast<Key>(Type::to_key(Type::canonical(row_[place])) ^ flip_); }
   static Packed packed(Key rank, int64_t place) {
     if constexpr (std::is_same_v<Packed, Wide>)
       return {static_cast<uint64_t>(place), rank};
@@ -95,8 +91,7 @@ class Selection {
 
   void cut() {
     if (best_.size() < k_ || k_ == 0) return;
-    std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1),
-                     best_.end());
+    std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), best_.end());
     best_.resize(k_);
     limit_ = rank_of(best_[k_ - 1]);
     bounded_ = true;
@@ -111,8 +106,8 @@ class Selection {
 };
 
 template <class Type>
-void one_row(ThreadPool& pool, const Rows& rows, const typename Type::Key* row,
-             typename Type::Key* values, int32_t* places, bool split) {
+void one_row(ThreadPool& pool, const Rows& rows, const typename Type::Key* row, typename Type::Key* values,
+             int32_t* places, bool split) {
   int64_t parts = split ? (rows.length + kPart - 1) / kPart : 1;
   std::vector<Selection<Type>> selections(static_cast<size_t>(parts), Selection<Type>(rows, row));
   auto scan = [&](int64_t p) {
@@ -135,8 +130,7 @@ StepFunction select(Rows rows) {
     auto* values = static_cast<Key*>(call.buffers[1]);
     auto* places = static_cast<int32_t*>(call.buffers[2]);
     auto row = [&](int64_t r, bool split) {
-      one_row<Type>(call.pool, rows, in + r * rows.length, values + r * rows.k, places + r * rows.k,
-                    split);
+      one_row<Type>(call.pool, rows, in + r * rows.length, values + r * rows.k, places + r * rows.k, split);
     };
     // Parts of one row select k each: worth it while that is little beside reading them.
     if (rows.count < call.pool.threads() && rows.length >= 2 * kPart && rows.k <= kPart / 8) {
@@ -144,11 +138,9 @@ StepFunction select(Rows rows) {
       return;
     }
     int64_t group = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, rows.length));
-    run_chunks(call.pool, (rows.count + group - 1) / group, rows.count * rows.length,
-               [&](int64_t c) {
-                 for (int64_t r = c * group; r < std::min(rows.count, (c + 1) * group); ++r)
-                   row(r, false);
-               });
+    run_chunks(call.pool, (rows.count + group - 1) / group, rows.count * rows.length, [&](int64_t c) {
+      for (int64_t r = c * group; r < std::min(rows.count, (c + 1) * group); ++r) row(r, false);
+    });
   };
 }
 
@@ -156,8 +148,7 @@ StepFunction select(Rows rows) {
 
 StepFunction top_k_step(const Instruction& top_k) {
   const Shape& shape = top_k.operand(0)->shape;
-  Rows rows{
-      .count = 0, .length = shape.dims.back(), .k = top_k.attrs.k, .largest = top_k.attrs.largest};
+  Rows rows{.count = 0, .length = shape.dims.back(), .k = top_k.attrs.k, .largest = top_k.attrs.largest};
   if (rows.k == 0 || shape.element_count() == 0) return [](const StepCall&) {};
   rows.count = shape.element_count() / rows.length;
   if (rows.length > std::numeric_limits<int32_t>::max()) {
@@ -165,9 +156,8 @@ StepFunction top_k_step(const Instruction& top_k) {
   }
   StepFunction step;
   if (!with_key_type(shape.type, [&](auto key) { step = select<decltype(key)>(rows); })) {
-    throw Error(
-        ErrorKind::kUnsupported, top_k.location,
-        std::string("topk of ") + std::string(dtype_name(shape.type)) + " is not compiled yet");
+    throw Error(ErrorKind::kUnsupported, top_k.location,
+                std::string("topk of ") + std::string(dtype_name(shape.type)) + " is not compiled yet");
   }
   return step;
 }

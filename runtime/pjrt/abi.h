@@ -8,6 +8,8 @@
 // out-pointer belongs to the object asked unless the struct carries a deleter.
 #pragma once
 
+// clang-format off: a table, a line a row
+
 #include <cstddef>
 #include <cstdint>
 
@@ -533,3 +535,5 @@ struct PJRT_FFI_Extension {
 };
 
 }  // namespace hlojit::pjrt
+
+// clang-format on

@@ -65,8 +65,13 @@ PJRT_NamedValue named(std::string_view name, PJRT_NamedValue::Type type) {
 
 }  // namespace
 
-const PJRT_Error_FunctionTable kErrorFunctions = {
-    sizeof(PJRT_Error_FunctionTable), sizeof(PJRT_Error), nullptr, destroy_error, error_message, error_code, no_payloads};
+const PJRT_Error_FunctionTable kErrorFunctions = {sizeof(PJRT_Error_FunctionTable),
+                                                  sizeof(PJRT_Error),
+                                                  nullptr,
+                                                  destroy_error,
+                                                  error_message,
+                                                  error_code,
+                                                  no_payloads};
 
 PJRT_NamedValue named(std::string_view name, int64_t value) {
   PJRT_NamedValue v = named(name, PJRT_NamedValue::kInt64);

@@ -23,12 +23,14 @@ int64_t integer(const PJRT_NamedValue& v) {
     } catch (const std::exception&) {
     }
   }
-  fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("client option '{}' must be an integer", std::string_view(v.name, v.name_size)));
+  fail(PJRT_Error_Code_INVALID_ARGUMENT,
+       fmt::format("client option '{}' must be an integer", std::string_view(v.name, v.name_size)));
 }
 
 std::string text(const PJRT_NamedValue& v) {
   if (v.type == PJRT_NamedValue::kString) return std::string(v.string_value, v.value_size);
-  fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("client option '{}' must be text", std::string_view(v.name, v.name_size)));
+  fail(PJRT_Error_Code_INVALID_ARGUMENT,
+       fmt::format("client option '{}' must be text", std::string_view(v.name, v.name_size)));
 }
 
 PJRT_Error* Client_Create(PJRT_Client_Create_Args* a) {
@@ -47,7 +49,8 @@ PJRT_Error* Client_Create(PJRT_Client_Create_Args* a) {
       if (name == "threads") client->options.threads = static_cast<int>(integer(v));
       if (name == "cache_dir") client->options.cache_dir = text(v);
     }
-    if (count < 1 || count > 1024) fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("device_count is {}; 1 to 1024 are possible", count));
+    if (count < 1 || count > 1024)
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("device_count is {}; 1 to 1024 are possible", count));
     for (int id = 0; id < count; ++id) {
       auto d = std::make_unique<PJRT_Device>();
       d->client = client.get();
@@ -115,8 +118,9 @@ PJRT_Error* Client_DefaultDeviceAssignment(PJRT_Client_DefaultDeviceAssignment_A
   return guard([&] {
     auto wanted = static_cast<size_t>(a->num_replicas) * static_cast<size_t>(a->num_partitions);
     if (wanted > a->client->devices.size() || wanted > a->default_assignment_size) {
-      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("{} replicas of {} partitions do not fit {} devices", a->num_replicas,
-                                                         a->num_partitions, a->client->devices.size()));
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("{} replicas of {} partitions do not fit {} devices", a->num_replicas, a->num_partitions,
+                       a->client->devices.size()));
     }
     for (size_t k = 0; k < wanted; ++k) a->default_assignment[k] = static_cast<int>(k);
   });
@@ -143,8 +147,9 @@ PJRT_Error* TopologyDescription_Attributes(PJRT_TopologyDescription_Attributes_A
 // Part of the key of JAX's compilation cache: machines that run each other's programs give the same.
 PJRT_Error* TopologyDescription_Serialize(PJRT_TopologyDescription_Serialize_Args* a) {
   return guard([&] {
-    auto* bytes = new std::string(fmt::format("hlojit {} x{} threads={}", HLOJIT_VERSION, a->topology->client->devices.size(),
-                                              a->topology->client->options.threads));
+    auto* bytes =
+        new std::string(fmt::format("hlojit {} x{} threads={}", HLOJIT_VERSION, a->topology->client->devices.size(),
+                                    a->topology->client->options.threads));
     give(*bytes, a->serialized_bytes, a->serialized_bytes_size);
     a->serialized_topology = reinterpret_cast<PJRT_SerializedTopology*>(bytes);
     a->serialized_topology_deleter = [](PJRT_SerializedTopology* p) { delete reinterpret_cast<std::string*>(p); };
@@ -246,8 +251,8 @@ void set_user_data(PJRT_Memory* memory, const void* key, void* data, void (*dest
 
 }  // namespace
 
-const PJRT_Memory_FunctionTable kMemoryFunctions = {
-    sizeof(PJRT_Memory_FunctionTable), nullptr, sizeof(PJRT_Memory), get_user_data, set_user_data};
+const PJRT_Memory_FunctionTable kMemoryFunctions = {sizeof(PJRT_Memory_FunctionTable), nullptr, sizeof(PJRT_Memory),
+                                                    get_user_data, set_user_data};
 
 PJRT_Memory::~PJRT_Memory() {
   for (auto& [key, k] : kept) {

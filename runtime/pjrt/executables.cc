@@ -148,7 +148,8 @@ PJRT_Error* Executable_OptimizedProgram(PJRT_Executable_OptimizedProgram_Args* a
     a->program->format = kFormat.data();
     a->program->format_size = kFormat.size();
     if (a->program->code) {
-      if (a->program->code_size < proto.size()) fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("the program needs {} bytes", proto.size()));
+      if (a->program->code_size < proto.size())
+        fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("the program needs {} bytes", proto.size()));
       std::memcpy(a->program->code, proto.data(), proto.size());
     }
     a->program->code_size = proto.size();
@@ -184,7 +185,8 @@ PJRT_Error* Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemoryS
     a->host_generated_code_size_in_bytes = a->host_argument_size_in_bytes = a->host_output_size_in_bytes = 0;
     a->host_alias_size_in_bytes = a->host_temp_size_in_bytes = 0;
     int64_t all = a->argument_size_in_bytes + a->output_size_in_bytes - a->alias_size_in_bytes + a->temp_size_in_bytes;
-    if (a->struct_size >= offsetof(PJRT_Executable_GetCompiledMemoryStats_Args, total_size_in_bytes)) a->peak_memory_in_bytes = all;
+    if (a->struct_size >= offsetof(PJRT_Executable_GetCompiledMemoryStats_Args, total_size_in_bytes))
+      a->peak_memory_in_bytes = all;
     if (a->struct_size >= sizeof *a) a->total_size_in_bytes = all;
   });
 }
@@ -197,14 +199,16 @@ PJRT_Error* Executable_Serialize(PJRT_Executable_Serialize_Args* a) {
     put_varint(bytes, p.options_proto.size());
     bytes += p.options_proto;
     bytes += p.proto;
-    give_bytes(std::move(bytes), a->serialized_bytes, a->serialized_bytes_size, a->serialized_executable, a->serialized_executable_deleter);
+    give_bytes(std::move(bytes), a->serialized_bytes, a->serialized_bytes_size, a->serialized_executable,
+               a->serialized_executable_deleter);
   });
 }
 
 PJRT_Error* Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Args* a) {
   return guard([&] {
     std::string_view bytes(a->serialized_executable, a->serialized_executable_size);
-    if (!bytes.starts_with(kSerializedMark)) fail(PJRT_Error_Code_INVALID_ARGUMENT, "not a program that hlojit " HLOJIT_VERSION " serialised");
+    if (!bytes.starts_with(kSerializedMark))
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, "not a program that hlojit " HLOJIT_VERSION " serialised");
     bytes.remove_prefix(kSerializedMark.size());
     bool default_layouts = wire::take_varint(bytes) != 0;
     uint64_t size = wire::take_varint(bytes);
@@ -213,7 +217,8 @@ PJRT_Error* Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Arg
     if (a->overridden_serialized_compile_options_size > 0) {
       options.assign(a->overridden_serialized_compile_options, a->overridden_serialized_compile_options_size);
     }
-    a->loaded_executable = load_program(make_program(a->client, std::string(bytes.substr(size)), std::move(options), default_layouts));
+    a->loaded_executable =
+        load_program(make_program(a->client, std::string(bytes.substr(size)), std::move(options), default_layouts));
   });
 }
 
@@ -235,8 +240,8 @@ PJRT_Error* LoadedExecutable_AddressableDeviceLogicalIds(PJRT_LoadedExecutable_A
 }
 PJRT_Error* LoadedExecutable_GetDeviceAssignment(PJRT_LoadedExecutable_GetDeviceAssignment_Args* a) {
   return guard([&] {
-    give_bytes(device_assignment(*a->executable), a->serialized_bytes, a->serialized_bytes_size, a->serialized_device_assignment,
-               a->serialized_device_assignment_deleter);
+    give_bytes(device_assignment(*a->executable), a->serialized_bytes, a->serialized_bytes_size,
+               a->serialized_device_assignment, a->serialized_device_assignment_deleter);
   });
 }
 PJRT_Error* LoadedExecutable_Delete(PJRT_LoadedExecutable_Delete_Args* a) {

@@ -50,7 +50,8 @@ std::vector<Buffer> joined_inputs_of(Launch& launch) {
   for (size_t k = 0; k < p.parameters.size(); ++k) {
     if (!p.parameters[k].shape.is_array()) continue;
     std::vector<Buffer> parts;
-    for (size_t at = k; at < launch.operands.size(); at += p.parameters.size()) parts.push_back(launch.operands[at]->data);
+    for (size_t at = k; at < launch.operands.size(); at += p.parameters.size())
+      parts.push_back(launch.operands[at]->data);
     inputs.push_back(join_shards(p.whole_parameters[k], p.parameter_shards[k], parts));
   }
   return inputs;
@@ -86,7 +87,8 @@ void run(Launch& launch) {
 void take_operands(Launch& launch, PJRT_Buffer* const* arguments, size_t count, const PJRT_ExecuteOptions* options) {
   const Program& p = *launch.program;
   if (count != p.parameters.size()) {
-    fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the program {} takes {} buffers, {} were given", p.name, p.parameters.size(), count));
+    fail(PJRT_Error_Code_INVALID_ARGUMENT,
+         fmt::format("hlojit: the program {} takes {} buffers, {} were given", p.name, p.parameters.size(), count));
   }
   launch.donated = p.donated;
   if (options) {
@@ -100,20 +102,22 @@ void take_operands(Launch& launch, PJRT_Buffer* const* arguments, size_t count, 
     const PJRT_Buffer& given = *arguments[k];
     // A token may be handed in as any buffer: it has no elements to read.
     if (wanted.is_array() && given.shape != wanted) {
-      fail(PJRT_Error_Code_INVALID_ARGUMENT,
-           fmt::format("hlojit: argument {} of {} is {}, the program takes {}", k, p.name, given.shape.to_string(), wanted.to_string()));
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: argument {} of {} is {}, the program takes {}", k,
+                                                         p.name, given.shape.to_string(), wanted.to_string()));
     }
     if (!launch.donated[k]) continue;
     for (size_t j = 0; j < count; ++j) {
       if (j != k && arguments[j] == arguments[k]) {
-        fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the buffer donated as argument {} of {} is also argument {}", k, p.name, j));
+        fail(PJRT_Error_Code_INVALID_ARGUMENT,
+             fmt::format("hlojit: the buffer donated as argument {} of {} is also argument {}", k, p.name, j));
       }
     }
   }
   for (size_t k = 0; k < count; ++k) {
     std::shared_ptr<Array> array = arguments[k]->array();
     if (!array) {
-      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the buffer of argument {} of {} has been deleted or donated", k, p.name));
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("hlojit: the buffer of argument {} of {} has been deleted or donated", k, p.name));
     }
     launch.operands.push_back(std::move(array));
   }
@@ -143,7 +147,9 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
     }
     std::vector<PJRT_Device*> devices = a->execute_device ? std::vector<PJRT_Device*>{a->execute_device} : e.devices;
     if (devices.size() != a->num_devices) {
-      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit: the program runs on {} devices, arguments of {} were given", devices.size(), a->num_devices));
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("hlojit: the program runs on {} devices, arguments of {} were given", devices.size(),
+                       a->num_devices));
     }
     static std::atomic<int64_t> next_id{1};
     const Program& program = *e.program;
@@ -163,7 +169,8 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
       Launch& launch = *launches[program.joint ? 0 : d];
       for (size_t k = 0; k < program.results.size(); ++k) {
         launch.results.push_back(std::make_shared<Array>());
-        a->output_lists[d][k] = new PJRT_Buffer(program.results[k].shape, &devices[d]->memory[0], launch.results.back());
+        a->output_lists[d][k] =
+            new PJRT_Buffer(program.results[k].shape, &devices[d]->memory[0], launch.results.back());
       }
       if (a->device_complete_events) a->device_complete_events[d] = new_event(launch.done);
     }

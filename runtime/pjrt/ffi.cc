@@ -7,7 +7,8 @@ namespace {
 
 PJRT_Error* type_register(PJRT_FFI_Type_Register_Args* a) {
   return guard([&] {
-    a->type_id = ffi::register_type(std::string(a->type_name, a->type_name_size), a->type_id, a->type_info ? a->type_info->deleter : nullptr);
+    a->type_id = ffi::register_type(std::string(a->type_name, a->type_name_size), a->type_id,
+                                    a->type_info ? a->type_info->deleter : nullptr);
   });
 }
 PJRT_Error* user_data_add(PJRT_FFI_UserData_Add_Args* a) {
@@ -39,8 +40,10 @@ PJRT_Extension_Base* ffi_extension() {
 }  // namespace hlojit::pjrt
 
 // For loaders that have handlers as plain pointers (those of jaxlib itself); stages but execute may be null.
-extern "C" HLOJIT_API void hlojit_register_ffi_handlers(const char* target, void* instantiate, void* prepare, void* initialize, void* execute) {
+extern "C" HLOJIT_API void hlojit_register_ffi_handlers(const char* target, void* instantiate, void* prepare,
+                                                        void* initialize, void* execute) {
   using hlojit::ffi::XLA_FFI_Handler;
-  hlojit::ffi::register_handlers(target, {reinterpret_cast<XLA_FFI_Handler*>(instantiate), reinterpret_cast<XLA_FFI_Handler*>(prepare),
-                                          reinterpret_cast<XLA_FFI_Handler*>(initialize), reinterpret_cast<XLA_FFI_Handler*>(execute)});
+  hlojit::ffi::register_handlers(
+      target, {reinterpret_cast<XLA_FFI_Handler*>(instantiate), reinterpret_cast<XLA_FFI_Handler*>(prepare),
+               reinterpret_cast<XLA_FFI_Handler*>(initialize), reinterpret_cast<XLA_FFI_Handler*>(execute)});
 }

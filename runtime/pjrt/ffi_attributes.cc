@@ -59,7 +59,9 @@ class AttributeReader {
   std::string word() {
     skip();
     size_t from = at_;
-    auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '$' || c == '-' || c == '+'; };
+    auto part = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '$' || c == '-' || c == '+';
+    };
     while (at_ < text_.size() && part(text_[at_])) ++at_;
     return std::string(text_.substr(from, at_ - from));
   }
@@ -132,10 +134,13 @@ class AttributeReader {
 
   DType dtype(const std::string& type) const {
     if (type == "i1") return DType::kPred;
-    std::string name = type.starts_with("ui") ? "u" + type.substr(2) : type.starts_with("si") ? "s" + type.substr(2) : type;
+    std::string name = type.starts_with("ui")   ? "u" + type.substr(2)
+                       : type.starts_with("si") ? "s" + type.substr(2)
+                                                : type;
     if (name.starts_with("i")) name[0] = 's';
     auto found = dtype_from_name(name);
-    if (!found || dtype_bits(*found) < 8 || dtype_bits(*found) > 64 || is_complex(*found)) fail(fmt::format("type {} is not supported", type));
+    if (!found || dtype_bits(*found) < 8 || dtype_bits(*found) > 64 || is_complex(*found))
+      fail(fmt::format("type {} is not supported", type));
     return *found;
   }
 
@@ -149,7 +154,8 @@ class AttributeReader {
         put(static_cast<uint8_t>(text == "true"));
       } else if (bits || !is_float(type)) {
         int base = bits ? 16 : 10;
-        put(text.starts_with("-") ? static_cast<uint64_t>(std::stoll(text, nullptr, base)) : std::stoull(text, nullptr, base));
+        put(text.starts_with("-") ? static_cast<uint64_t>(std::stoll(text, nullptr, base))
+                                  : std::stoull(text, nullptr, base));
       } else if (type == DType::kF32) {
         put(std::stof(text));
       } else if (type == DType::kF64) {

@@ -74,7 +74,8 @@ struct Calls {
     return nullptr;
   }
   static XLA_FFI_Error* type_register(XLA_FFI_Type_Register_Args* a) {
-    a->type_id->type_id = register_type(std::string(a->name.ptr, a->name.len), a->type_id->type_id, a->type_info ? a->type_info->deleter : nullptr);
+    a->type_id->type_id = register_type(std::string(a->name.ptr, a->name.len), a->type_id->type_id,
+                                        a->type_info ? a->type_info->deleter : nullptr);
     return nullptr;
   }
   static XLA_FFI_Error* execution_context_get(XLA_FFI_ExecutionContext_Get_Args* a) {
@@ -195,7 +196,8 @@ class Site {
     Buffers(const std::vector<Shape>& shapes, const std::vector<void*>& data) : types(data.size(), kBufferArgument) {
       for (size_t k = 0; k < data.size(); ++k) {
         const Shape& s = shapes[k];
-        buffers.push_back({sizeof(XLA_FFI_Buffer), nullptr, static_cast<int32_t>(s.type), data[k], s.rank(), s.dims.data()});
+        buffers.push_back(
+            {sizeof(XLA_FFI_Buffer), nullptr, static_cast<int32_t>(s.type), data[k], s.rank(), s.dims.data()});
       }
       for (auto& b : buffers) pointers.push_back(&b);
     }
@@ -203,7 +205,8 @@ class Site {
   };
 
   // The error's text, empty for success.
-  std::string call(XLA_FFI_Handler* handler, XLA_FFI_ExecutionStage stage, std::span<const void* const> in, std::span<void* const> out) {
+  std::string call(XLA_FFI_Handler* handler, XLA_FFI_ExecutionStage stage, std::span<const void* const> in,
+                   std::span<void* const> out) {
     std::vector<void*> read;
     for (const void* p : in) read.push_back(const_cast<void*>(p));
     Buffers args(operands_, read), rets(results_, {out.begin(), out.end()});
@@ -235,7 +238,8 @@ class Site {
 
 }  // namespace
 
-Execution::Execution(std::span<const UserData> data, int device, int64_t run) : data_(data), device_(device), run_(run), outer_(current) {
+Execution::Execution(std::span<const UserData> data, int device, int64_t run)
+    : data_(data), device_(device), run_(run), outer_(current) {
   current = this;
 }
 Execution::~Execution() { current = outer_; }

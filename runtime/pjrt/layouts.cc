@@ -18,7 +18,9 @@ PJRT_Error* serialize(PJRT_Layouts_MemoryLayout_Serialize_Args* a) {
   });
 }
 PJRT_Error* default_layout(PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args* a) {
-  return guard([&] { a->layout = new PJRT_Layouts_MemoryLayout{to_string(Layout::descending(static_cast<int64_t>(a->num_dims)))}; });
+  return guard([&] {
+    a->layout = new PJRT_Layouts_MemoryLayout{to_string(Layout::descending(static_cast<int64_t>(a->num_dims)))};
+  });
 }
 PJRT_Error* buffer_layout(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args* a) {
   return guard([&] { a->layout = new PJRT_Layouts_MemoryLayout{to_string(a->buffer->shape.layout)}; });

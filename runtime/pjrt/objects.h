@@ -226,7 +226,8 @@ struct Program {
 };
 /// Compiles an HloModuleProto or HLO text. A program that came as MLIR has no say in the layouts of its
 /// parameters and results (what stands in the proto is chance): they are the default ones.
-std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto, bool default_layouts);
+std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto,
+                                      bool default_layouts);
 
 struct PJRT_Executable {
   std::shared_ptr<Program> program;
@@ -285,10 +286,10 @@ PJRT_Extension_Base* layouts_extension();
 PJRT_Extension_Base* ffi_extension();
 
 // Puts a function of this name and type into its slot.
-#define HLOJIT_PJRT_SET(api, name)                                                        \
-  do {                                                                                    \
-    PJRT_Error* (*typed)(PJRT_##name##_Args*) = &name;                                    \
-    (api).functions[kSlot_##name] = reinterpret_cast<void*>(typed);                       \
+#define HLOJIT_PJRT_SET(api, name)                                  \
+  do {                                                              \
+    PJRT_Error* (*typed)(PJRT_##name##_Args*) = &name;              \
+    (api).functions[kSlot_##name] = reinterpret_cast<void*>(typed); \
   } while (false)
 
 }  // namespace hlojit::pjrt

@@ -81,7 +81,8 @@ Shape with_default_layout(Shape shape) {
 void set_default_layouts(Module& module) {
   module.config.has_entry_layout = true;
   module.config.entry_parameters.clear();
-  for (const Instruction* p : module.entry()->parameters()) module.config.entry_parameters.push_back(with_default_layout(p->shape));
+  for (const Instruction* p : module.entry()->parameters())
+    module.config.entry_parameters.push_back(with_default_layout(p->shape));
   module.config.entry_result = with_default_layout(module.entry()->root()->shape);
 }
 
@@ -100,7 +101,8 @@ bool is_brief(const Module& module) {
       }
       if (!i->shape.is_array()) continue;
       double cost = 1;
-      if (i->is(Opcode::kDot) || i->is(Opcode::kConvolution)) cost = static_cast<double>(i->operand(0)->shape.element_count());
+      if (i->is(Opcode::kDot) || i->is(Opcode::kConvolution))
+        cost = static_cast<double>(i->operand(0)->shape.element_count());
       work += cost * static_cast<double>(i->shape.element_count());
     }
   }
@@ -124,7 +126,8 @@ void refuse_talk_between_devices(const Module& module) {
         case Opcode::kRaggedAllToAll:
         case Opcode::kReplicaId:
         case Opcode::kPartitionId:
-          throw Error(ErrorKind::kUnsupported, i->location, fmt::format("{} between devices is not supported", op_name(i->opcode)));
+          throw Error(ErrorKind::kUnsupported, i->location,
+                      fmt::format("{} between devices is not supported", op_name(i->opcode)));
         default: break;
       }
     }
@@ -152,7 +155,8 @@ void cut(Program& p, const Module& module) {
 }
 
 void fill_tables(Program& p) {
-  for (const Leaf& l : p.parameters) p.parameter_layouts.push_back({l.shape.is_array() ? to_string(l.shape.layout) : "{}"});
+  for (const Leaf& l : p.parameters)
+    p.parameter_layouts.push_back({l.shape.is_array() ? to_string(l.shape.layout) : "{}"});
   for (const Leaf& l : p.results) {
     p.result_layouts.push_back({l.shape.is_array() ? to_string(l.shape.layout) : "{}"});
     p.result_types.push_back(l.type);
@@ -170,12 +174,14 @@ void fill_tables(Program& p) {
 std::string decode(PJRT_Client* client, std::string_view program) {
   if (!client->decoder) {
     fail(PJRT_Error_Code_UNIMPLEMENTED,
-         "hlojit: programs in MLIR need a decoder, which this client was made without (client option \"decoder\"; the Python "
+         "hlojit: programs in MLIR need a decoder, which this client was made without (client option \"decoder\"; the "
+         "Python "
          "package hlojit[jax] brings one); formats \"hlo\" and \"hlo_with_config\" need none");
   }
   std::string out;
-  int status = client->decoder(program.data(), program.size(), &out,
-                               [](void* sink, const char* bytes, size_t size) { static_cast<std::string*>(sink)->assign(bytes, size); });
+  int status = client->decoder(program.data(), program.size(), &out, [](void* sink, const char* bytes, size_t size) {
+    static_cast<std::string*>(sink)->assign(bytes, size);
+  });
   if (status != 0) fail(PJRT_Error_Code_INVALID_ARGUMENT, "hlojit: the program could not be read: " + out);
   return out;
 }
@@ -192,9 +198,11 @@ PJRT_Error* Client_Compile(PJRT_Client_Compile_Args* a) {
     } else if (format == "hlo_with_config") {
       hlo = proto::Message(code).text(1);
     } else {
-      fail(PJRT_Error_Code_UNIMPLEMENTED, fmt::format("hlojit reads programs in the formats mlir, hlo and hlo_with_config, not {}", format));
+      fail(PJRT_Error_Code_UNIMPLEMENTED,
+           fmt::format("hlojit reads programs in the formats mlir, hlo and hlo_with_config, not {}", format));
     }
-    a->executable = load_program(make_program(a->client, std::move(hlo), std::string(a->compile_options, a->compile_options_size), mlir));
+    a->executable = load_program(
+        make_program(a->client, std::move(hlo), std::string(a->compile_options, a->compile_options_size), mlir));
   });
 }
 
@@ -219,7 +227,8 @@ CompileOptions read_compile_options(std::string_view bytes) {
   return o;
 }
 
-std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto, bool default_layouts) {
+std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto,
+                                      bool default_layouts) {
   auto p = std::make_shared<Program>();
   p->client = client;
   p->proto = std::move(hlo);
@@ -236,12 +245,16 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   const ModuleConfig& config = module->config;
   const auto& parameters = module->entry()->parameters();
   for (size_t k = 0; k < parameters.size(); ++k) {
-    append_leaves(config.has_entry_layout && k < config.entry_parameters.size() ? config.entry_parameters[k] : parameters[k]->shape, p->parameters);
+    append_leaves(config.has_entry_layout && k < config.entry_parameters.size() ? config.entry_parameters[k]
+                                                                                : parameters[k]->shape,
+                  p->parameters);
   }
   append_leaves(config.has_entry_layout ? config.entry_result : module->entry()->root()->shape, p->results);
   p->donated.resize(p->parameters.size());
-  for (const Alias& a : config.input_output_alias) p->donated.at(parameter_leaf(*module, a.operand, a.operand_index)) = true;
-  for (const auto& [parameter, index] : config.buffer_donor) p->donated.at(parameter_leaf(*module, parameter, index)) = true;
+  for (const Alias& a : config.input_output_alias)
+    p->donated.at(parameter_leaf(*module, a.operand, a.operand_index)) = true;
+  for (const auto& [parameter, index] : config.buffer_donor)
+    p->donated.at(parameter_leaf(*module, parameter, index)) = true;
   if (p->joint) cut(*p, *module);
   p->name = module->name;
   p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);

@@ -14,18 +14,37 @@ struct TypePair {
   DType type;
 };
 constexpr TypePair kTypes[] = {
-    {PJRT_Buffer_Type_PRED, DType::kPred}, {PJRT_Buffer_Type_S8, DType::kS8}, {PJRT_Buffer_Type_S16, DType::kS16},
-    {PJRT_Buffer_Type_S32, DType::kS32}, {PJRT_Buffer_Type_S64, DType::kS64}, {PJRT_Buffer_Type_U8, DType::kU8},
-    {PJRT_Buffer_Type_U16, DType::kU16}, {PJRT_Buffer_Type_U32, DType::kU32}, {PJRT_Buffer_Type_U64, DType::kU64},
-    {PJRT_Buffer_Type_F16, DType::kF16}, {PJRT_Buffer_Type_F32, DType::kF32}, {PJRT_Buffer_Type_F64, DType::kF64},
-    {PJRT_Buffer_Type_BF16, DType::kBF16}, {PJRT_Buffer_Type_C64, DType::kC64}, {PJRT_Buffer_Type_C128, DType::kC128},
-    {PJRT_Buffer_Type_F8E5M2, DType::kF8E5M2}, {PJRT_Buffer_Type_F8E4M3FN, DType::kF8E4M3FN},
-    {PJRT_Buffer_Type_F8E4M3B11FNUZ, DType::kF8E4M3B11FNUZ}, {PJRT_Buffer_Type_F8E5M2FNUZ, DType::kF8E5M2FNUZ},
-    {PJRT_Buffer_Type_F8E4M3FNUZ, DType::kF8E4M3FNUZ}, {PJRT_Buffer_Type_S4, DType::kS4},
-    {PJRT_Buffer_Type_U4, DType::kU4}, {PJRT_Buffer_Type_TOKEN, DType::kToken}, {PJRT_Buffer_Type_S2, DType::kS2},
-    {PJRT_Buffer_Type_U2, DType::kU2}, {PJRT_Buffer_Type_F8E4M3, DType::kF8E4M3},
-    {PJRT_Buffer_Type_F8E3M4, DType::kF8E3M4}, {PJRT_Buffer_Type_F8E8M0FNU, DType::kF8E8M0FNU},
-    {PJRT_Buffer_Type_F4E2M1FN, DType::kF4E2M1FN}, {PJRT_Buffer_Type_S1, DType::kS1}, {PJRT_Buffer_Type_U1, DType::kU1},
+    {PJRT_Buffer_Type_PRED, DType::kPred},
+    {PJRT_Buffer_Type_S8, DType::kS8},
+    {PJRT_Buffer_Type_S16, DType::kS16},
+    {PJRT_Buffer_Type_S32, DType::kS32},
+    {PJRT_Buffer_Type_S64, DType::kS64},
+    {PJRT_Buffer_Type_U8, DType::kU8},
+    {PJRT_Buffer_Type_U16, DType::kU16},
+    {PJRT_Buffer_Type_U32, DType::kU32},
+    {PJRT_Buffer_Type_U64, DType::kU64},
+    {PJRT_Buffer_Type_F16, DType::kF16},
+    {PJRT_Buffer_Type_F32, DType::kF32},
+    {PJRT_Buffer_Type_F64, DType::kF64},
+    {PJRT_Buffer_Type_BF16, DType::kBF16},
+    {PJRT_Buffer_Type_C64, DType::kC64},
+    {PJRT_Buffer_Type_C128, DType::kC128},
+    {PJRT_Buffer_Type_F8E5M2, DType::kF8E5M2},
+    {PJRT_Buffer_Type_F8E4M3FN, DType::kF8E4M3FN},
+    {PJRT_Buffer_Type_F8E4M3B11FNUZ, DType::kF8E4M3B11FNUZ},
+    {PJRT_Buffer_Type_F8E5M2FNUZ, DType::kF8E5M2FNUZ},
+    {PJRT_Buffer_Type_F8E4M3FNUZ, DType::kF8E4M3FNUZ},
+    {PJRT_Buffer_Type_S4, DType::kS4},
+    {PJRT_Buffer_Type_U4, DType::kU4},
+    {PJRT_Buffer_Type_TOKEN, DType::kToken},
+    {PJRT_Buffer_Type_S2, DType::kS2},
+    {PJRT_Buffer_Type_U2, DType::kU2},
+    {PJRT_Buffer_Type_F8E4M3, DType::kF8E4M3},
+    {PJRT_Buffer_Type_F8E3M4, DType::kF8E3M4},
+    {PJRT_Buffer_Type_F8E8M0FNU, DType::kF8E8M0FNU},
+    {PJRT_Buffer_Type_F4E2M1FN, DType::kF4E2M1FN},
+    {PJRT_Buffer_Type_S1, DType::kS1},
+    {PJRT_Buffer_Type_U1, DType::kU1},
 };
 
 Layout tiled_layout(const PJRT_Buffer_MemoryLayout::Tiled& t) {
@@ -41,7 +60,8 @@ Layout tiled_layout(const PJRT_Buffer_MemoryLayout::Tiled& t) {
 
 // The order of dimensions whose dense strides these are. Dimensions of size 1 may have any stride.
 Layout strided_layout(const Shape& shape, const PJRT_Buffer_MemoryLayout::Strides& s) {
-  if (s.num_byte_strides != shape.dims.size()) fail(PJRT_Error_Code_INVALID_ARGUMENT, "a layout has another number of strides than of dimensions");
+  if (s.num_byte_strides != shape.dims.size())
+    fail(PJRT_Error_Code_INVALID_ARGUMENT, "a layout has another number of strides than of dimensions");
   std::vector<int64_t> order(shape.dims.size());
   std::iota(order.rbegin(), order.rend(), 0);  // minor to major, descending where strides tie
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -75,7 +95,8 @@ DType from_pjrt(PJRT_Buffer_Type type) {
   for (const TypePair& t : kTypes) {
     if (t.pjrt == type) return t.type;
   }
-  fail(PJRT_Error_Code_UNIMPLEMENTED, fmt::format("element type number {} of PJRT is not known", static_cast<int>(type)));
+  fail(PJRT_Error_Code_UNIMPLEMENTED,
+       fmt::format("element type number {} of PJRT is not known", static_cast<int>(type)));
 }
 
 Shape make_shape(PJRT_Buffer_Type type, const int64_t* dims, size_t rank, const PJRT_Buffer_MemoryLayout* layout) {
@@ -83,7 +104,8 @@ Shape make_shape(PJRT_Buffer_Type type, const int64_t* dims, size_t rank, const 
   if (t == DType::kToken) return Shape::token();
   Shape shape = Shape::array(t, std::vector<int64_t>(dims, dims + rank));
   if (layout && layout->type == PJRT_Buffer_MemoryLayout::kTiled) shape.layout = tiled_layout(layout->tiled);
-  if (layout && layout->type == PJRT_Buffer_MemoryLayout::kStrides) shape.layout = strided_layout(shape, layout->strides);
+  if (layout && layout->type == PJRT_Buffer_MemoryLayout::kStrides)
+    shape.layout = strided_layout(shape, layout->strides);
   check_shape(shape);
   return shape;
 }

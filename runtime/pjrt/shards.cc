@@ -11,10 +11,13 @@ namespace hlojit::pjrt {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw Error(ErrorKind::kUnsupported, fmt::format("programs with the sharding {} do not run on several devices", text));
+  throw Error(ErrorKind::kUnsupported,
+              fmt::format("programs with the sharding {} do not run on several devices", text));
 }
 
-int64_t product(const std::vector<int64_t>& v) { return std::accumulate(v.begin(), v.end(), int64_t{1}, std::multiplies<>()); }
+int64_t product(const std::vector<int64_t>& v) {
+  return std::accumulate(v.begin(), v.end(), int64_t{1}, std::multiplies<>());
+}
 
 // Numbers between the two characters, which `at` passes: [2,1,2].
 std::vector<int64_t> numbers(std::string_view text, size_t& at, char open, char close) {
@@ -33,7 +36,8 @@ std::vector<int64_t> numbers(std::string_view text, size_t& at, char open, char 
 }
 
 // The numbers 0, 1, ... in the shape `dims`, transposed by `order`.
-std::vector<int64_t> transposed_iota(const std::vector<int64_t>& dims, const std::vector<int64_t>& order, std::string_view text) {
+std::vector<int64_t> transposed_iota(const std::vector<int64_t>& dims, const std::vector<int64_t>& order,
+                                     std::string_view text) {
   if (order.size() != dims.size()) refuse(text);
   std::vector<int64_t> strides(dims.size(), 1), out;
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
@@ -67,7 +71,8 @@ struct BoxCopy {
     }
     at_whole += static_cast<size_t>(offset[d]) * whole_step;
     if (whole_step == part_step) return move(at_whole, at_part, static_cast<size_t>(part[d]) * part_step);
-    for (int64_t k = 0; k < part[d]; ++k) run(at_whole + static_cast<size_t>(k) * whole_step, at_part + static_cast<size_t>(k) * part_step, d + 1);
+    for (int64_t k = 0; k < part[d]; ++k)
+      run(at_whole + static_cast<size_t>(k) * whole_step, at_part + static_cast<size_t>(k) * part_step, d + 1);
   }
   void move(char* at_whole, char* at_part, size_t bytes) const {
     out_of_whole ? std::memcpy(at_part, at_whole, bytes) : std::memcpy(at_whole, at_part, bytes);
@@ -82,7 +87,9 @@ std::vector<int64_t> offset_of(const Shape& part, const std::vector<int64_t>& ti
 
 }  // namespace
 
-bool Shards::whole() const { return std::all_of(tiles.begin(), tiles.end(), [](int64_t n) { return n == 1; }); }
+bool Shards::whole() const {
+  return std::all_of(tiles.begin(), tiles.end(), [](int64_t n) { return n == 1; });
+}
 
 Shards read_shards(std::string_view text, const Shape& shape, int64_t devices) {
   Shards out;
@@ -114,7 +121,8 @@ Shards read_shards(std::string_view text, const Shape& shape, int64_t devices) {
   out.tiles.assign(tiles.begin(), tiles.begin() + static_cast<std::ptrdiff_t>(rank));
   for (size_t d = 0; d < rank; ++d) {
     if (out.tiles[d] == 0 || shape.dims[d] % out.tiles[d] != 0) {
-      throw Error(ErrorKind::kUnsupported, fmt::format("{} does not fall into equal parts by the sharding {}", shape.to_string(false), text));
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("{} does not fall into equal parts by the sharding {}", shape.to_string(false), text));
     }
   }
   for (size_t k = 0; k < order.size(); ++k) {

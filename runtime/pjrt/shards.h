@@ -15,9 +15,9 @@ namespace hlojit::pjrt {
 
 /// How an array is cut into equal parts, and which of them each device has.
 struct Shards {
-  std::vector<int64_t> tiles;                 ///< parts a dimension
-  std::vector<std::vector<int64_t>> of;       ///< by device: which part, a number a dimension
-  bool whole() const;                         ///< every device has all of it
+  std::vector<int64_t> tiles;            ///< parts a dimension
+  std::vector<std::vector<int64_t>> of;  ///< by device: which part, a number a dimension
+  bool whole() const;                    ///< every device has all of it
 };
 
 /// Reads HLO's text of a sharding of an array, {devices=[2,1,2]<=[4] last_tile_dim_replicate}; empty text:

@@ -13,7 +13,8 @@ namespace hlojit::pjrt {
 namespace {
 
 // Copies an array of any byte strides to one without gaps, last dimension fastest.
-void pack(const char* from, const int64_t* strides, const std::vector<int64_t>& dims, size_t d, size_t element, char*& to) {
+void pack(const char* from, const int64_t* strides, const std::vector<int64_t>& dims, size_t d, size_t element,
+          char*& to) {
   if (d == dims.size()) {
     std::memcpy(to, from, element);
     to += element;
@@ -64,7 +65,8 @@ PJRT_Error* Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* a
     }
     Shape host = Shape::array(shape.type, shape.dims);
     if (a->byte_strides && a->num_byte_strides != 0 && a->num_byte_strides != shape.dims.size()) {
-      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("{} strides for {} dimensions", a->num_byte_strides, shape.dims.size()));
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("{} strides for {} dimensions", a->num_byte_strides, shape.dims.size()));
     }
     bool in_order = dense(host, a->byte_strides, a->num_byte_strides);
     bool lasting = a->host_buffer_semantics == kImmutableZeroCopy || a->host_buffer_semantics == kMutableZeroCopy;
@@ -79,7 +81,8 @@ PJRT_Error* Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* a
       if (in_order) {
         std::memcpy(to, a->data, packed.size_bytes());
       } else if (host.element_count() > 0) {
-        pack(static_cast<const char*>(a->data), a->byte_strides, host.dims, 0, static_cast<size_t>(dtype_bytes(host.type)), to);
+        pack(static_cast<const char*>(a->data), a->byte_strides, host.dims, 0,
+             static_cast<size_t>(dtype_bytes(host.type)), to);
       }
       array->data = shape == host ? std::move(packed) : packed.to_layout(shape);
       a->done_with_host_buffer = done_event();
@@ -91,11 +94,14 @@ PJRT_Error* Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* a
 PJRT_Error* Client_CreateViewOfDeviceBuffer(PJRT_Client_CreateViewOfDeviceBuffer_Args* a) {
   return guard([&] {
     Shape shape = make_shape(a->element_type, a->dims, a->num_dims, a->layout);
-    if (!aligned(a->device_buffer_ptr, shape)) fail(PJRT_Error_Code_INVALID_ARGUMENT, "memory must be aligned to its elements");
+    if (!aligned(a->device_buffer_ptr, shape))
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, "memory must be aligned to its elements");
     auto array = std::make_shared<Array>();
     array->data = Buffer::borrow(a->device_buffer_ptr ? a->device_buffer_ptr : "", shape);
     if (a->on_delete_callback) {
-      array->released = [f = a->on_delete_callback, p = a->device_buffer_ptr, arg = a->on_delete_callback_arg] { f(p, arg); };
+      array->released = [f = a->on_delete_callback, p = a->device_buffer_ptr, arg = a->on_delete_callback_arg] {
+        f(p, arg);
+      };
     }
     a->buffer = finished_buffer(shape, place(a->device, a->memory, a->client), std::move(array));
   });
@@ -139,13 +145,16 @@ PJRT_Error* Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* a) {
       if (a->dst) a->event = done_event();
       return;
     }
-    Shape host = a->host_layout ? make_shape(a->src->type, shape.dims.data(), shape.dims.size(), a->host_layout) : shape;
+    Shape host =
+        a->host_layout ? make_shape(a->src->type, shape.dims.data(), shape.dims.size(), a->host_layout) : shape;
     auto bytes = static_cast<size_t>(physical_size(host));
     if (!a->dst) {
       a->dst_size = bytes;
       return;
     }
-    if (a->dst_size < bytes) fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("{} needs {} bytes, {} were given", host.to_string(), bytes, a->dst_size));
+    if (a->dst_size < bytes)
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("{} needs {} bytes, {} were given", host.to_string(), bytes, a->dst_size));
     a->event = when_filled(a->src, [host, dst = a->dst](const Array& from) {
       if (from.data.shape() == host) {
         std::memcpy(dst, from.data.raw(), from.data.size_bytes());
@@ -161,11 +170,12 @@ PJRT_Error* Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args* a) {
     const Shape& shape = a->buffer->shape;
     int64_t bytes = shape.is_array() ? physical_size(shape) : 0;
     if (a->offset < 0 || a->transfer_size < 0 || a->offset > bytes || a->transfer_size > bytes - a->offset) {
-      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("bytes {} to {} do not lie in {} bytes", a->offset, a->offset + a->transfer_size, bytes));
+      fail(PJRT_Error_Code_INVALID_ARGUMENT,
+           fmt::format("bytes {} to {} do not lie in {} bytes", a->offset, a->offset + a->transfer_size, bytes));
     }
-    a->event = when_filled(a->buffer, [dst = a->dst, offset = a->offset, size = static_cast<size_t>(a->transfer_size)](const Array& from) {
-      std::memcpy(dst, from.data.data<char>() + offset, size);
-    });
+    a->event =
+        when_filled(a->buffer, [dst = a->dst, offset = a->offset, size = static_cast<size_t>(a->transfer_size)](
+                                   const Array& from) { std::memcpy(dst, from.data.data<char>() + offset, size); });
   });
 }
 

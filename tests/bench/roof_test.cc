@@ -24,8 +24,7 @@ void check_stream(StreamKernel kernel, int reads, int writes) {
   std::vector<const char*> read_from;
   std::vector<char*> write_to;
   for (int k = 0; k < reads; ++k) {
-    for (size_t i = 0; i < kFloats; ++i)
-      from[k].values[i] = static_cast<float>((i % 97) << (2 * k));
+    for (size_t i = 0; i < kFloats; ++i) from[k].values[i] = static_cast<float>((i % 97) << (2 * k));
     read_from.push_back(reinterpret_cast<const char*>(from[k].values));
   }
   for (int k = 0; k < writes; ++k) {
@@ -80,9 +79,7 @@ TEST_CASE("the slower of traffic and arithmetic is the roof") {
   CHECK(roof.seconds(1 << 20, 1 << 20, 1e12, DType::kF32) == 1e12 / roof.flops(DType::kF32));
 }
 
-TEST_CASE("f64 arithmetic is slower than f32") {
-  CHECK(measure_flops(DType::kF64, 1) < measure_flops(DType::kF32, 1));
-}
+TEST_CASE("f64 arithmetic is slower than f32") { CHECK(measure_flops(DType::kF64, 1) < measure_flops(DType::kF32, 1)); }
 
 }  // namespace
 }  // namespace hlojit::roof

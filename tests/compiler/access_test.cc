@@ -149,13 +149,15 @@ TEST_CASE("fixed movement") {
   check(one("[3,4,2]", "[3,4,2] reverse(x), dimensions={0,2}"));
   check(one("[2,3]{0,1}", "[3,2]{0,1} bitcast(x)"));
   check(one("[2,3]{0,1}", "[3,2] bitcast(x)"));
-  check("x = s32[2,3] parameter(0) y = s32[2,0] parameter(1) z = s32[2,2] parameter(2) "
-        "ROOT r = s32[2,5] concatenate(x, y, z), dimensions={1}");
+  check(
+      "x = s32[2,3] parameter(0) y = s32[2,0] parameter(1) z = s32[2,2] parameter(2) "
+      "ROOT r = s32[2,5] concatenate(x, y, z), dimensions={1}");
 }
 
 TEST_CASE("pads") {
-  for (const char* padding : {"[8] pad(x, v), padding=2_2", "[3] pad(x, v), padding=-1_0", "[10] pad(x, v), padding=1_2_1",
-                              "[6] pad(x, v), padding=-1_0_1", "[5] pad(x, v), padding=2_-7_2", "[16] pad(x, v), padding=5_7"}) {
+  for (const char* padding :
+       {"[8] pad(x, v), padding=2_2", "[3] pad(x, v), padding=-1_0", "[10] pad(x, v), padding=1_2_1",
+        "[6] pad(x, v), padding=-1_0_1", "[5] pad(x, v), padding=2_-7_2", "[16] pad(x, v), padding=5_7"}) {
     check("x = s32[4] parameter(0) v = s32[] constant(9) ROOT r = s32" + std::string(padding));
   }
   check("x = s32[2,3] parameter(0) v = s32[] constant(9) ROOT r = s32[5,4] pad(x, v), padding=1_1_1x-1_2");
@@ -170,51 +172,60 @@ TEST_CASE("starts known at run time") {
           " ROOT r = s32[3,5] dynamic-update-slice(x, u, i)");
   }
   check("x = s32[9] parameter(0) i = u8[] constant(255) ROOT r = s32[4] dynamic-slice(x, i), dynamic_slice_sizes={4}");
-  check("x = s32[9] parameter(0) u = s32[0] parameter(1) i = s8[] constant(-3) "
-        "ROOT r = s32[9] dynamic-update-slice(x, u, i)");
+  check(
+      "x = s32[9] parameter(0) u = s32[0] parameter(1) i = s8[] constant(-3) "
+      "ROOT r = s32[9] dynamic-update-slice(x, u, i)");
 }
 
 TEST_CASE("gathers") {
-  check("x = s32[3,4] parameter(0) i = s32[4,2] constant({{0,0},{-5,1},{2,3},{100,-100}}) "
-        "ROOT r = s32[4,2,2] gather(x, i), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0,1}, "
-        "index_vector_dim=1, slice_sizes={2,2}");
-  check("x = s32[3,4] parameter(0) i = s32[2,3] constant({{3,0,2},{0,1,2}}) "
-        "ROOT r = s32[3] gather(x, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, "
-        "index_vector_dim=0, slice_sizes={1,1}");
+  check(
+      "x = s32[3,4] parameter(0) i = s32[4,2] constant({{0,0},{-5,1},{2,3},{100,-100}}) "
+      "ROOT r = s32[4,2,2] gather(x, i), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0,1}, "
+      "index_vector_dim=1, slice_sizes={2,2}");
+  check(
+      "x = s32[3,4] parameter(0) i = s32[2,3] constant({{3,0,2},{0,1,2}}) "
+      "ROOT r = s32[3] gather(x, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, "
+      "index_vector_dim=0, slice_sizes={1,1}");
   // Batch dims before and behind the index vector's.
-  check("x = s32[2,3,4] parameter(0) i = s32[2,1,3] constant({{{3,0,1}},{{2,2,9}}}) "
-        "ROOT r = s32[2,3] gather(x, i), offset_dims={}, collapsed_slice_dims={2}, start_index_map={2}, "
-        "operand_batching_dims={0,1}, start_indices_batching_dims={0,2}, index_vector_dim=1, slice_sizes={1,1,1}");
+  check(
+      "x = s32[2,3,4] parameter(0) i = s32[2,1,3] constant({{{3,0,1}},{{2,2,9}}}) "
+      "ROOT r = s32[2,3] gather(x, i), offset_dims={}, collapsed_slice_dims={2}, start_index_map={2}, "
+      "operand_batching_dims={0,1}, start_indices_batching_dims={0,2}, index_vector_dim=1, slice_sizes={1,1,1}");
 }
 
 TEST_CASE("reductions and windows") {
-  check("x = s32[2,3,4] parameter(0) z = s32[] constant(5) ROOT r = s32[3] reduce(x, z), dimensions={2,0}, to_apply=add");
-  for (const char* window : {"[3] reduce-window(x, z), window={size=3 stride=2 pad=1_1}",
-                             "[3] reduce-window(x, z), window={size=2 rhs_dilate=2}",
-                             "[8] reduce-window(x, z), window={size=2 lhs_dilate=2}",
-                             "[4] reduce-window(x, z), window={size=3 pad=-1_2}",
-                             "[0] reduce-window(x, z), window={size=7}",
-                             "[1] reduce-window(x, z), window={size=9 pad=2_2}"}) {
+  check(
+      "x = s32[2,3,4] parameter(0) z = s32[] constant(5) ROOT r = s32[3] reduce(x, z), dimensions={2,0}, to_apply=add");
+  for (const char* window :
+       {"[3] reduce-window(x, z), window={size=3 stride=2 pad=1_1}",
+        "[3] reduce-window(x, z), window={size=2 rhs_dilate=2}",
+        "[8] reduce-window(x, z), window={size=2 lhs_dilate=2}", "[4] reduce-window(x, z), window={size=3 pad=-1_2}",
+        "[0] reduce-window(x, z), window={size=7}", "[1] reduce-window(x, z), window={size=9 pad=2_2}"}) {
     check("x = s32[5] parameter(0) z = s32[] constant(1) ROOT r = s32" + std::string(window) + ", to_apply=add");
   }
 }
 
 TEST_CASE("contractions") {
-  check("x = s32[2,3,4] parameter(0) y = s32[4,5,2] parameter(1) ROOT r = s32[2,3,5] dot(x, y), lhs_batch_dims={0}, "
-        "rhs_batch_dims={2}, lhs_contracting_dims={2}, rhs_contracting_dims={0}");
-  for (const char* window : {"[1,1,3] convolution(x, w), window={size=3}", "[1,1,3] convolution(x, w), window={size=3 rhs_reversal=1}",
-                             "[1,1,3] convolution(x, w), window={size=3 stride=2 pad=1_1}",
-                             "[1,1,7] convolution(x, w), window={size=3 lhs_dilate=2}",
-                             "[1,1,1] convolution(x, w), window={size=3 pad=-1_-1}",
-                             "[1,1,1] convolution(x, w), window={size=3 rhs_dilate=2}"}) {
+  check(
+      "x = s32[2,3,4] parameter(0) y = s32[4,5,2] parameter(1) ROOT r = s32[2,3,5] dot(x, y), lhs_batch_dims={0}, "
+      "rhs_batch_dims={2}, lhs_contracting_dims={2}, rhs_contracting_dims={0}");
+  for (const char* window :
+       {"[1,1,3] convolution(x, w), window={size=3}", "[1,1,3] convolution(x, w), window={size=3 rhs_reversal=1}",
+        "[1,1,3] convolution(x, w), window={size=3 stride=2 pad=1_1}",
+        "[1,1,7] convolution(x, w), window={size=3 lhs_dilate=2}",
+        "[1,1,1] convolution(x, w), window={size=3 pad=-1_-1}",
+        "[1,1,1] convolution(x, w), window={size=3 rhs_dilate=2}"}) {
     check("x = s32[1,1,5] parameter(0) w = s32[1,1,3] parameter(1) ROOT r = s32" + std::string(window) +
           ", dim_labels=bf0_oi0->bf0");
   }
-  check("x = s32[1,3,4] parameter(0) w = s32[2,2,4] parameter(1) ROOT r = s32[1,2,4] convolution(x, w), window={size=2}, "
-        "dim_labels=b0f_0io->b0f, feature_group_count=2");
-  check("x = s32[4,3,1] parameter(0) w = s32[2,1,4] parameter(1) ROOT r = s32[2,2,4] convolution(x, w), window={size=2}, "
-        "dim_labels=b0f_0io->b0f, batch_group_count=2");
-  check("x = s32[4,3] parameter(0) w = s32[3,2] parameter(1) ROOT r = s32[4,2] convolution(x, w), dim_labels=bf_io->bf");
+  check(
+      "x = s32[1,3,4] parameter(0) w = s32[2,2,4] parameter(1) ROOT r = s32[1,2,4] convolution(x, w), window={size=2}, "
+      "dim_labels=b0f_0io->b0f, feature_group_count=2");
+  check(
+      "x = s32[4,3,1] parameter(0) w = s32[2,1,4] parameter(1) ROOT r = s32[2,2,4] convolution(x, w), window={size=2}, "
+      "dim_labels=b0f_0io->b0f, batch_group_count=2");
+  check(
+      "x = s32[4,3] parameter(0) w = s32[3,2] parameter(1) ROOT r = s32[4,2] convolution(x, w), dim_labels=bf_io->bf");
 }
 
 TEST_CASE("which dims an operand follows") {

@@ -63,8 +63,7 @@ less {
 )";
 
 TEST_CASE("the benchmark programs") {
-  for (const auto& file :
-       std::filesystem::directory_iterator(std::string(HLOJIT_SOURCE_DIR) + "/bench/hlo")) {
+  for (const auto& file : std::filesystem::directory_iterator(std::string(HLOJIT_SOURCE_DIR) + "/bench/hlo")) {
     if (file.path().extension() != ".hlo") continue;
     CAPTURE(file.path().string());
     std::ifstream in(file.path());
@@ -282,8 +281,8 @@ ENTRY e {
 }
 )");
   // State of a loop that also reads another donated parameter all the time.
-  expect_sound(std::string("HloModule m, input_output_alias={ {0}: (0, {}), {1}: (1, {}) }\n") +
-               std::string(kLess) + R"(
+  expect_sound(std::string("HloModule m, input_output_alias={ {0}: (0, {}), {1}: (1, {}) }\n") + std::string(kLess) +
+               R"(
 body {
   s = (s32[], f32[8], f32[8]) parameter(0)
   i = s32[] get-tuple-element(s), index=0

@@ -48,28 +48,22 @@ TEST_CASE_FIXTURE(Fixture, "binary ops broadcast") {
   Instruction* column = constant("s32[2,1]", "{{1},{2}}");
   Instruction* row = constant("s32[1,3]", "{{10,20,30}}");
   CHECK(value(b.binary(Opcode::kAdd, column, row)) == "{ { 11, 21, 31 }, { 12, 22, 32 } }");
-  CHECK(value(b.binary(Opcode::kMultiply, row, b.constant(DType::kS32, 2))) ==
-        "{ { 20, 40, 60 } }");
+  CHECK(value(b.binary(Opcode::kMultiply, row, b.constant(DType::kS32, 2))) == "{ { 20, 40, 60 } }");
   Instruction* vector = constant("s32[4]", "{1,2,3,4}");
   Instruction* pair = constant("s32[1,2]", "{{10,20}}");
-  CHECK(value(b.binary(Opcode::kAdd, vector, pair, {0})) ==
-        "{ { 11, 21 }, { 12, 22 }, { 13, 23 }, { 14, 24 } }");
+  CHECK(value(b.binary(Opcode::kAdd, vector, pair, {0})) == "{ { 11, 21 }, { 12, 22 }, { 13, 23 }, { 14, 24 } }");
   Instruction* cube = b.iota(Shape::parse("s32[4,3,1]"), 1);
   CHECK(b.binary(Opcode::kAdd, pair, cube, {1, 2})->shape.dims == Ints{4, 3, 2});
-  CHECK(b.compare(Direction::kLt, vector, b.constant(DType::kS32, 3))->shape.to_string() ==
-        "pred[4]{0}");
+  CHECK(b.compare(Direction::kLt, vector, b.constant(DType::kS32, 3))->shape.to_string() == "pred[4]{0}");
   CHECK(rule_of([&] { b.binary(Opcode::kAdd, vector, pair); }) == "broadcast-dimensions");
   CHECK(rule_of([&] { b.binary(Opcode::kAdd, vector, cube, {5}); }) == "dimension-range");
   CHECK(rule_of([&] { b.binary(Opcode::kAdd, pair, cube, {2, 1}); }) == "broadcast-dimensions");
-  CHECK(rule_of([&] { b.binary(Opcode::kAdd, vector, constant("s32[3]", "{1,2,3}")); }) ==
-        "broadcast-size");
+  CHECK(rule_of([&] { b.binary(Opcode::kAdd, vector, constant("s32[3]", "{1,2,3}")); }) == "broadcast-size");
 }
 
 TEST_CASE_FIXTURE(Fixture, "broadcast, collapse, reshape, rev") {
-  CHECK(value(b.broadcast(constant("s32[2]", "{1,2}"), {2, 1})) ==
-        "{ { { 1, 2 } }, { { 1, 2 } } }");
-  CHECK(value(b.broadcast_in_dim(constant("s32[1,2]", "{{1,2}}"), {2, 3}, {1, 0})) ==
-        "{ { 1, 1, 1 }, { 2, 2, 2 } }");
+  CHECK(value(b.broadcast(constant("s32[2]", "{1,2}"), {2, 1})) == "{ { { 1, 2 } }, { { 1, 2 } } }");
+  CHECK(value(b.broadcast_in_dim(constant("s32[1,2]", "{{1,2}}"), {2, 3}, {1, 0})) == "{ { 1, 1, 1 }, { 2, 2, 2 } }");
   Instruction* v = constant("s32[4,2,3]",
                             "{{{10,11,12},{15,16,17}},{{20,21,22},{25,26,27}},"
                             "{{30,31,32},{35,36,37}},{{40,41,42},{45,46,47}}}");
@@ -93,8 +87,7 @@ TEST_CASE_FIXTURE(Fixture, "slices, pads, concatenation") {
   CHECK(value(b.slice_in_dim(x, 2, 4, 1, 0)) == "{2, 3}");
   CHECK(value(b.dynamic_slice(x, {b.constant(DType::kS32, 9)}, {2})) == "{3, 4}");
   Instruction* update = constant("s32[2]", "{7,8}");
-  CHECK(value(b.dynamic_update_slice(x, update, {b.constant(DType::kS32, 1)})) ==
-        "{0, 7, 8, 3, 4}");
+  CHECK(value(b.dynamic_update_slice(x, update, {b.constant(DType::kS32, 1)})) == "{0, 7, 8, 3, 4}");
   CHECK(value(b.pad(update, b.constant(DType::kS32, 9), {{2, -1, 1}})) == "{9, 9, 7, 9}");
   CHECK(value(b.concat_in_dim({update, x}, 0)) == "{7, 8, 0, 1, 2, 3, 4}");
   CHECK(rule_of([&] { b.slice(x, {1}, {9}); }) != "accepted");
@@ -106,8 +99,7 @@ TEST_CASE_FIXTURE(Fixture, "windows, SAME and VALID") {
   Instruction* most = b.constant(DType::kF32, 3e38);
   Computation* min = scalar_op(Opcode::kMinimum, DType::kF32);
   CHECK(value(b.reduce_window({x}, {most}, min, {3}, {2}, Builder::Padding::kValid)) == "{100, 1}");
-  CHECK(value(b.reduce_window({x}, {most}, min, {3}, {2}, Builder::Padding::kSame)) ==
-        "{1000, 10, 1}");
+  CHECK(value(b.reduce_window({x}, {most}, min, {3}, {2}, Builder::Padding::kSame)) == "{1000, 10, 1}");
   Instruction* zero = b.constant(DType::kF32, 0);
   Computation* add = scalar_op(Opcode::kAdd, DType::kF32);
   CHECK(value(b.reduce({x}, {zero}, add, {0})) == "11111");
@@ -144,8 +136,7 @@ TEST_CASE_FIXTURE(Fixture, "select between tuples, conversions") {
 TEST_CASE_FIXTURE(Fixture, "control flow") {
   Shape s32 = Shape::scalar(DType::kS32);
   Builder condition(module.add_computation_before("condition", b.computation()));
-  condition.build(condition.compare(Direction::kLt, condition.parameter(s32),
-                                    condition.constant(DType::kS32, 10)));
+  condition.build(condition.compare(Direction::kLt, condition.parameter(s32), condition.constant(DType::kS32, 10)));
   Builder body(module.add_computation_before("body", b.computation()));
   body.build(body.binary(Opcode::kAdd, body.parameter(s32), body.constant(DType::kS32, 3)));
   Instruction* zero = b.constant(DType::kS32, 0);

@@ -22,8 +22,7 @@ template <class T>
 long double ulp_of(long double v) {
   int e = 0;
   std::frexp(v, &e);
-  return std::ldexp(
-      1.0L, std::max(e, std::numeric_limits<T>::min_exponent) - std::numeric_limits<T>::digits);
+  return std::ldexp(1.0L, std::max(e, std::numeric_limits<T>::min_exponent) - std::numeric_limits<T>::digits);
 }
 
 template <class T>
@@ -57,13 +56,12 @@ void check(const char* name, F f, const std::function<Exact(Exact)>& exact, doub
     Cx<T> z = draw<T>(random, i), w = f(z);
     Exact r = exact(Exact(z.re, z.im));
     long double huge = std::numeric_limits<T>::max() / 4.0L;
-    if (std::fabs(r.real()) > huge || std::fabs(r.imag()) > huge || std::isnan(std::abs(r)))
-      continue;
+    if (std::fabs(r.real()) > huge || std::fabs(r.imag()) > huge || std::isnan(std::abs(r))) continue;
     long double e = std::hypot(w.re - r.real(), w.im - r.imag()) / ulp_of<T>(std::abs(r));
     if (!(e <= worst)) worst = std::isnan(e) ? INFINITY : e, at = z;
   }
-  CHECK_MESSAGE(worst <= allowed, fmt::format("{} c{}: {} ulp at ({:a}, {:a})", name,
-                                              sizeof(T) * 16, worst, at.re, at.im));
+  CHECK_MESSAGE(worst <= allowed,
+                fmt::format("{} c{}: {} ulp at ({:a}, {:a})", name, sizeof(T) * 16, worst, at.re, at.im));
 }
 
 bool same(double a, double b) {
@@ -72,11 +70,9 @@ bool same(double a, double b) {
 
 }  // namespace
 
-#define CHECK_COMPLEX(name, ours, theirs, allowed)                                          \
-  check<float>(                                                                             \
-      name, [](auto z) { return ours; }, [](Exact z) -> Exact { return theirs; }, allowed); \
-  check<double>(                                                                            \
-      name, [](auto z) { return ours; }, [](Exact z) -> Exact { return theirs; }, allowed)
+#define CHECK_COMPLEX(name, ours, theirs, allowed)                                                   \
+  check<float>(name, [](auto z) { return ours; }, [](Exact z) -> Exact { return theirs; }, allowed); \
+  check<double>(name, [](auto z) { return ours; }, [](Exact z) -> Exact { return theirs; }, allowed)
 
 TEST_CASE("complex: functions are right to a few ulp of the modulus") {
   CHECK_COMPLEX("abs", (Cx<decltype(z.re)>{math::abs(z), 0}), std::hypot(z.real(), z.imag()), 2);
@@ -92,31 +88,21 @@ TEST_CASE("complex: functions are right to a few ulp of the modulus") {
   CHECK_COMPLEX("sinh", math::sinh(z), std::sinh(z), 4);
   CHECK_COMPLEX("cosh", math::cosh(z), std::cosh(z), 4);
   CHECK_COMPLEX("logistic", math::logistic(z),
-                z.real() < 0 ? std::exp(z) / (1.0L + std::exp(z)) : 1.0L / (1.0L + std::exp(-z)),
-                7);
+                z.real() < 0 ? std::exp(z) / (1.0L + std::exp(z)) : 1.0L / (1.0L + std::exp(-z)), 7);
   CHECK_COMPLEX("divide", (Cx<decltype(z.re)>{1.5, -0.25} / z), Exact(1.5, -0.25) / z, 3);
   CHECK_COMPLEX("expm1", math::expm1(z),
-                Exact(expm1l(z.real()) * cosl(z.imag()) - 2 * powl(sinl(z.imag() / 2), 2),
-                      std::exp(z).imag()),
-                4);
+                Exact(expm1l(z.real()) * cosl(z.imag()) - 2 * powl(sinl(z.imag() / 2), 2), std::exp(z).imag()), 4);
   CHECK_COMPLEX("log1p", math::log1p(z),
                 std::abs(z) < 0.5L
-                    ? Exact(log1pl(z.real() * (2 + z.real()) + z.imag() * z.imag()) / 2,
-                            atan2l(z.imag(), 1 + z.real()))
+                    ? Exact(log1pl(z.real() * (2 + z.real()) + z.imag() * z.imag()) / 2, atan2l(z.imag(), 1 + z.real()))
                     : std::log(1.0L + z),
                 4);
   // pow of c128 loses |y log x| ulp, of c64 nothing: it is computed in f64.
   check<float>(
-      "pow",
-      [](auto z) {
-        return math::pow(z, Cx<float>{2.5, 0.75});
-      },
+      "pow", [](auto z) { return math::pow(z, Cx<float>{2.5, 0.75}); },
       [](Exact z) { return std::pow(z, Exact(2.5, 0.75)); }, 1);
   check<double>(
-      "pow",
-      [](auto z) {
-        return math::pow(z, Cx<double>{2.5, 0.75});
-      },
+      "pow", [](auto z) { return math::pow(z, Cx<double>{2.5, 0.75}); },
       [](Exact z) { return std::pow(z, Exact(2.5, 0.75)); }, 2500);
 }
 
@@ -154,8 +140,7 @@ TEST_CASE("complex: principal branches and signed zeros on the cuts") {
   CHECK(std::isnan(math::abs(Cx<float>{INFINITY, NAN})));
   // Where |z| is nearly one the logarithm must not be that of a rounded modulus.
   Cx<float> near = math::log(Cx<float>{0.8f, 0.6f});
-  CHECK(std::fabs(near.re - std::log(std::hypot(static_cast<double>(0.8f),
-                                                static_cast<double>(0.6f)))) < 1e-14);
+  CHECK(std::fabs(near.re - std::log(std::hypot(static_cast<double>(0.8f), static_cast<double>(0.6f)))) < 1e-14);
   Cx<double> w = math::atan2(Cx<double>{1, 0}, Cx<double>{1, 0});
   CHECK(std::fabs(w.re - pi / 4) < 1e-15);
 }

@@ -13,10 +13,9 @@ using namespace hlojit;
 
 namespace {
 
-constexpr DType kNarrow[] = {DType::kF16,           DType::kBF16,       DType::kF8E5M2,
-                             DType::kF8E4M3,        DType::kF8E3M4,     DType::kF8E4M3FN,
-                             DType::kF8E4M3B11FNUZ, DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ,
-                             DType::kF4E2M1FN,      DType::kF8E8M0FNU};
+constexpr DType kNarrow[] = {DType::kF16,        DType::kBF16,     DType::kF8E5M2,        DType::kF8E4M3,
+                             DType::kF8E3M4,     DType::kF8E4M3FN, DType::kF8E4M3B11FNUZ, DType::kF8E4M3FNUZ,
+                             DType::kF8E5M2FNUZ, DType::kF4E2M1FN, DType::kF8E8M0FNU};
 
 bool same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
@@ -74,10 +73,9 @@ TEST_CASE("convert: overflow, infinities, NaN, subnormals") {
   constexpr double inf = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (DType type : kNarrow) {
-    for (double x : {0.0,     inf,     nan,     3.4e38,  1e30,    448.0, 464.0,   465.0,  480.0,
-                     57344.0, 61439.0, 61440.0, 65519.0, 65520.0, 240.0, 247.0,   248.0,  249.0,
-                     15.5,    15.75,   16.0,    30.0,    31.0,    6.0,   7.0,     9.0,    1e-38,
-                     1e-39,   2e-39,   5e-39,   9e-39,   1e-45,   6e-8,  2.98e-8, 2.99e-8}) {
+    for (double x : {0.0,     inf,     nan,   3.4e38, 1e30,  448.0, 464.0, 465.0, 480.0, 57344.0, 61439.0, 61440.0,
+                     65519.0, 65520.0, 240.0, 247.0,  248.0, 249.0, 15.5,  15.75, 16.0,  30.0,    31.0,    6.0,
+                     7.0,     9.0,     1e-38, 1e-39,  2e-39, 5e-39, 9e-39, 1e-45, 6e-8,  2.98e-8, 2.99e-8}) {
       for (double y : {x, -x}) {
         check(type, y);
         check(type, static_cast<float>(y));
@@ -93,9 +91,8 @@ TEST_CASE("convert: overflow, infinities, NaN, subnormals") {
 
 TEST_CASE("convert: float to integer truncates, saturates, NaN gives zero") {
   std::mt19937_64 random(1);
-  const float edges[] = {0.0f,          -0.5f,         0.99f,         -1.0f,  127.5f, 128.0f,
-                         -128.9f,       -129.0f,       255.0f,        256.0f, 3e9f,   -3e9f,
-                         2147483520.0f, 4294967040.0f, 4294967296.0f, 1e20f,  -1e20f};
+  const float edges[] = {0.0f,   -0.5f, 0.99f, -1.0f,         127.5f,        128.0f,        -128.9f, -129.0f, 255.0f,
+                         256.0f, 3e9f,  -3e9f, 2147483520.0f, 4294967040.0f, 4294967296.0f, 1e20f,   -1e20f};
   auto check_all = [&](auto x) {
     using T = decltype(x);
     for (int bits : {1, 2, 4, 8, 16, 32, 64}) {
@@ -110,15 +107,14 @@ TEST_CASE("convert: float to integer truncates, saturates, NaN gives zero") {
         long double want = t < low ? low : t > high ? high : t;
         auto got = math::to_int_saturating(x, bits, is_signed).v;
         using U = std::make_unsigned_t<decltype(got)>;
-        long double value = is_signed ? static_cast<long double>(got)
-                                      : static_cast<long double>(static_cast<U>(got));
+        long double value = is_signed ? static_cast<long double>(got) : static_cast<long double>(static_cast<U>(got));
         CHECK(value == want);
       }
     }
   };
   for (float x : edges) check_all(x), check_all(static_cast<double>(x));
-  for (double x : {9.2233720368547748e18, 9.2233720368547758e18, 1.8446744073709550e19,
-                   1.8446744073709552e19, -9.3e18, 4294967295.0, 4294967295.9}) {
+  for (double x : {9.2233720368547748e18, 9.2233720368547758e18, 1.8446744073709550e19, 1.8446744073709552e19, -9.3e18,
+                   4294967295.0, 4294967295.9}) {
     check_all(x);
   }
   check_all(std::numeric_limits<float>::quiet_NaN());

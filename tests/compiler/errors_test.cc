@@ -136,9 +136,8 @@ TEST_CASE("every wrong module gives the findings written beside its lines") {
       std::vector<Diagnostic> found = findings(text);
       std::string report = mismatches(expected, found);
       CHECK_MESSAGE(report.empty(), report);
-      CHECK(std::ranges::is_sorted(found, {}, [](const Diagnostic& d) {
-        return std::pair(d.location.line, d.location.column);
-      }));
+      CHECK(std::ranges::is_sorted(found, {},
+                                   [](const Diagnostic& d) { return std::pair(d.location.line, d.location.column); }));
       for (const Diagnostic& d : found) CHECK_FALSE(d.message.contains('\n'));
     }
   }

@@ -32,8 +32,8 @@ const Instruction* root(const Module& module) { return module.entry()->root(); }
 TEST_CASE("a value too large to evaluate fails before memory is asked for") {
   CHECK(kind_of("HloModule m\nENTRY e { ROOT i = f32[1000000000,1000000000] iota(), "
                 "iota_dimension=0 }") == ErrorKind::kFailed);
-  CHECK(kind_of("HloModule m\nENTRY e { ROOT i = f32[9000000000] iota(), iota_dimension=0 }",
-                {.max_bytes = 1 << 20}) == ErrorKind::kFailed);
+  CHECK(kind_of("HloModule m\nENTRY e { ROOT i = f32[9000000000] iota(), iota_dimension=0 }", {.max_bytes = 1 << 20}) ==
+        ErrorKind::kFailed);
   CHECK(kind_of("HloModule m\nENTRY e { ROOT i = f32[0,9000000000000000000] iota(), "
                 "iota_dimension=0 }") == ErrorKind{});
 }
@@ -74,10 +74,9 @@ TEST_CASE("a reducer whose calls double at each level does not eat the memory") 
       "b) }\n";
   for (int i = 1; i < 12; ++i) {
     const std::string below = std::to_string(i - 1);
-    text +=
-        "level" + std::to_string(i) +
-        " { a = s32[] parameter(0) b = s32[] parameter(1) x = s32[] call(a, b), to_apply=level" +
-        below + " ROOT r = s32[] call(x, b), to_apply=level" + below + " }\n";
+    text += "level" + std::to_string(i) +
+            " { a = s32[] parameter(0) b = s32[] parameter(1) x = s32[] call(a, b), to_apply=level" + below +
+            " ROOT r = s32[] call(x, b), to_apply=level" + below + " }\n";
   }
   text += R"(ENTRY e { x = s32[2] constant({1, 1}) z = s32[] constant(0)
 ROOT r = s32[] reduce(x, z), dimensions={0}, to_apply=level11 })";
@@ -117,8 +116,7 @@ ENTRY e { p = f32[2,3] parameter(0) ROOT r = f32[2,3]{0,1} copy(p) })");
 TEST_CASE("folding: values of single instructions") {
   const auto module = parse_module(R"(HloModule m
 ENTRY e { a = s32[2] constant({1, 2}) b = s32[2] constant({10, 20}) ROOT r = s32[2] add(a, b) })");
-  const std::vector<Literal> in = {*root(*module)->operand(0)->literal,
-                                   *root(*module)->operand(1)->literal};
+  const std::vector<Literal> in = {*root(*module)->operand(0)->literal, *root(*module)->operand(1)->literal};
   const auto sum = evaluate_instruction(*root(*module), in);
   REQUIRE(sum);
   CHECK(sum->as_int(0) == 11);
@@ -146,8 +144,7 @@ TEST_CASE("narrow floats: every code decodes as the plain codec says, and encode
       const bool nan = std::isnan(plain);
       REQUIRE(std::isnan(value) == nan);
       if (nan) continue;
-      REQUIRE(std::bit_cast<uint64_t>(static_cast<double>(value)) ==
-              std::bit_cast<uint64_t>(plain));
+      REQUIRE(std::bit_cast<uint64_t>(static_cast<double>(value)) == std::bit_cast<uint64_t>(plain));
       uint16_t back;
       encode_narrow(type, 1, &value, &back);
       REQUIRE(back == bits);
@@ -169,8 +166,7 @@ TEST_CASE("narrow floats: rounding agrees with the plain codec on a sample of al
 
 TEST_CASE("64-bit integers become narrow floats in one rounding") {
   // Half-way between two bf16 values, and one above: only the last bit tells.
-  const int64_t values[] = {(int64_t{1} << 62) + (int64_t{1} << 54),
-                            (int64_t{1} << 62) + (int64_t{1} << 54) + 1,
+  const int64_t values[] = {(int64_t{1} << 62) + (int64_t{1} << 54), (int64_t{1} << 62) + (int64_t{1} << 54) + 1,
                             std::numeric_limits<int64_t>::min()};
   uint16_t codes[3];
   eval::convert(DType::kS64, DType::kBF16, 3, values, codes);

@@ -11,9 +11,7 @@
 namespace hlojit {
 namespace {
 
-bool uses(const Instruction* user, const Instruction* value) {
-  return std::ranges::count(value->users(), user) == 1;
-}
+bool uses(const Instruction* user, const Instruction* value) { return std::ranges::count(value->users(), user) == 1; }
 
 // Users are the inverse of operands, each listed once; operands come first.
 void check_edges(const Computation& c) {
@@ -158,9 +156,7 @@ TEST_CASE("side effects are seen through calls") {
       "ENTRY e { p = f32[] parameter(0) x = call(p), to_apply=g  y = call(p), to_apply=h\n"
       "c = f32[] custom-call(p), custom_call_target=\"t\", custom_call_has_side_effect=true\n"
       "d = f32[] custom-call(p), custom_call_target=\"t\"\n t = token[] after-all() }");
-  auto effect = [&](std::string_view name) {
-    return has_side_effect(*module->entry()->find(name));
-  };
+  auto effect = [&](std::string_view name) { return has_side_effect(*module->entry()->find(name)); };
   CHECK(effect("x"));
   CHECK(!effect("y"));
   CHECK(effect("c"));

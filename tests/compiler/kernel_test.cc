@@ -44,14 +44,12 @@ TEST_CASE("nests") {
                 ROOT u = (f32[4], f32[2,2]) tuple(n, r))") == "results of different sizes");
   CHECK(plan(R"(x = f32[64] parameter(0) u = f32[64] parameter(1) i = s32[] parameter(2)
                 n = f32[64] add(u, x)
-                ROOT d = f32[64] dynamic-update-slice(x, n, i))") ==
-        "what d updates is read elsewhere");
+                ROOT d = f32[64] dynamic-update-slice(x, n, i))") == "what d updates is read elsewhere");
   CHECK(plan(R"(x = f32[64] parameter(0) u = f32[4] parameter(1) i = s32[] parameter(2)
                 n = f32[64] negate(x)
                 ROOT d = f32[64] dynamic-update-slice(n, u, i))") ==
         "dynamic-update-slice d updates a value of the kernel itself");
-  CHECK(plan("x = f32[4] parameter(0) ROOT t = (f32[4]) tuple(x)") ==
-        "result x is not computed by the kernel");
+  CHECK(plan("x = f32[4] parameter(0) ROOT t = (f32[4]) tuple(x)") == "result x is not computed by the kernel");
 }
 
 TEST_CASE("rows") {
@@ -85,12 +83,10 @@ TEST_CASE("rows that are none") {
                 ROOT d = f32[4,4] subtract(x, b))") == "s is read across rows");
   CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
                 s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
-                ROOT r = f32[4] reverse(s), dimensions={0})") ==
-        "reverse r moves elements after a reduction");
+                ROOT r = f32[4] reverse(s), dimensions={0})") == "reverse r moves elements after a reduction");
   CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
                 s = f32[4] reduce(x, z), dimensions={1}, to_apply=add
-                ROOT r = f32[2,2] reshape(s))") ==
-        "result r has neither the sizes of the rows nor of their elements");
+                ROOT r = f32[2,2] reshape(s))") == "result r has neither the sizes of the rows nor of their elements");
 }
 
 TEST_CASE("columns") {
@@ -102,8 +98,7 @@ TEST_CASE("columns") {
   CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
                 s = f32[6] reduce(x, z), dimensions={0}, to_apply=add
                 b = f32[4,6] broadcast(s), dimensions={1}
-                ROOT d = f32[4,6] subtract(x, b))") ==
-        "columns 4 6 r0");
+                ROOT d = f32[4,6] subtract(x, b))") == "columns 4 6 r0");
 }
 
 /// The stages of a computation's kernel as they are printed, or the reason there are none. `given`: a
@@ -126,8 +121,9 @@ constexpr std::string_view kSoftmax = R"(x = f32[4,600] parameter(0) z = f32[] c
     ROOT t = (f32[4,600], f32[4]) tuple(y, s))";
 
 TEST_CASE("stages") {
-  CHECK(stages(kSoftmax) ==
-        R"({"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %y","outer store %s"]}})");
+  CHECK(
+      stages(kSoftmax) ==
+      R"({"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %y","outer store %s"]}})");
   // A result that a reduction computes anyway is stored by its pass, and a dear one is read back from there.
   CHECK(stages(R"(x = f32[4,600] parameter(0) z = f32[] constant(0)
       e = f32[4,600] exponential(x)
@@ -141,14 +137,19 @@ TEST_CASE("stages") {
       n = f32[4,600] negate(x)
       s = f32[4] reduce(n, z), dimensions={1}, to_apply=add
       c = f32[4,600] broadcast(s), dimensions={0}
-      ROOT y = f32[4,600] subtract(n, c))") == R"({"hlojit":{"kernel":"rows","stages":["inner reduce %s","inner store %y"]}})");
+      ROOT y = f32[4,600] subtract(n, c))") ==
+        R"({"hlojit":{"kernel":"rows","stages":["inner reduce %s","inner store %y"]}})");
 }
 
 TEST_CASE("stages that were printed") {
-  auto given = [](std::string list) { return stages(kSoftmax, R"({"hlojit":{"kernel":"rows","stages":[)" + list + "]}}"); };
-  CHECK(given(R"("inner reduce %m","inner reduce %s","inner store %y","outer store %s")") ==
-        R"({"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s","inner store %y","outer store %s"]}})");
-  CHECK(given(R"("inner reduce %s","inner reduce %m","inner store %y","outer store %s")") == "s reads m before its stage");
+  auto given = [](std::string list) {
+    return stages(kSoftmax, R"({"hlojit":{"kernel":"rows","stages":[)" + list + "]}}");
+  };
+  CHECK(
+      given(R"("inner reduce %m","inner reduce %s","inner store %y","outer store %s")") ==
+      R"({"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s","inner store %y","outer store %s"]}})");
+  CHECK(given(R"("inner reduce %s","inner reduce %m","inner store %y","outer store %s")") ==
+        "s reads m before its stage");
   CHECK(given(R"("inner reduce %m","inner reduce %s","inner store %y")") == "s is not stored once");
   CHECK(given(R"("inner reduce %m","inner store %y","outer store %s")") == "y reads s before its stage");
   CHECK(given(R"("inner reduce %m %s","inner store %y","outer store %s")") == "s reads m before its stage");
@@ -166,16 +167,14 @@ TEST_CASE("contractions") {
                 ROOT r = f32[4,5] tanh(s))") == "contraction 4 5");
   CHECK(plan(R"(x = f32[4,4] parameter(0)
                 d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-                ROOT e = f32[4,4] dot(d, x), lhs_contracting_dims={1}, rhs_contracting_dims={0})") ==
-        "two dots");
+                ROOT e = f32[4,4] dot(d, x), lhs_contracting_dims={1}, rhs_contracting_dims={0})") == "two dots");
   CHECK(plan(R"(x = f32[4,4] parameter(0)
                 n = f32[4,4] tanh(x)
                 ROOT d = f32[4,4] dot(n, x), lhs_contracting_dims={1}, rhs_contracting_dims={0})") ==
         "tanh n does not fold into the packing of a dot");
   CHECK(plan(R"(x = f32[4,4] parameter(0)
                 d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-                ROOT t = f32[4,4] transpose(d), dimensions={1,0})") ==
-        "transpose t after a dot is not elementwise");
+                ROOT t = f32[4,4] transpose(d), dimensions={1,0})") == "transpose t after a dot is not elementwise");
 }
 
 TEST_CASE("what may be overwritten while it is read") {
@@ -202,7 +201,8 @@ TEST_CASE("what may be overwritten while it is read") {
   CHECK(reads(mixed, 3));   // of the same width
   CHECK(!reads(mixed, 4));  // of another width
   CHECK(!reads(R"(x = f32[4] parameter(0) r = f32[4] reverse(x), dimensions={0}
-                  ROOT s = f32[4] add(x, r))", 0));
+                  ROOT s = f32[4] add(x, r))",
+               0));
 }
 
 TEST_CASE("ops that no kernel admits are refused by name") {
@@ -263,8 +263,8 @@ TEST_CASE("a cost does not depend on addresses") {
   std::string body;
   for (int k = 0; k < 40; ++k) {
     std::string n = std::to_string(k);
-    body += "p" + n + " = f32[" + std::to_string(1 + k * k * 37) + "] parameter(" + n + ") cut" + n + " = f32[1] slice(p" + n +
-            "), slice={[0:1]}\n";
+    body += "p" + n + " = f32[" + std::to_string(1 + k * k * 37) + "] parameter(" + n + ") cut" + n +
+            " = f32[1] slice(p" + n + "), slice={[0:1]}\n";
     if (k == 0) body += "a0 = f32[1] negate(cut0)\n";
     if (k > 0) body += "a" + n + " = f32[1] add(a" + std::to_string(k - 1) + ", cut" + n + ")\n";
   }

@@ -14,10 +14,9 @@
 namespace hlojit {
 namespace {
 
-constexpr DType kNarrow[] = {DType::kF16,        DType::kBF16,       DType::kF8E5M2,
-                             DType::kF8E4M3,     DType::kF8E4M3FN,   DType::kF8E4M3B11FNUZ,
-                             DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E3M4,
-                             DType::kF4E2M1FN,   DType::kF8E8M0FNU};
+constexpr DType kNarrow[] = {DType::kF16,      DType::kBF16,          DType::kF8E5M2,     DType::kF8E4M3,
+                             DType::kF8E4M3FN, DType::kF8E4M3B11FNUZ, DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ,
+                             DType::kF8E3M4,   DType::kF4E2M1FN,      DType::kF8E8M0FNU};
 
 TEST_CASE("every code of a narrow float survives the way through double") {
   for (DType type : kNarrow) {
@@ -60,10 +59,9 @@ TEST_CASE("f16 as the compiler has it") {
     }
   }
   for (int i = 0; i < 100000; ++i) {
-    double value = std::ldexp(static_cast<double>(static_cast<int64_t>(random())),
-                              static_cast<int>(random() % 50) - 95);
-    CHECK(narrow_from_double(DType::kF16, value) ==
-          std::bit_cast<uint16_t>(static_cast<_Float16>(value)));
+    double value =
+        std::ldexp(static_cast<double>(static_cast<int64_t>(random())), static_cast<int>(random() % 50) - 95);
+    CHECK(narrow_from_double(DType::kF16, value) == std::bit_cast<uint16_t>(static_cast<_Float16>(value)));
   }
 }
 
@@ -149,10 +147,10 @@ TEST_CASE("a literal too large is an error") {
 
 TEST_CASE("text gives back the bits") {
   std::mt19937_64 random(2);
-  for (DType type : {DType::kPred, DType::kS8, DType::kU16, DType::kS64, DType::kU64, DType::kF16,
-                     DType::kBF16, DType::kF32, DType::kF64, DType::kC64, DType::kC128,
-                     DType::kF8E5M2, DType::kF8E4M3, DType::kF8E4M3FN, DType::kF8E4M3B11FNUZ,
-                     DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E3M4, DType::kF8E8M0FNU}) {
+  for (DType type :
+       {DType::kPred, DType::kS8, DType::kU16, DType::kS64, DType::kU64, DType::kF16, DType::kBF16, DType::kF32,
+        DType::kF64, DType::kC64, DType::kC128, DType::kF8E5M2, DType::kF8E4M3, DType::kF8E4M3FN, DType::kF8E4M3B11FNUZ,
+        DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E3M4, DType::kF8E8M0FNU}) {
     CAPTURE(dtype_name(type));
     Literal literal(Shape::array(type, {20, 5, 10}));
     for (std::byte& b : literal.bytes()) {

@@ -12,9 +12,7 @@ namespace hlojit::math::test {
 namespace {
 
 // References that libm or MPFR lacks, or whose zeros differ.
-double ref_logistic(double x) {
-  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
-}
+double ref_logistic(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 double ref_rsqrt(double x) { return 1 / std::sqrt(x); }
 double ref_sign(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
 double ref_sqrt(double x) { return std::sqrt(x); }
@@ -39,11 +37,9 @@ int mpfr_sign(mpfr_t r, const mpfr_t x, mpfr_rnd_t rnd) {
 }
 int mpfr_round_afz(mpfr_t r, const mpfr_t x, mpfr_rnd_t) { return mpfr_round(r, x); }
 
-#define HLOJIT_KERNEL1(f) \
-#f, [](float x) { return math::f(x); }, [](double x) { return math::f(x); }
-#define HLOJIT_KERNEL2(f)                                          \
-#f, [](float x, float y) { return math::f(x, y); }, [](double x, \
-                                                         double y) { return math::f(x, y); }
+#define HLOJIT_KERNEL1(f) #f, [](float x) { return math::f(x); }, [](double x) { return math::f(x); }
+#define HLOJIT_KERNEL2(f) \
+  #f, [](float x, float y) { return math::f(x, y); }, [](double x, double y) { return math::f(x, y); }
 #define HLOJIT_LIBM1(f) [](double x) { return std::f(x); }
 #define HLOJIT_LIBM2(f) [](double x, double y) { return std::f(x, y); }
 
@@ -84,10 +80,8 @@ constexpr double kBreach = std::numeric_limits<double>::infinity();
 // |got - exact| in ulp of T at the exact value; `exact` carries at least the precision of double.
 template <class T>
 double ulp_error(T got, double exact) {
-  constexpr int digits = std::numeric_limits<T>::digits,
-                min_exp = std::numeric_limits<T>::min_exponent;
-  if (std::isnan(exact) || std::isnan(got))
-    return std::isnan(exact) && std::isnan(got) ? 0 : kBreach;
+  constexpr int digits = std::numeric_limits<T>::digits, min_exp = std::numeric_limits<T>::min_exponent;
+  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) && std::isnan(got) ? 0 : kBreach;
   if (exact == 0) return got == 0 && std::signbit(got) == std::signbit(exact) ? 0 : kBreach;
   if (got == static_cast<T>(exact)) {
     if (std::isinf(got)) return 0;
@@ -103,8 +97,7 @@ double ulp_error(T got, double exact) {
 }
 
 double ulp_error(double got, mpfr_t exact, mpfr_t scratch) {
-  if (mpfr_nan_p(exact) || mpfr_inf_p(exact) || mpfr_zero_p(exact) || std::isnan(got) ||
-      std::isinf(got)) {
+  if (mpfr_nan_p(exact) || mpfr_inf_p(exact) || mpfr_zero_p(exact) || std::isnan(got) || std::isinf(got)) {
     return ulp_error(got, mpfr_get_d(exact, MPFR_RNDN));
   }
   mpfr_sub_d(scratch, exact, got, MPFR_RNDN);
@@ -196,8 +189,7 @@ Worst worst_f32(const Case2& c, int count) {
 
 Worst worst_f64(const Case2& c, int count) {
   Exact exact;
-  return worst_pair<double>(
-      c, count, [&](double x, double y) { return exact.error(c.mpfr, x, y, c.f64(x, y)); });
+  return worst_pair<double>(c, count, [&](double x, double y) { return exact.error(c.mpfr, x, y, c.f64(x, y)); });
 }
 
 }  // namespace hlojit::math::test

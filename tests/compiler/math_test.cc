@@ -63,54 +63,34 @@ TEST_CASE("math: binary functions stay within their ulp") {
   for (const Case2& c : binary_cases()) {
     CAPTURE(c.name);
     Worst f32 = worst_f32(c, 40000), f64 = worst_f64(c, 4000);
-    CHECK_MESSAGE(f32.ulp <= c.allowed32,
-                  fmt::format("f32 {} ulp at {:a}, {:a}", f32.ulp, f32.x, f32.y));
-    CHECK_MESSAGE(f64.ulp <= c.allowed64,
-                  fmt::format("f64 {} ulp at {:a}, {:a}", f64.ulp, f64.x, f64.y));
+    CHECK_MESSAGE(f32.ulp <= c.allowed32, fmt::format("f32 {} ulp at {:a}, {:a}", f32.ulp, f32.x, f32.y));
+    CHECK_MESSAGE(f64.ulp <= c.allowed64, fmt::format("f64 {} ulp at {:a}, {:a}", f64.ulp, f64.x, f64.y));
   }
 }
 
 TEST_CASE("math: special values of unary functions") {
-  CHECK_SPECIALS(exp,
-                 Rows{{0, 1}, {-0.f, 1}, {kInf, kInf}, {-kInf, 0}, {kNan, kNan}, {1e4f, kInf}});
-  CHECK_SPECIALS(expm1,
-                 Rows{{0, 0}, {-0.f, -0.f}, {kInf, kInf}, {-kInf, -1}, {kNan, kNan}, {-99, -1}});
-  CHECK_SPECIALS(log, Rows{{0, -kInf},
-                           {-0.f, -kInf},
-                           {1, 0},
-                           {-1, kNan},
-                           {kInf, kInf},
-                           {-kInf, kNan},
-                           {kNan, kNan},
-                           {-kNan, kNan}});
-  CHECK_SPECIALS(log1p, Rows{{0, 0},
-                             {-0.f, -0.f},
-                             {-1, -kInf},
-                             {-2, kNan},
-                             {kInf, kInf},
-                             {-kInf, kNan},
-                             {kNan, kNan},
-                             {1e-30f, 1e-30f}});
-  CHECK_SPECIALS(logistic,
-                 Rows{{0, .5f}, {-0.f, .5f}, {kInf, 1}, {-kInf, 0}, {kNan, kNan}, {1e4f, 1}});
+  CHECK_SPECIALS(exp, Rows{{0, 1}, {-0.f, 1}, {kInf, kInf}, {-kInf, 0}, {kNan, kNan}, {1e4f, kInf}});
+  CHECK_SPECIALS(expm1, Rows{{0, 0}, {-0.f, -0.f}, {kInf, kInf}, {-kInf, -1}, {kNan, kNan}, {-99, -1}});
+  CHECK_SPECIALS(
+      log,
+      Rows{{0, -kInf}, {-0.f, -kInf}, {1, 0}, {-1, kNan}, {kInf, kInf}, {-kInf, kNan}, {kNan, kNan}, {-kNan, kNan}});
+  CHECK_SPECIALS(
+      log1p,
+      Rows{{0, 0}, {-0.f, -0.f}, {-1, -kInf}, {-2, kNan}, {kInf, kInf}, {-kInf, kNan}, {kNan, kNan}, {1e-30f, 1e-30f}});
+  CHECK_SPECIALS(logistic, Rows{{0, .5f}, {-0.f, .5f}, {kInf, 1}, {-kInf, 0}, {kNan, kNan}, {1e4f, 1}});
   CHECK_SPECIALS(tanh, Rows{{0, 0}, {-0.f, -0.f}, {kInf, 1}, {-kInf, -1}, {kNan, kNan}});
   CHECK_SPECIALS(erf, Rows{{0, 0}, {-0.f, -0.f}, {kInf, 1}, {-kInf, -1}, {kNan, kNan}, {9, 1}});
   CHECK_SPECIALS(sin, Rows{{0, 0}, {-0.f, -0.f}, {kInf, kNan}, {-kInf, kNan}, {kNan, kNan}});
   CHECK_SPECIALS(cos, Rows{{0, 1}, {-0.f, 1}, {kInf, kNan}, {-kInf, kNan}, {kNan, kNan}});
   CHECK_SPECIALS(tan, Rows{{0, 0}, {-0.f, -0.f}, {kInf, kNan}, {-kInf, kNan}, {kNan, kNan}});
   CHECK_SPECIALS(sqrt, Rows{{0, 0}, {-0.f, -0.f}, {4, 2}, {-1, kNan}, {kInf, kInf}, {kNan, kNan}});
-  CHECK_SPECIALS(rsqrt,
-                 Rows{{0, kInf}, {-0.f, -kInf}, {4, .5f}, {-1, kNan}, {kInf, 0}, {kNan, kNan}});
-  CHECK_SPECIALS(
-      cbrt,
-      Rows{{0, 0}, {-0.f, -0.f}, {-8, -2}, {27, 3}, {kInf, kInf}, {-kInf, -kInf}, {kNan, kNan}});
+  CHECK_SPECIALS(rsqrt, Rows{{0, kInf}, {-0.f, -kInf}, {4, .5f}, {-1, kNan}, {kInf, 0}, {kNan, kNan}});
+  CHECK_SPECIALS(cbrt, Rows{{0, 0}, {-0.f, -0.f}, {-8, -2}, {27, 3}, {kInf, kInf}, {-kInf, -kInf}, {kNan, kNan}});
   CHECK_SPECIALS(asin, Rows{{0, 0}, {-0.f, -0.f}, {1.5f, kNan}, {-kInf, kNan}, {kNan, kNan}});
   CHECK_SPECIALS(acos, Rows{{1, 0}, {1.5f, kNan}, {-1.5f, kNan}, {kInf, kNan}, {kNan, kNan}});
   CHECK_SPECIALS(asinh, Rows{{0, 0}, {-0.f, -0.f}, {kInf, kInf}, {-kInf, -kInf}, {kNan, kNan}});
   CHECK_SPECIALS(acosh, Rows{{1, 0}, {0, kNan}, {-kInf, kNan}, {kInf, kInf}, {kNan, kNan}});
-  CHECK_SPECIALS(
-      atanh,
-      Rows{{0, 0}, {-0.f, -0.f}, {1, kInf}, {-1, -kInf}, {2, kNan}, {-kInf, kNan}, {kNan, kNan}});
+  CHECK_SPECIALS(atanh, Rows{{0, 0}, {-0.f, -0.f}, {1, kInf}, {-1, -kInf}, {2, kNan}, {-kInf, kNan}, {kNan, kNan}});
   CHECK_SPECIALS(sinh, Rows{{0, 0}, {-0.f, -0.f}, {kInf, kInf}, {-kInf, -kInf}, {kNan, kNan}});
   CHECK_SPECIALS(cosh, Rows{{0, 1}, {-0.f, 1}, {kInf, kInf}, {-kInf, kInf}, {kNan, kNan}});
   CHECK_SPECIALS(sign, Rows{{0, 0}, {-0.f, -0.f}, {3, 1}, {-kInf, -1}, {kNan, kNan}});
@@ -125,9 +105,8 @@ TEST_CASE("math: special values of unary functions") {
 }
 
 TEST_CASE("math: special values of binary functions equal libm's") {
-  const float values[] = {0,     -0.f,   1,      -1,      2,     -2,      3,
-                          -3,    0.5f,   -0.5f,  2.5f,    kInf,  -kInf,   kNan,
-                          1e30f, -1e30f, 1e-40f, -1e-40f, 1e38f, 8388609, 1e-30f};
+  const float values[] = {0,    -0.f,  1,    -1,    2,      -2,     3,       -3,    0.5f,    -0.5f, 2.5f,
+                          kInf, -kInf, kNan, 1e30f, -1e30f, 1e-40f, -1e-40f, 1e38f, 8388609, 1e-30f};
   for (float x : values) {
     for (float y : values) {
       CAPTURE(x);
@@ -136,10 +115,10 @@ TEST_CASE("math: special values of binary functions equal libm's") {
       CHECK(same(math::remainder(x, y), std::fmod(x, y)));
       CHECK(same(math::remainder(dx, dy), std::fmod(dx, dy)));
       // Where libm is exact, so are we; elsewhere the ulp tests compare.
-      for (auto [got, want] : {std::pair{math::pow(dx, dy), std::pow(dx, dy)},
-                               std::pair{static_cast<double>(math::pow(x, y)),
-                                         static_cast<double>(static_cast<float>(std::pow(dx, dy)))},
-                               std::pair{math::atan2(dx, dy), std::atan2(dx, dy)}}) {
+      for (auto [got, want] :
+           {std::pair{math::pow(dx, dy), std::pow(dx, dy)},
+            std::pair{static_cast<double>(math::pow(x, y)), static_cast<double>(static_cast<float>(std::pow(dx, dy)))},
+            std::pair{math::atan2(dx, dy), std::atan2(dx, dy)}}) {
         bool close = std::fabs(got - want) <= std::fabs(want) * 1.2e-7 + 1.5e-45;
         CHECK((same(got, want) || (close && std::signbit(got) == std::signbit(want))));
       }
@@ -173,13 +152,12 @@ TEST_CASE("ulp table of compiler/math/README.md" * doctest::skip()) {
   std::string table = "| function | f32 | worst at | f64 | worst at |\n|---|--:|---|--:|---|\n";
   for (const Case1& c : unary_cases()) {
     Worst a = worst_f32(c, stride), b = worst_f64(c, kDoubles);
-    table +=
-        fmt::format("| {} | {:.2f} | {:a} | {:.2f} | {:a} |\n", c.name, a.ulp, a.x, b.ulp, b.x);
+    table += fmt::format("| {} | {:.2f} | {:a} | {:.2f} | {:a} |\n", c.name, a.ulp, a.x, b.ulp, b.x);
   }
   for (const Case2& c : binary_cases()) {
     Worst a = worst_f32(c, kPairs), b = worst_f64(c, kDoubles);
-    table += fmt::format("| {} | {:.2f} | {:a}, {:a} | {:.2f} | {:a}, {:a} |\n", c.name, a.ulp, a.x,
-                         a.y, b.ulp, b.x, b.y);
+    table +=
+        fmt::format("| {} | {:.2f} | {:a}, {:a} | {:.2f} | {:a}, {:a} |\n", c.name, a.ulp, a.x, a.y, b.ulp, b.x, b.y);
   }
   table += fmt::format(
       "\nf32 of one argument: 1 in {} of all 2^32 bit patterns; of two: {} pairs; f64: {}, "

@@ -25,8 +25,7 @@ struct Stretch {
 
 class Machine {
  public:
-  Machine(const Module& module, const BufferPlan& plan, bool donated)
-      : module_(module), plan_(plan) {
+  Machine(const Module& module, const BufferPlan& plan, bool donated) : module_(module), plan_(plan) {
     if (!donated) return;
     const Computation& entry = *module.entry();
     for (const Alias& a : module.config.input_output_alias) {
@@ -98,12 +97,10 @@ class Machine {
       const BufferSlice& s = slices(value)[k];
       if (s.size == 0) continue;
       bool there = std::ranges::any_of(memory_, [&](const Stretch& m) {
-        return m.place == place(s) && m.begin <= s.offset && s.offset + s.size <= m.end &&
-               m.token == tokens[k];
+        return m.place == place(s) && m.begin <= s.offset && s.offset + s.size <= m.end && m.token == tokens[k];
       });
       if (!there) {
-        complain(reader + " reads leaf " + std::to_string(k) + " of " + value->name +
-                 ", which has been overwritten");
+        complain(reader + " reads leaf " + std::to_string(k) + " of " + value->name + ", which has been overwritten");
       }
     }
   }
@@ -118,9 +115,7 @@ class Machine {
           result = arguments.at(i->attrs.parameter_number);
           read(i, result, c.name);
           break;
-        case Opcode::kConstant:
-          result = {constants_.at(i)};
-          break;
+        case Opcode::kConstant: result = {constants_.at(i)}; break;
         case Opcode::kTuple:
           for (const Instruction* o : i->operands()) {
             result.insert(result.end(), env.at(o).begin(), env.at(o).end());
@@ -132,25 +127,16 @@ class Machine {
           result.assign(all.begin() + first, all.begin() + first + leaf_count(i->shape));
           break;
         }
-        case Opcode::kBitcast:
-          result = env.at(i->operand(0));
-          break;
+        case Opcode::kBitcast: result = env.at(i->operand(0)); break;
         case Opcode::kCopy:
           result = env.at(i->operand(0));
           read(i->operand(0), result, i->name);
           write(slices(i)[0], result[0]);
           break;
-        case Opcode::kFusion:
-          result = fusion(i, env);
-          break;
-        case Opcode::kWhile:
-          result = loop(i, env.at(i->operand(0)));
-          break;
-        case Opcode::kConditional:
-          result = conditional(i, env);
-          break;
-        case Opcode::kAfterAll:
-          break;
+        case Opcode::kFusion: result = fusion(i, env); break;
+        case Opcode::kWhile: result = loop(i, env.at(i->operand(0))); break;
+        case Opcode::kConditional: result = conditional(i, env); break;
+        case Opcode::kAfterAll: break;
         default:
           complain(i->name + ": " + std::string(op_name(i->opcode)) + " is not in a planned module");
           for (size_t k = 0; k < slices(i).size(); ++k) result.push_back(fresh());
@@ -171,9 +157,8 @@ class Machine {
         if (!overlap(results[r], operand)) continue;
         int64_t n = static_cast<int64_t>(k);
         bool same = place(results[r]) == place(operand) && results[r].offset == operand.offset;
-        bool updated = std::ranges::any_of(updates, [&](const Update& u) {
-          return u.parameter == n && u.result == static_cast<int64_t>(r);
-        });
+        bool updated = std::ranges::any_of(
+            updates, [&](const Update& u) { return u.parameter == n && u.result == static_cast<int64_t>(r); });
         bool fine = same && (updated || reads_in_place(*i->to_apply(), n, static_cast<int64_t>(r)));
         if (!fine) complain(i->name + " writes over its operand " + std::to_string(k));
       }
@@ -218,9 +203,7 @@ class Machine {
       read(i->called[b]->root(), result, i->name);
       read(i, result, i->name + "'s users");
       if (b == 0) after = memory_;
-      std::erase_if(after, [&](const Stretch& s) {
-        return std::ranges::find(memory_, s) == memory_.end();
-      });
+      std::erase_if(after, [&](const Stretch& s) { return std::ranges::find(memory_, s) == memory_.end(); });
     }
     memory_ = after;
     Tokens tokens;

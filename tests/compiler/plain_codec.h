@@ -89,8 +89,7 @@ inline uint32_t plain_from_double(DType type, double value) {
 
 inline double plain_to_double(DType type, uint32_t bits) {
   if (type == DType::kF8E8M0FNU) {
-    return bits == 0xFF ? std::numeric_limits<double>::quiet_NaN()
-                        : std::ldexp(1.0, static_cast<int>(bits) - 127);
+    return bits == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(bits) - 127);
   }
   Format f = format_of(type);
   uint32_t sign_bit = 1u << (f.bits - 1);
@@ -101,8 +100,7 @@ inline double plain_to_double(DType type, uint32_t bits) {
   }
   if (code > f.max_code) {
     bool infinity = f.specials == Specials::kIeee && code == f.max_code + 1;
-    return std::copysign(infinity ? std::numeric_limits<double>::infinity()
-                                  : std::numeric_limits<double>::quiet_NaN(),
+    return std::copysign(infinity ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN(),
                          sign);
   }
   int biased = static_cast<int>(code >> f.mantissa);

@@ -253,7 +253,8 @@ TEST_CASE("elements below a byte: packed, or one a byte") {
 TEST_CASE("names become names of text, twice the same becomes two") {
   Out shape = shape_of(DType::kF32, {});
   Out module = module_of({instruction("a b/1", "parameter", shape, 1), instruction("x", "negate", shape, 2, {1}),
-                          instruction("x", "negate", shape, 3, {2})}, 3);
+                          instruction("x", "negate", shape, 3, {2})},
+                         3);
   auto parsed = parse_module_proto(module.bytes);
   CHECK(parsed->entry()->find("a_b_1") != nullptr);
   std::string text = to_string(*parsed);
@@ -265,8 +266,7 @@ TEST_CASE("what is wrong is said with the instruction's name") {
   Out p = instruction("p", "parameter", f32, 1);
   auto with = [&](const Out& last) { return failure(module_of({p, last}, 2).bytes); };
   CHECK(with(instruction("x", "negotiate", f32, 2, {1})) == "x: unknown opcode 'negotiate'");
-  CHECK(with(instruction("x", "negate", f32, 2, {7})) ==
-        "x: instruction 7 is not defined above in this computation");
+  CHECK(with(instruction("x", "negate", f32, 2, {7})) == "x: instruction 7 is not defined above in this computation");
   CHECK(with(instruction("x", "add", f32, 2, {1})) == "x: add takes 2 operands, not 1");
   CHECK(with(instruction("x", "negate", f32, 1, {1})) == "x: a second instruction has the id 1");
   CHECK(with(instruction("x", "negate", f32, 2, {1}).number(37, 2)) ==
@@ -276,8 +276,7 @@ TEST_CASE("what is wrong is said with the instruction's name") {
   CHECK(with(instruction("x", "compare", f32, 2, {1, 1}).text(63, "LT, type=FLOAT")).find("x: ") == 0);
   CHECK(with(instruction("x", "compare", f32, 2, {1, 1}).text(63, "ABOUT")).find("x: 'ABOUT' is no value") == 0);
   CHECK(with(instruction("x", "parameter", f32, 2).number(9, 5)) == "x: its parameter number leaves a gap");
-  CHECK(with(instruction("x", "parameter", f32, 2)).find("a second parameter of its number") !=
-        std::string::npos);
+  CHECK(with(instruction("x", "parameter", f32, 2)).find("a second parameter of its number") != std::string::npos);
   CHECK(with(instruction("x", "constant", f32, 2)) == "x: the constant has no value");
   CHECK(with(instruction("x", "negate", shape_of(DType::kInvalid, {}), 2, {1})).find("x: no element type") == 0);
   CHECK(failure(module_of({p}, 2).bytes).find("instruction 2 is not defined") != std::string::npos);

@@ -8,12 +8,14 @@ namespace hlojit::test {
 namespace {
 
 /// Of a reduction of values and their numbers by the tuple of `v` and `k`, made from (a, i) and (b, j).
-Reorder order(std::string_view body, std::string_view numbers = "iota(), iota_dimension=1", std::string_view dims = "1") {
-  auto module = parse_module("f { a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)\n" +
-                             std::string(body) + "\nROOT t = (f32[], s32[]) tuple(v, k) }\n" +
-                             "ENTRY e { p = f32[4,8] parameter(0) n = s32[4,8] " + std::string(numbers) +
-                             " x = f32[] constant(0) y = s32[] constant(0)\n" +
-                             "ROOT r = (f32[4], s32[4]) reduce(p, n, x, y), dimensions={" + std::string(dims) + "}, to_apply=f }\n");
+Reorder order(std::string_view body, std::string_view numbers = "iota(), iota_dimension=1",
+              std::string_view dims = "1") {
+  auto module = parse_module(
+      "f { a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)\n" +
+      std::string(body) + "\nROOT t = (f32[], s32[]) tuple(v, k) }\n" +
+      "ENTRY e { p = f32[4,8] parameter(0) n = s32[4,8] " + std::string(numbers) +
+      " x = f32[] constant(0) y = s32[] constant(0)\n" + "ROOT r = (f32[4], s32[4]) reduce(p, n, x, y), dimensions={" +
+      std::string(dims) + "}, to_apply=f }\n");
   return selection_order(*module->entry()->root());
 }
 
@@ -37,7 +39,9 @@ TEST_CASE("selections that may not") {
   CHECK(!order("never = pred[] constant(false) v = f32[] select(never, a, b) k = s32[] minimum(i, j)").allowed);
   CHECK(!order("g = pred[] compare(a, b), direction=GT v = f32[] select(g, a, b) k = s32[] maximum(i, j)").allowed);
   CHECK(!order("v = f32[] maximum(a, b) k = s32[] and(i, j)").allowed);
-  CHECK(!order("v = f32[] maximum(a, b) m = s32[] constant(1) c = pred[] compare(i, m), direction=LT k = s32[] select(c, i, j)").allowed);
+  CHECK(!order("v = f32[] maximum(a, b) m = s32[] constant(1) c = pred[] compare(i, m), direction=LT k = s32[] "
+               "select(c, i, j)")
+             .allowed);
 }
 
 }  // namespace

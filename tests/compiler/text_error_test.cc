@@ -44,22 +44,17 @@ TEST_CASE("errors of instructions") {
       {"r = f32[4] add(x, r)", "2:19: 'r' is not defined above [undefined-name]"},
       {"r = f32[4] add(x)", "2:12: add takes 2 operands, not 1 [operand-count]"},
       {"r = f32[4] negate(x, x)", "2:12: negate takes 1 operand, not 2 [operand-count]"},
-      {"r = f32[4] negate-start(x, x)",
-       "2:12: negate-start takes 1 operand, not 2 [operand-count]"},
+      {"r = f32[4] negate-start(x, x)", "2:12: negate-start takes 1 operand, not 2 [operand-count]"},
       {"r = f32[4] negate-done()", "2:12: negate-done takes 1 operand, not 0 [operand-count]"},
       {"r = f32[4] negate(f32[5] x)",
        "2:19: the shape given for operand 'x' is not that of its definition [operand-shape]"},
       {"x = f32[4] negate(x)", "2:1: a second instruction of the name 'x' [duplicate-name]"},
-      {"r= f32[4] negate(x)",
-       "2:2: a space is needed between an instruction's name and '=' [syntax]"},
-      {"inf = f32[4] negate(x)",
-       "2:1: 'inf' is a reserved word; as a name write %inf [reserved-word]"},
-      {"s1 = f32[4] negate(x)",
-       "2:1: 's1' is a reserved word; as a name write %s1 [reserved-word]"},
+      {"r= f32[4] negate(x)", "2:2: a space is needed between an instruction's name and '=' [syntax]"},
+      {"inf = f32[4] negate(x)", "2:1: 'inf' is a reserved word; as a name write %inf [reserved-word]"},
+      {"s1 = f32[4] negate(x)", "2:1: 's1' is a reserved word; as a name write %s1 [reserved-word]"},
       {"r = convert(x)", "2:5: convert needs its result shape written out [result-shape]"},
       {"r = constant(1)", "2:5: constant needs its result shape written out [result-shape]"},
-      {"r = f32[4] negate(x), foo=1",
-       "2:23: unknown attribute 'foo' of negate [unknown-attribute]"},
+      {"r = f32[4] negate(x), foo=1", "2:23: unknown attribute 'foo' of negate [unknown-attribute]"},
       {"r = f32[4] negate(x), metadata={}, metadata={}",
        "2:36: attribute 'metadata' is given twice [duplicate-attribute]"},
       {"r = f32[4] iota()", "2:18: iota needs iota_dimension= [missing-attribute]"},
@@ -71,10 +66,8 @@ TEST_CASE("errors of instructions") {
       {"r = s32[] conditional(p, x, x), true_computation=add",
        "2:31: conditional needs true_computation= and false_computation=, or branch_computations= "
        "[missing-attribute]"},
-      {"r = f32[4] call(x), to_apply=later",
-       "2:30: computation 'later' is not defined above [undefined-name]"},
-      {"r = pred[4] compare(x, x), direction=eq",
-       "2:38: 'eq' is no value of direction [attribute-value]"},
+      {"r = f32[4] call(x), to_apply=later", "2:30: computation 'later' is not defined above [undefined-name]"},
+      {"r = pred[4] compare(x, x), direction=eq", "2:38: 'eq' is no value of direction [attribute-value]"},
       {"r = f32[2] slice(x), slice={[0:]}", "2:32: expected a slice limit, found ']' [syntax]"},
       {"r = f32[2] broadcast(x), dimensions={99999999999999999999}",
        "2:38: integer 99999999999999999999 does not fit 64 bits, as an integer [integer-range]"},
@@ -103,8 +96,7 @@ TEST_CASE("errors of instructions") {
       {"r = f32[4] negate(x) /* ", "2:22: comment without an end [syntax]"},
       {"r = f32[4] negate(x),", "3:1: expected the name of an attribute, found '}' [syntax]"},
       {"r = f32[4] negate(x) ROOT", "3:1: expected an instruction or '}', found '}' [syntax]"},
-      {"ROOT r = f32[4] negate(x) ROOT s = f32[4] negate(x)",
-       "2:27: a second ROOT instruction [root]"},
+      {"ROOT r = f32[4] negate(x) ROOT s = f32[4] negate(x)", "2:27: a second ROOT instruction [root]"},
       {"q = f32[4] parameter(3)",
        "2:1: parameter number 3 leaves a gap: 'e' has 3 parameters "
        "[parameter-number]"},
@@ -112,8 +104,7 @@ TEST_CASE("errors of instructions") {
       {"q = f32[4] parameter(-1)", "2:22: a parameter's number is not negative [parameter-number]"},
       {"q = f32[4] negate(x), result_accuracy={mode=highest}",
        "2:23: unknown attribute 'result_accuracy' of negate [unknown-attribute]"},
-      {"q = f32[4] tanh(x), result_accuracy={mode=best}",
-       "2:43: 'best' is no value of mode [attribute-value]"},
+      {"q = f32[4] tanh(x), result_accuracy={mode=best}", "2:43: 'best' is no value of mode [attribute-value]"},
       {"q = f32[4] tanh(x), result_accuracy={exact=1}",
        "2:38: 'exact' is no accuracy: mode= and tolerance= are [result-accuracy]"},
       {"q = f32[4] tanh(x), result_accuracy={tolerance={ulps=-1}}",
@@ -138,8 +129,7 @@ TEST_CASE("errors of literals") {
       {"s8[] constant(300)", "1:28: 300 is out of the range of s8 [literal-range]"},
       {"s8[] constant(-129)", "1:28: -129 is out of the range of s8 [literal-range]"},
       {"u8[] constant(-1)", "1:28: -1 is out of the range of u8 [literal-range]"},
-      {"u64[] constant(18446744073709551616)",
-       "1:29: 18446744073709551616 is out of the range of u64 [literal-range]"},
+      {"u64[] constant(18446744073709551616)", "1:29: 18446744073709551616 is out of the range of u64 [literal-range]"},
       {"s32[] constant(1.0)", "1:29: a value of type s32 is an integer [literal-type]"},
       {"f16[] constant(70000)", "1:29: 70000 is out of the range of f16 [literal-range]"},
       {"f32[] constant(1e39)", "1:29: 1e39 is out of the range of f32 [literal-range]"},
@@ -147,31 +137,24 @@ TEST_CASE("errors of literals") {
       {"f8e4m3fn[] constant(500)", "1:34: 500 is out of the range of f8e4m3fn [literal-range]"},
       {"f4e2m1fn[] constant(8)", "1:34: 8 is out of the range of f4e2m1fn [literal-range]"},
       {"f8e8m0fnu[] constant(-1)", "1:35: -1 is out of the range of f8e8m0fnu [literal-range]"},
-      {"f32[] constant(nan(0x0))",
-       "1:33: a NaN payload of f32 is from 1 to its mantissa mask [literal-range]"},
-      {"f16[] constant(nan(0x400))",
-       "1:33: a NaN payload of f16 is from 1 to its mantissa mask [literal-range]"},
+      {"f32[] constant(nan(0x0))", "1:33: a NaN payload of f32 is from 1 to its mantissa mask [literal-range]"},
+      {"f16[] constant(nan(0x400))", "1:33: a NaN payload of f16 is from 1 to its mantissa mask [literal-range]"},
       {"f32[] constant()", "1:29: expected a number, as f32, found ')' [syntax]"},
-      {"c64[2] constant((1,2))",
-       "1:30: expected '{' before the values of dimension 0, found '(' [syntax]"},
-      {"f32[0] constant(1)",
-       "1:30: expected '{' before the values of dimension 0, found '1' [syntax]"},
-      {"f32[99999,99999] constant(1)",
-       "1:40: too few values for a constant of shape f32[99999,99999] [literal-count]"},
+      {"c64[2] constant((1,2))", "1:30: expected '{' before the values of dimension 0, found '(' [syntax]"},
+      {"f32[0] constant(1)", "1:30: expected '{' before the values of dimension 0, found '1' [syntax]"},
+      {"f32[99999,99999] constant(1)", "1:40: too few values for a constant of shape f32[99999,99999] [literal-count]"},
       {"f32[2] constant({1})", "1:32: dimension 0 has only 1 values [literal-count]"},
       {"f32[2] constant({1,2,3})", "1:34: dimension 0 has more than 2 values [literal-count]"},
       {"f32[2] constant({1 2})", "1:33: expected ',' or '}', found '2' [syntax]"},
       {"f32[2,2] constant({{1,2}})", "1:38: dimension 0 has only 1 values [literal-count]"},
-      {"f32[0] constant({1})",
-       "1:31: expected '}' after the values of dimension 0, found '1' [syntax]"},
+      {"f32[0] constant({1})", "1:31: expected '}' after the values of dimension 0, found '1' [syntax]"},
       {"f32[3] constant({...})",
        "1:30: the values of this constant were elided ({...}) when it was printed "
        "[literal-elided]"},
       {"f32[1000000000000] constant({1})",
        "1:42: too few values for a constant of shape f32[1000000000000] [literal-count]"},
       {"token[] constant(1)", "1:31: no literal can have the shape token[] [literal-type]"},
-      {"(f32[], f32[]) constant((1))",
-       "1:40: expected ',' between a tuple's elements, found ')' [syntax]"},
+      {"(f32[], f32[]) constant((1))", "1:40: expected ',' between a tuple's elements, found ')' [syntax]"},
       {"pred[] constant(yes)", "1:30: expected true or false, found 'yes' [syntax]"},
   };
   for (const Row& row : rows) {
@@ -187,20 +170,17 @@ TEST_CASE("errors of modules") {
         "1:14: unknown attribute 'foo' of a module [unknown-attribute]");
   CHECK(error_of("HloModule m, is_scheduled=true, is_scheduled=true") ==
         "1:33: attribute 'is_scheduled' is given twice [duplicate-attribute]");
-  CHECK(error_of("HloModule m, replica_count=0") ==
-        "1:28: the number of devices is at least 1 [device-count]");
+  CHECK(error_of("HloModule m, replica_count=0") == "1:28: the number of devices is at least 1 [device-count]");
   CHECK(error_of("ENTRY e { }") == "1:11: computation 'e' has no instruction [root]");
-  CHECK(
-      error_of("ENTRY e { c = f32[] constant(1)") ==
-      "1:32: expected '}' after a computation's instructions, found the end of the text [syntax]");
+  CHECK(error_of("ENTRY e { c = f32[] constant(1)") ==
+        "1:32: expected '}' after a computation's instructions, found the end of the text [syntax]");
   CHECK(error_of("ENTRY e { c = f32[] constant(1) } ENTRY f { c = f32[] constant(1) }") ==
         "1:35: a second ENTRY computation [entry]");
   CHECK(error_of("ENTRY e { c = f32[] constant(1) } e { c = f32[] constant(1) }") ==
         "1:35: a second computation of the name 'e' [duplicate-name]");
   CHECK(error_of("ENTRY e () -> f32[2] { c = f32[] constant(1) }") ==
         "1:15: the result declared for 'e' is not that of its root [signature-result]");
-  CHECK(error_of("e { c = call(), to_apply=e }") ==
-        "1:26: computation 'e' is not defined above [undefined-name]");
+  CHECK(error_of("e { c = call(), to_apply=e }") == "1:26: computation 'e' is not defined above [undefined-name]");
   CHECK(error_of("f32[2] add(f32[2] a, f32[2] b) trailing") ==
         "1:32: expected the end of the text after a single instruction, found 'trailing' [syntax]");
 }
@@ -222,13 +202,11 @@ std::string repeat(std::string_view text, int n) {
 
 TEST_CASE("deep nesting is an error") {
   const int n = 100000;
-  CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " + repeat("negate(", n) + "p" +
-                 repeat(")", n) + " }")
+  CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " + repeat("negate(", n) + "p" + repeat(")", n) + " }")
             .ends_with("nested too deeply [nesting]"));
-  CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " +
-                 repeat("f32[] call(p), to_apply={ p = f32[] "
-                        "parameter(0) r = ",
-                        n))
+  CHECK(error_of("ENTRY e { p = f32[] parameter(0) r = " + repeat("f32[] call(p), to_apply={ p = f32[] "
+                                                                  "parameter(0) r = ",
+                                                                  n))
             .ends_with("nested too deeply [nesting]"));
   CHECK(error_of("ENTRY e { p = " + repeat("(", n)) != "accepted");
   CHECK(error_of("ENTRY e { p = f32[] parameter(0), sharding=" + repeat("{", n)) != "accepted");

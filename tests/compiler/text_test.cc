@@ -78,15 +78,11 @@ TEST_CASE("names, comments, spaces") {
   CHECK(same(plain) == plain);
   CHECK(same("HloModule m ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }") == plain);
   CHECK(same("HloModule %m\nENTRY %e {\n%p=f32[2]{0} parameter(0)\nn = negate(%p)}") == plain);
-  CHECK(
-      same(
-          "// one\nHloModule m /* two\n */ ENTRY e { /*index=5*/ p = f32[ 2 ]{ 0 } parameter(0)\r\n"
-          "\tROOT n = f32[2]{0} negate(f32[2]{0} %p) } // end") == plain);
-  CHECK(same("HloModule m\n%e (p: f32[2]) -> f32[2] { p = f32[2] parameter(0) n = negate(p) }") ==
-        plain);
+  CHECK(same("// one\nHloModule m /* two\n */ ENTRY e { /*index=5*/ p = f32[ 2 ]{ 0 } parameter(0)\r\n"
+             "\tROOT n = f32[2]{0} negate(f32[2]{0} %p) } // end") == plain);
+  CHECK(same("HloModule m\n%e (p: f32[2]) -> f32[2] { p = f32[2] parameter(0) n = negate(p) }") == plain);
   // Names need not say what they name.
-  CHECK_NOTHROW(
-      same("HloModule m ENTRY add { add = f32[] parameter(0) ROOT tuple.1 = negate(add) }"));
+  CHECK_NOTHROW(same("HloModule m ENTRY add { add = f32[] parameter(0) ROOT tuple.1 = negate(add) }"));
   // Reserved words are names with % only, or before a colon.
   CHECK(printed("%inf = f32[4] negate(x)\n r = add(%inf, x)") == "r = f32[4]{0} add(%inf, x)");
   CHECK_NOTHROW(same("ENTRY e (token: f32[]) -> f32[] { %token = f32[] parameter(0) }"));
@@ -94,14 +90,11 @@ TEST_CASE("names, comments, spaces") {
 
 TEST_CASE("modules without a header, single instructions") {
   CHECK(parse_module("ENTRY e { ROOT c = f32[] constant(1) }")->name == "module_e");
-  CHECK(parse_module("f { ROOT c = f32[] constant(1) } g { ROOT c = f32[] constant(2) }")
-            ->entry()
-            ->name == "g");
+  CHECK(parse_module("f { ROOT c = f32[] constant(1) } g { ROOT c = f32[] constant(2) }")->entry()->name == "g");
   CHECK(parse_module("%f () -> f32[] { ROOT c = f32[] constant(1) }")->entry()->name == "f");
   auto single = parse_module("r = f32[2] add(f32[2] %a, f32[2]{0} b), metadata={op_name=\"x\"}");
   CHECK(single->entry()->parameters().size() == 2);
-  CHECK(to_string(*single->entry()->root()) ==
-        "ROOT r = f32[2]{0} add(a, b), metadata={op_name=\"x\"}");
+  CHECK(to_string(*single->entry()->root()) == "ROOT r = f32[2]{0} add(a, b), metadata={op_name=\"x\"}");
   auto bare = parse_module("f32[2] add(f32[2] a, f32[2] a)");
   CHECK(bare->entry()->parameters().size() == 1);
   auto unnamed = parse_module("(f32[2], f32[2]) tuple(f32[2], f32[2])");
@@ -118,11 +111,9 @@ TEST_CASE("stack tables are skipped") {
 }
 
 TEST_CASE("nested operands and inline bodies") {
-  CHECK(printed("r = f32[4] add(f32[4] negate(x), abs(f32[4] x))") ==
-        "r = f32[4]{0} add(negate, abs)");
+  CHECK(printed("r = f32[4] add(f32[4] negate(x), abs(f32[4] x))") == "r = f32[4]{0} add(negate, abs)");
   // A generated name makes way for one in the text.
-  auto module =
-      parse_module(with_lines("q = negate(abs(x))\n abs = f32[4] sign(x)\n r = add(abs, q)"));
+  auto module = parse_module(with_lines("q = negate(abs(x))\n abs = f32[4] sign(x)\n r = add(abs, q)"));
   CHECK(module->entry()->find("abs")->is(Opcode::kSign));
   CHECK(to_string(*parse_module(to_string(*module))) == to_string(*module));
   auto inlined =
@@ -136,17 +127,13 @@ TEST_CASE("nested operands and inline bodies") {
 }
 
 TEST_CASE("attributes in other spellings") {
-  auto from = [](const std::string& attributes) {
-    return printed("z = f32[] constant(0)\n r = " + attributes);
-  };
+  auto from = [](const std::string& attributes) { return printed("z = f32[] constant(0)\n r = " + attributes); };
   CHECK(from("f32[2] slice(x), slice={[0:4:2]}") == "r = f32[2]{0} slice(x), slice={[0:4:2]}");
   CHECK(from("f32[2] slice(x), slice={[ 0 : 2 : 1 ]}") == "r = f32[2]{0} slice(x), slice={[0:2]}");
   CHECK(from("f32[2] reduce-window(x, z), to_apply=%add, window={ pad=0_0 stride=2 size=2 }") ==
         "r = f32[2]{0} reduce-window(x, z), window={size=2 stride=2}, to_apply=add");
-  CHECK(from("pred[4] compare(x, x), type=FLOAT, direction=EQ") ==
-        "r = pred[4]{0} compare(x, x), direction=EQ");
-  CHECK(from("f32[4] rng(z, z), distribution=RNG_Uniform") ==
-        "r = f32[4]{0} rng(z, z), distribution=rng_uniform");
+  CHECK(from("pred[4] compare(x, x), type=FLOAT, direction=EQ") == "r = pred[4]{0} compare(x, x), direction=EQ");
+  CHECK(from("f32[4] rng(z, z), distribution=RNG_Uniform") == "r = f32[4]{0} rng(z, z), distribution=rng_uniform");
   CHECK(from("f32[] dot(x, x), rhs_contracting_dims={0}, lhs_contracting_dims={0}, "
              "operand_precision={HIGHEST, default}") ==
         "r = f32[] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}, "
@@ -209,15 +196,13 @@ TEST_CASE("a diagnostic shows the line, the place and the rule") {
           "  rule: unknown-opcode\n"
           "  did you mean 'negate'?\n");
   }
-  Diagnostic far{
-      .location = {1, 500}, .instruction = {}, .rule = {}, .message = "m", .details = {}};
+  Diagnostic far{.location = {1, 500}, .instruction = {}, .rule = {}, .message = "m", .details = {}};
   std::string shown = render(far, std::string(1000, 'x'));
   size_t line = shown.find('\n');
   CHECK(line < 120);
   CHECK(shown.find('^') - line - 1 < line);
-  CHECK(
-      render({.location = {9, 1}, .instruction = {}, .rule = {}, .message = "m", .details = "a\nb"},
-             "x") == "  a\n  b\n");
+  CHECK(render({.location = {9, 1}, .instruction = {}, .rule = {}, .message = "m", .details = "a\nb"}, "x") ==
+        "  a\n  b\n");
 }
 
 TEST_CASE("forms that XLA takes beside its own printing") {
@@ -230,8 +215,7 @@ TEST_CASE("forms that XLA takes beside its own printing") {
   CHECK(module->config.is_scheduled);
   CHECK(module->entry()->root()->operand_count() == 2);
   // A bare scalar is an array's first element.
-  CHECK(printed("ROOT r = f32[2,2] constant(3)") ==
-        "r = f32[2,2]{1,0} constant({ { 3, 0 }, { 0, 0 } })");
+  CHECK(printed("ROOT r = f32[2,2] constant(3)") == "r = f32[2,2]{1,0} constant({ { 3, 0 }, { 0, 0 } })");
   CHECK(printed("ROOT r = s32[2] constant({1, 2,})") == "r = s32[2]{0} constant({1, 2})");
   CHECK(printed("ROOT r = u64[] constant(-1)") == "r = u64[] constant(18446744073709551615)");
   CHECK(printed("i = f32[1,4,1] reshape(x)\n k = f32[1,1,1] constant(1)\n"
@@ -243,8 +227,7 @@ TEST_CASE("forms that XLA takes beside its own printing") {
 
 TEST_CASE("device groups over mesh axes are read as lists") {
   auto groups = [](const std::string& mesh) {
-    std::string text =
-        printed("ROOT r = f32[4] all-reduce(x), replica_groups=" + mesh + ", to_apply=add");
+    std::string text = printed("ROOT r = f32[4] all-reduce(x), replica_groups=" + mesh + ", to_apply=add");
     size_t at = text.find("replica_groups=") + 15;
     return text.substr(at, text.find("}}", at) + 2 - at);
   };

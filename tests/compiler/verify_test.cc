@@ -143,9 +143,7 @@ TEST_CASE("order of operands") {
   Module module("m");
   Instruction* n = negating_entry(module);
   Computation* c = module.entry();
-  SUBCASE("after their user") {
-    n->set_operand(0, c->add(Opcode::kCopy, kVector, {c->parameters()[0]}));
-  }
+  SUBCASE("after their user") { n->set_operand(0, c->add(Opcode::kCopy, kVector, {c->parameters()[0]})); }
   SUBCASE("its own operand") { n->set_operand(0, n); }
   SUBCASE("of another computation") {
     Computation* other = computation(module, "other", {kVector});
@@ -233,8 +231,7 @@ TEST_CASE("what passes make is valid") {
 
   Computation* main = computation(module, "main", {kVector, kScalar});
   module.set_entry(main);
-  Instruction* f = main->add(Opcode::kFusion, fused->root()->shape,
-                             {main->parameters()[0], main->parameters()[1]});
+  Instruction* f = main->add(Opcode::kFusion, fused->root()->shape, {main->parameters()[0], main->parameters()[1]});
   f->called = {fused};
   f->attrs.output_to_operand_aliasing = {{{0}, 0, {}, {}}};
   Instruction* g = main->add(Opcode::kGetTupleElement, kVector, {f});
@@ -274,13 +271,9 @@ TEST_CASE("inference without a declared shape") {
 }
 
 TEST_CASE("every op answers to any number of operands of any kind, or refuses") {
-  const Shape kinds[] = {kScalar,
-                         kVector,
-                         Shape::parse("s32[]"),
-                         Shape::parse("pred[2,2]"),
-                         Shape::tuple({kScalar}),
-                         Shape::token(),
-                         Shape::opaque()};
+  const Shape kinds[] = {
+      kScalar,        kVector,        Shape::parse("s32[]"), Shape::parse("pred[2,2]"), Shape::tuple({kScalar}),
+      Shape::token(), Shape::opaque()};
   Module module("m");
   Computation* callee = computation(module, "callee", {kScalar, kScalar});
   callee->set_root(callee->parameters()[0]);

@@ -19,8 +19,7 @@ namespace hlojit {
 namespace {
 
 // Runs the loops of a piece, clipping as documented; f(value, digit values).
-void run_piece(const DimPiece& piece,
-               const std::function<void(int64_t, std::span<const int64_t>)>& f) {
+void run_piece(const DimPiece& piece, const std::function<void(int64_t, std::span<const int64_t>)>& f) {
   std::vector<int64_t> digits(piece.digits.size(), 0);
   std::function<void(size_t, int64_t)> loop = [&](size_t k, int64_t so_far) {
     if (k == digits.size()) return f(so_far, digits);
@@ -42,8 +41,7 @@ std::string to_string(const DimCut& cut) {
     if (!out.empty()) out += ' ';
     out += std::to_string(p.start) + ':';
     for (const Digit& d : p.digits) {
-      out += '{' + std::to_string(d.stride) + ',' + std::to_string(d.extent) +
-             (d.clipped ? "!}" : "}");
+      out += '{' + std::to_string(d.stride) + ',' + std::to_string(d.extent) + (d.clipped ? "!}" : "}");
     }
   }
   return out;
@@ -134,13 +132,11 @@ TEST_CASE("random breaks: each value once, each quotient affine") {
       for (int64_t e : edges) CHECK((piece.start >= e || piece.limit <= e));
       for (const Break& b : breaks) {
         auto quotient = [&](int64_t i) {
-          return b.within > 0 ? mod(i + b.offset, b.within) / b.width
-                              : floordiv(i + b.offset, b.width);
+          return b.within > 0 ? mod(i + b.offset, b.within) / b.width : floordiv(i + b.offset, b.width);
         };
         auto outer = [&](int64_t i) { return b.within > 0 ? floordiv(i + b.offset, b.within) : 0; };
         if (b.within > 0 && b.within <= b.width) continue;
-        for (const auto& f :
-             {std::function<int64_t(int64_t)>(quotient), std::function<int64_t(int64_t)>(outer)}) {
+        for (const auto& f : {std::function<int64_t(int64_t)>(quotient), std::function<int64_t(int64_t)>(outer)}) {
           // Strides from unit digits, where these exist.
           std::vector<int64_t> slope(piece.digits.size(), 0);
           int64_t base = f(piece.start);
@@ -198,8 +194,7 @@ Outcome cut_and_compare(const Case& c) {
     for (const IndexExpr& a : uncut) {
       for (const Break& b : breaks_of(a, static_cast<int>(d))) breaks.push_back(b);
     }
-    cuts.push_back(
-        cut_dimension(c.dims[d], breaks, c.edges.empty() ? std::vector<int64_t>{} : c.edges[d]));
+    cuts.push_back(cut_dimension(c.dims[d], breaks, c.edges.empty() ? std::vector<int64_t>{} : c.edges[d]));
   }
   std::set<std::vector<int64_t>> covered;
   std::vector<const DimPiece*> chosen(c.dims.size());
@@ -272,10 +267,9 @@ TEST_CASE("every layout alone, and beside the row-major one") {
   for (const Shape& shape : many_layouts()) {
     if (shape.element_count() == 0) continue;
     Shape plain = Shape::array(shape.type, shape.dims);
-    check_affine(
-        {shape.to_string(), shape.dims,
-         [&](const Coords& i) { return Coords{linear_index(shape, i), linear_index(plain, i)}; }},
-        64);
+    check_affine({shape.to_string(), shape.dims,
+                  [&](const Coords& i) { return Coords{linear_index(shape, i), linear_index(plain, i)}; }},
+                 64);
   }
 }
 
@@ -297,10 +291,9 @@ TEST_CASE("copies between layouts") {
            {"f32[4,8,16]{2,1,0:T(*,8,4)}", "f32[4,8,16]{0,1,2:T(4,4)}", 1},
        }) {
     Shape from = Shape::parse(p.from), to = Shape::parse(p.to);
-    check_affine(
-        {std::string(p.from) + " -> " + p.to, to.dims,
-         [&](const Coords& i) { return Coords{linear_index(from, i), linear_index(to, i)}; }},
-        p.pieces);
+    check_affine({std::string(p.from) + " -> " + p.to, to.dims,
+                  [&](const Coords& i) { return Coords{linear_index(from, i), linear_index(to, i)}; }},
+                 p.pieces);
   }
 }
 
@@ -311,8 +304,7 @@ TEST_CASE("slices at every offset, strides, reversal") {
       Shape to = Shape::parse("f32[44,16]{1,0:" + std::string(tiles) + "}");
       check_affine({"slice " + std::to_string(start) + " of " + from.to_string(), to.dims,
                     [&](const Coords& i) {
-                      return Coords{linear_index(from, Coords{i[0] + start, i[1] + start / 2}),
-                                    linear_index(to, i)};
+                      return Coords{linear_index(from, Coords{i[0] + start, i[1] + start / 2}), linear_index(to, i)};
                     }},
                    start == 0 || (start == 8 && tiles[2] == '8') ? 1 : 64);
     }
@@ -320,16 +312,14 @@ TEST_CASE("slices at every offset, strides, reversal") {
       Shape to = Shape::parse("f32[8,20]{1,0:" + std::string(tiles) + "}");
       check_affine({"stride " + std::to_string(stride) + " of " + from.to_string(), to.dims,
                     [&](const Coords& i) {
-                      return Coords{linear_index(from, Coords{i[0] * stride + 1, i[1]}),
-                                    linear_index(to, i)};
+                      return Coords{linear_index(from, Coords{i[0] * stride + 1, i[1]}), linear_index(to, i)};
                     }},
                    8);
     }
     check_affine({"reverse of " + from.to_string(), from.dims,
                   [&](const Coords& i) {
-                    return Coords{
-                        linear_index(from, Coords{IndexExpr(59) - i[0], IndexExpr(19) - i[1]}),
-                        linear_index(from, i)};
+                    return Coords{linear_index(from, Coords{IndexExpr(59) - i[0], IndexExpr(19) - i[1]}),
+                                  linear_index(from, i)};
                   }},
                  4);
   }
@@ -338,32 +328,24 @@ TEST_CASE("slices at every offset, strides, reversal") {
 TEST_CASE("transpose, broadcast, pad and concatenate") {
   Shape tiled = Shape::parse("f32[20,36]{1,0:T(8,4)(2,1)}");
   Shape turned = Shape::parse("f32[36,20]{1,0:T(8,4)(2,1)}");
-  check_affine({"transpose", turned.dims,
-                [&](const Coords& i) {
-                  return Coords{linear_index(tiled, Coords{i[1], i[0]}), linear_index(turned, i)};
-                }},
-               4);
+  check_affine(
+      {"transpose", turned.dims,
+       [&](const Coords& i) { return Coords{linear_index(tiled, Coords{i[1], i[0]}), linear_index(turned, i)}; }},
+      4);
   Shape row = Shape::parse("f32[20]{0:T(8)}");
   check_affine({"broadcast", turned.dims,
-                [&](const Coords& i) {
-                  return Coords{linear_index(row, Coords{i[1]}), linear_index(turned, i)};
-                }},
+                [&](const Coords& i) { return Coords{linear_index(row, Coords{i[1]}), linear_index(turned, i)}; }},
                4);
   // The part of concatenate or pad that begins at 10 of the result: a cut at the edge, then
   // offsets.
-  Shape part = Shape::parse("f32[26,20]{1,0:T(8,4)}"),
-        whole = Shape::parse("f32[36,20]{1,0:T(8,4)}");
-  check_affine({"concatenate at 10", part.dims,
-                [&](const Coords& i) {
-                  return Coords{linear_index(part, i),
-                                linear_index(whole, Coords{i[0] + 10, i[1]})};
-                }},
-               2);
-  check_affine({"the result's side",
-                whole.dims,
-                [&](const Coords& i) { return Coords{linear_index(whole, i)}; },
-                {{10}, {}}},
-               3);
+  Shape part = Shape::parse("f32[26,20]{1,0:T(8,4)}"), whole = Shape::parse("f32[36,20]{1,0:T(8,4)}");
+  check_affine(
+      {"concatenate at 10", part.dims,
+       [&](const Coords& i) { return Coords{linear_index(part, i), linear_index(whole, Coords{i[0] + 10, i[1]})}; }},
+      2);
+  check_affine(
+      {"the result's side", whole.dims, [&](const Coords& i) { return Coords{linear_index(whole, i)}; }, {{10}, {}}},
+      3);
 }
 
 TEST_CASE("reshapes") {
@@ -385,9 +367,8 @@ TEST_CASE("reshapes") {
     Shape operand = Shape::parse(r.operand), result = Shape::parse(r.result);
     check_affine({std::string("reshape ") + r.operand + " -> " + r.result, result.dims,
                   [&](const Coords& i) {
-                    return Coords{
-                        linear_index(operand, reshape_coordinates(operand.dims, result.dims, i)),
-                        linear_index(result, i)};
+                    return Coords{linear_index(operand, reshape_coordinates(operand.dims, result.dims, i)),
+                                  linear_index(result, i)};
                   }},
                  r.pieces);
   }

@@ -61,9 +61,9 @@ TEST_CASE("large arrays are cut around the element asked for") {
   check_bounds(text);
   CHECK(text.find("[" + std::to_string(p) + "]") != std::string::npos);
   CHECK(text.find("[2345,4321]") != std::string::npos);
-  for (const char* huge : {"s8[4611686018427387904]{0:T(1024)}", "s8[2147483648,2147483648]{0,1}",
-                           "s8[1,1,1]{2,1,0:T(1000000,1000000,1000000)}",
-                           "s8[100000,100000,100000]{2,1,0:T(*,8,128)}"}) {
+  for (const char* huge :
+       {"s8[4611686018427387904]{0:T(1024)}", "s8[2147483648,2147483648]{0,1}",
+        "s8[1,1,1]{2,1,0:T(1000000,1000000,1000000)}", "s8[100000,100000,100000]{2,1,0:T(*,8,128)}"}) {
     CAPTURE(huge);
     Shape s = Shape::parse(huge);
     check_bounds(draw(s));

@@ -114,9 +114,7 @@ TEST_CASE("symbolic linear index equals the plain one") {
       coordinates.push_back(v(static_cast<int>(d), shape.dims[d]));
     }
     IndexExpr e = linear_index(shape, coordinates);
-    for_each_index(shape.dims, [&](std::span<const int64_t> i) {
-      REQUIRE(e.evaluate(i) == linear_index(shape, i));
-    });
+    for_each_index(shape.dims, [&](std::span<const int64_t> i) { REQUIRE(e.evaluate(i) == linear_index(shape, i)); });
     if (!shape.layout.tiled()) CHECK(e.is_affine());
   }
 }
@@ -138,8 +136,7 @@ Twin random_twin(std::mt19937& rng, const std::vector<Range>& ranges, int depth)
   if (kind <= 2) {
     Twin b = random_twin(rng, ranges, depth - 1);
     int64_t c = pick(-12, 12), k = pick(-9, 9);
-    return {a.expr * c + b.expr + k,
-            [=](auto values) { return a.plain(values) * c + b.plain(values) + k; }};
+    return {a.expr * c + b.expr + k, [=](auto values) { return a.plain(values) * c + b.plain(values) + k; }};
   }
   int64_t w = pick(1, 12);
   if (kind == 3) {

@@ -10,15 +10,12 @@
 namespace hlojit {
 namespace {
 
-int64_t linear(const char* shape, std::vector<int64_t> index) {
-  return linear_index(Shape::parse(shape), index);
-}
+int64_t linear(const char* shape, std::vector<int64_t> index) { return linear_index(Shape::parse(shape), index); }
 
 std::vector<int64_t> all_positions(const char* text) {
   Shape shape = Shape::parse(text);
   std::vector<int64_t> out;
-  for_each_index(shape.dims,
-                 [&](std::span<const int64_t> i) { out.push_back(linear_index(shape, i)); });
+  for_each_index(shape.dims, [&](std::span<const int64_t> i) { out.push_back(linear_index(shape, i)); });
   return out;
 }
 
@@ -55,9 +52,9 @@ TEST_CASE("a tile of fewer or more dims than the array") {
 }
 
 TEST_CASE("repeated tiles") {
-  CHECK(all_positions("bf16[4,8]{1,0:T(2,4)(2,1)}") ==
-        std::vector<int64_t>{0,  2,  4,  6,  8,  10, 12, 14, 1,  3,  5,  7,  9,  11, 13, 15,
-                             16, 18, 20, 22, 24, 26, 28, 30, 17, 19, 21, 23, 25, 27, 29, 31});
+  CHECK(all_positions("bf16[4,8]{1,0:T(2,4)(2,1)}") == std::vector<int64_t>{0,  2,  4,  6,  8,  10, 12, 14, 1,  3,  5,
+                                                                            7,  9,  11, 13, 15, 16, 18, 20, 22, 24, 26,
+                                                                            28, 30, 17, 19, 21, 23, 25, 27, 29, 31});
   struct Vector {
     const char* shape;
     std::vector<int64_t> index;

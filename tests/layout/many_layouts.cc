@@ -66,8 +66,7 @@ std::vector<Shape> many_layouts() {
   return out;
 }
 
-void for_each_index(std::span<const int64_t> dims,
-                    const std::function<void(std::span<const int64_t>)>& f) {
+void for_each_index(std::span<const int64_t> dims, const std::function<void(std::span<const int64_t>)>& f) {
   for (int64_t n : dims) {
     if (n == 0) return;
   }

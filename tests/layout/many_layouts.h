@@ -13,7 +13,6 @@ namespace hlojit {
 std::vector<Shape> many_layouts();
 
 /// Calls f for every index below dims, row major.
-void for_each_index(std::span<const int64_t> dims,
-                    const std::function<void(std::span<const int64_t>)>& f);
+void for_each_index(std::span<const int64_t> dims, const std::function<void(std::span<const int64_t>)>& f);
 
 }  // namespace hlojit

@@ -58,11 +58,10 @@ TEST_CASE("all pairs of layouts") {
 }
 
 TEST_CASE("blocks larger than one, with and without runs") {
-  for (const char* text : {"f32[70,90]{1,0}", "f32[70,90]{0,1}", "f32[70,90]{1,0:T(8,128)}",
-                           "f32[70,90]{0,1:T(8,128)}", "f32[70,90]{1,0:T(8,128)(2,1)}",
-                           "f32[70,90]{1,0:T(*,64)}", "f32[70,90]{1,0:L(4096)M(24)}"}) {
-    for (const char* other :
-         {"f32[70,90]{1,0}", "f32[70,90]{0,1}", "f32[70,90]{1,0:T(8,128)(2,1)}"}) {
+  for (const char* text :
+       {"f32[70,90]{1,0}", "f32[70,90]{0,1}", "f32[70,90]{1,0:T(8,128)}", "f32[70,90]{0,1:T(8,128)}",
+        "f32[70,90]{1,0:T(8,128)(2,1)}", "f32[70,90]{1,0:T(*,64)}", "f32[70,90]{1,0:L(4096)M(24)}"}) {
+    for (const char* other : {"f32[70,90]{1,0}", "f32[70,90]{0,1}", "f32[70,90]{1,0:T(8,128)(2,1)}"}) {
       check_conversion(Shape::parse(text), Shape::parse(other));
       check_conversion(Shape::parse(other), Shape::parse(text));
     }
@@ -70,8 +69,8 @@ TEST_CASE("blocks larger than one, with and without runs") {
 }
 
 TEST_CASE("packed elements") {
-  for (const char* text : {"u4[3,3]{1,0:E(4)}", "u4[3,3]{0,1:E(4)}", "u4[3,3]{1,0:T(2,2)E(4)}",
-                           "u4[3,3]{1,0:T(2,2)L(32)E(4)}"}) {
+  for (const char* text :
+       {"u4[3,3]{1,0:E(4)}", "u4[3,3]{0,1:E(4)}", "u4[3,3]{1,0:T(2,2)E(4)}", "u4[3,3]{1,0:T(2,2)L(32)E(4)}"}) {
     for (const char* other : {"u4[3,3]{1,0:E(4)}", "u4[3,3]{0,1:T(2,2)(2,1)E(4)}"}) {
       check_conversion(Shape::parse(text), Shape::parse(other));
     }

@@ -59,8 +59,7 @@ TEST_CASE("text survives a round trip") {
 TEST_CASE("defaults are filled in, blanks and comments skipped") {
   CHECK(Shape::parse("f32[3,5]").to_string() == "f32[3,5]{1,0}");
   CHECK(Shape::parse("f32[3,5]") == Shape::array(DType::kF32, {3, 5}));
-  CHECK(Shape::parse(" f32[ 3 , 5 ] { 1 , 0 : T ( 2 , 2 ) } ").to_string() ==
-        "f32[3,5]{1,0:T(2,2)}");
+  CHECK(Shape::parse(" f32[ 3 , 5 ] { 1 , 0 : T ( 2 , 2 ) } ").to_string() == "f32[3,5]{1,0:T(2,2)}");
   CHECK(Shape::parse("(f32[2], /*index=1*/ s32[] // last\n)").to_string() == "(f32[2]{0}, s32[])");
   CHECK(Shape::parse("f32[3,5]{1,0:D(D,C+,S~,H+~)T(2,2)}").to_string() == "f32[3,5]{1,0:T(2,2)}");
   CHECK(Shape::parse("f32[3,5]{1,0:T(2,2)}").to_string(false) == "f32[3,5]");
@@ -80,8 +79,8 @@ TEST_CASE("a brace after a shape is a layout only before an integer or a colon")
 }
 
 TEST_CASE("without validation the sizes and rules are left to the verifier") {
-  for (const char* text : {"f32[?,3]{1,0}", "f32[2,3]{0,0}", "f32[2,3]{7,0}",
-                           "f32[2]{0:#(u32)*(u8)}", "f32[9223372036854775807,3]{1,0}"}) {
+  for (const char* text : {"f32[?,3]{1,0}", "f32[2,3]{0,0}", "f32[2,3]{7,0}", "f32[2]{0:#(u32)*(u8)}",
+                           "f32[9223372036854775807,3]{1,0}"}) {
     CAPTURE(text);
     size_t pos = 0;
     CHECK(parse_shape_at(text, pos).to_string() == text);
@@ -106,18 +105,15 @@ TEST_CASE("each rule has its message and its place") {
            {"f32[99999999999999999999]", "1:5: a dimension size does not fit in 64 bits"},
            {"f32[2]]", "1:7: unexpected text after the shape"},
            {"f32[]{}", "1:6: unexpected text after the shape"},
-           {"f32[3,5]{0,1,2}",
-            "1:9: layout has 3 entries in minor_to_major but the array has rank 2"},
-           {"f32[3,5]{:T(2)}",
-            "1:9: layout has 0 entries in minor_to_major but the array has rank 2"},
+           {"f32[3,5]{0,1,2}", "1:9: layout has 3 entries in minor_to_major but the array has rank 2"},
+           {"f32[3,5]{:T(2)}", "1:9: layout has 0 entries in minor_to_major but the array has rank 2"},
            {"f32[3,5]{0,0}", "1:9: minor_to_major names dimension 0 twice"},
            {"f32[3,5]{2,0}", "1:9: minor_to_major names dimension 2 but the array has rank 2"},
            {"f32[3,5]{-1,0}", "1:9: minor_to_major names dimension -1 but the array has rank 2"},
            {"f32[3,5]{1,0:T(0,2)}", "1:16: tile dimension 0 is not positive"},
            {"f32[3,5]{1,0:T(-1)}", "1:16: tile dimension -1 is not positive"},
            {"f32[3,5]{1,0:T()}", "1:16: a tile has no dimensions"},
-           {"f32[3,5]{1,0:T(2,*)}",
-            "1:9: the last dimension of a tile is '*', which has nothing to combine into"},
+           {"f32[3,5]{1,0:T(2,*)}", "1:9: the last dimension of a tile is '*', which has nothing to combine into"},
            {"f32[3,5]{1,0:L(0)}", "1:16: the tail padding alignment must be positive"},
            {"f32[3,5]{1,0:E(-4)}", "1:16: the element size in bits is negative"},
            {"f32[3,5]{1,0:E(16)}", "1:9: E(16) cannot hold the 32 bits of f32"},
@@ -129,27 +125,22 @@ TEST_CASE("each rule has its message and its place") {
            {"f32[3,5]{1,0:S(1)S(1)}",
             "1:18: layout attribute S is out of order or repeated (the order is D T L # * E S SC P "
             "M)"},
-           {"f32[3,5]{1,0:P(f32[2])}",
-            "1:14: P(...) belongs to sparse arrays, which do not exist any more"},
-           {"f32[3]{0:#(u32)}",
-            "1:7: #(...) and *(...) belong to sparse arrays, which do not exist any more"},
+           {"f32[3,5]{1,0:P(f32[2])}", "1:14: P(...) belongs to sparse arrays, which do not exist any more"},
+           {"f32[3]{0:#(u32)}", "1:7: #(...) and *(...) belong to sparse arrays, which do not exist any more"},
            {"f32[3]{0:#(f32)}", "1:12: expected an unsigned integer type"},
            {"f32[3]{0:Q(1)}", "1:10: expected a layout attribute (D T L # * E S SC P M) or '}'"},
            {"f32[3]{0:SC(1:2)}", "1:7: SC splits physical dimension 1 but the array has rank 1"},
            {"f32[3]{0:SC(0:2,1)}", "1:7: SC indices must be positive and ascend, but 1 follows 2"},
-           {"(f32[2], f32[3]){0}",
-            "1:17: a tuple has no layout of its own: give one to each element"},
+           {"(f32[2], f32[3]){0}", "1:17: a tuple has no layout of its own: give one to each element"},
            {"token[2]", "1:7: token cannot have dimensions"},
            {"token[]{:S(1)}", "1:8: only an array can have a layout"},
            {"(f32[2] s32[])", "1:9: expected ')' or ',' after a tuple element"},
-           {"f32[?]",
-            "1:1: a dimension is unbounded ('?'): every dimension needs a size or a bound"},
+           {"f32[?]", "1:1: a dimension is unbounded ('?'): every dimension needs a size or a bound"},
            {"f32[9223372036854775807]", "1:1: the size of the array overflows 64 bits"},
            {"f32[4294967296,4294967296]", "1:1: the size of the array overflows 64 bits"},
            {"s8[4294967296]{0:T(8589934592)(2,4611686018427387904)}",
             "1:1: the size of the array's tiled storage overflows 64 bits"},
-           {"f32[3]{0:L(9223372036854775807)}",
-            "1:1: the size of the array's tiled storage overflows 64 bits"},
+           {"f32[3]{0:L(9223372036854775807)}", "1:1: the size of the array's tiled storage overflows 64 bits"},
            {"f32[2] /* x", "1:8: unterminated comment"},
            {"(f32[2],\n  f32[x])", "2:7: expected a dimension size"},
        }) {

@@ -31,15 +31,13 @@ Literal assemble(const Shape& shape, std::span<const Literal>& leaves) {
   return next;
 }
 
-std::vector<Literal> run_oracle(const Module& module, std::span<const Literal> leaves,
-                                bool scatter_oob_window) {
+std::vector<Literal> run_oracle(const Module& module, std::span<const Literal> leaves, bool scatter_oob_window) {
   std::vector<Literal> arguments;
   for (const Instruction* parameter : module.entry()->parameters()) {
     arguments.push_back(assemble(parameter->shape, leaves));
   }
   if (!leaves.empty()) throw Error(ErrorKind::kInput, "the test gives too many INPUT leaves");
-  const Literal result =
-      evaluate_program(module, arguments, {.scatter_oob_window = scatter_oob_window});
+  const Literal result = evaluate_program(module, arguments, {.scatter_oob_window = scatter_oob_window});
   std::vector<Literal> results;
   collect_leaves(result, results);
   return results;
@@ -79,8 +77,7 @@ void force_producers(Instruction* value, Layouts layouts) {
   if (takes_any_layout(*value)) force(value->shape, layouts);
   if (!value->is(Opcode::kTuple)) return;
   for (Instruction* element : value->operands()) force_producers(element, layouts);
-  for (size_t i = 0; i < value->operand_count(); ++i)
-    value->shape.elements[i] = value->operand(i)->shape;
+  for (size_t i = 0; i < value->operand_count(); ++i) value->shape.elements[i] = value->operand(i)->shape;
 }
 
 // Gives every entry parameter and result another layout, and the instructions that produce results.
@@ -112,8 +109,7 @@ std::string describe(const CompiledOptions& options, Layouts layouts) {
 }
 
 bool identical(const std::vector<Literal>& a, const std::vector<Literal>& b) {
-  return std::ranges::equal(a, b,
-                            [](const Literal& x, const Literal& y) { return x.identical(y); });
+  return std::ranges::equal(a, b, [](const Literal& x, const Literal& y) { return x.identical(y); });
 }
 
 // True if --strict leaves nothing open: no float is accumulated in an order of the compiler's
@@ -122,8 +118,8 @@ bool is_determined(const Module& module) {
   for (const auto& computation : module.computations()) {
     for (const auto& instruction : computation->instructions()) {
       const OpClass c = instruction->info().op_class;
-      const bool open = c == OpClass::kReduces || c == OpClass::kContracts ||
-                        c == OpClass::kLibrary || instruction->is(Opcode::kScatter);
+      const bool open = c == OpClass::kReduces || c == OpClass::kContracts || c == OpClass::kLibrary ||
+                        instruction->is(Opcode::kScatter);
       if (!open || instruction->is(Opcode::kRngBitGenerator)) continue;
       const DType type = instruction->shape.type;
       if (instruction->shape.is_tuple() || is_float(type) || is_complex(type)) return false;
@@ -134,8 +130,8 @@ bool is_determined(const Module& module) {
 
 class CompiledCheck {
  public:
-  CompiledCheck(const Module& module, const Cases& cases, const Case& test,
-                const std::vector<Literal>& oracle, Failures& failures)
+  CompiledCheck(const Module& module, const Cases& cases, const Case& test, const std::vector<Literal>& oracle,
+                Failures& failures)
       : module_(module), cases_(cases), test_(test), oracle_(oracle), failures_(failures) {}
 
   // Programs of the benchmarks take each way of compiling once; small modules take them all.
@@ -221,8 +217,7 @@ void check_refusal(const Module& module, const Cases& plan, const Case& test, Fa
     run_compiled(module, test.inputs, {});
     failures.push_back(at(plan.path, plan.unsupported->line) + "it compiles: say so in the test");
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kUnsupported ||
-        !std::string_view(error.what()).contains(plan.unsupported->text)) {
+    if (error.kind() != ErrorKind::kUnsupported || !std::string_view(error.what()).contains(plan.unsupported->text)) {
       failures.push_back(at(plan.path, plan.unsupported->line) + "another error: " + error.what());
     }
   }
@@ -253,15 +248,14 @@ void check_cases(const Module& module, const Cases& plan, Failures& failures) {
       continue;
     }
     if (!test.expected.empty() && oracle.size() != test.expected.size()) {
-      failures.push_back(at(plan.path, test.line) + "oracle: " + std::to_string(oracle.size()) +
-                         " results for " + std::to_string(test.expected.size()) + " EXPECT lines");
+      failures.push_back(at(plan.path, test.line) + "oracle: " + std::to_string(oracle.size()) + " results for " +
+                         std::to_string(test.expected.size()) + " EXPECT lines");
       continue;
     }
     for (size_t i = 0; i < test.expected.size(); ++i) {
       const std::string d = difference(test.expected[i], oracle[i], test.tolerances[i]);
       if (!d.empty()) {
-        failures.push_back(at(plan.path, test.line) + "oracle: result " + std::to_string(i) + " " +
-                           d);
+        failures.push_back(at(plan.path, test.line) + "oracle: result " + std::to_string(i) + " " + d);
       }
     }
 #ifdef HLOJIT_TEST_COMPILED

@@ -20,7 +20,7 @@ struct Case {
 struct Cases {
   std::string path;
   std::vector<Case> cases;
-  bool thorough = true;              ///< every width with every layout
+  bool thorough = true;  ///< every width with every layout
   bool scatter_oob_window = false;
   std::optional<Claim> unsupported;  ///< compiling is refused with this
   std::optional<Claim> error;        ///< the oracle fails with this

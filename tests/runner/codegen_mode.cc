@@ -24,10 +24,14 @@ Expectations expectations_of(const TestFile& file) {
     const size_t equals = option.find('=');
     const std::string name = option.substr(0, equals);
     const std::string value = equals == option.npos ? "" : option.substr(equals + 1);
-    if (name == "--isa") e.options.isa = value;
-    else if (name == "--vector-bytes") e.vector_bytes = std::stoi(value);
-    else if (name == "--gathers") e.gathers = true;
-    else throw std::runtime_error(file.path + ": unknown option " + option);
+    if (name == "--isa")
+      e.options.isa = value;
+    else if (name == "--vector-bytes")
+      e.vector_bytes = std::stoi(value);
+    else if (name == "--gathers")
+      e.gathers = true;
+    else
+      throw std::runtime_error(file.path + ": unknown option " + option);
   }
   return e;
 }

@@ -38,8 +38,8 @@ double spacing(DType type, double x) {
   return std::ldexp(1.0, exponent - f.mantissa);
 }
 
-bool same_part(double expected, double actual, bool sign_matters, DType type,
-               const Tolerance& tolerance, double scale) {
+bool same_part(double expected, double actual, bool sign_matters, DType type, const Tolerance& tolerance,
+               double scale) {
   if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
   if (expected == actual) {
     return !sign_matters || std::signbit(expected) == std::signbit(actual);
@@ -47,12 +47,10 @@ bool same_part(double expected, double actual, bool sign_matters, DType type,
   if (tolerance.exact() || std::isinf(expected) || std::isinf(actual)) return false;
   const double distance = std::fabs(expected - actual);
   if (tolerance.ulp && distance <= *tolerance.ulp * spacing(type, expected)) return true;
-  if (tolerance.golden &&
-      distance <= tolerance.golden->relative * std::fabs(expected) + tolerance.golden->absolute) {
+  if (tolerance.golden && distance <= tolerance.golden->relative * std::fabs(expected) + tolerance.golden->absolute) {
     return true;
   }
-  return tolerance.relative &&
-         distance <= *tolerance.relative * std::max(std::fabs(expected), scale);
+  return tolerance.relative && distance <= *tolerance.relative * std::max(std::fabs(expected), scale);
 }
 
 double root_mean_square(const Literal& literal) {
@@ -85,15 +83,13 @@ Tolerance usual_tolerance(DType type) {
     case DType::kC64: return {.ulp = {}, .relative = 2e-5, .golden = {}};
     case DType::kF16: return {.ulp = {}, .relative = 4e-3, .golden = {}};
     case DType::kBF16: return {.ulp = {}, .relative = 3e-2, .golden = {}};
-    default:
-      return is_float(type) ? Tolerance{.ulp = {}, .relative = 0.3, .golden = {}} : Tolerance{};
+    default: return is_float(type) ? Tolerance{.ulp = {}, .relative = 0.3, .golden = {}} : Tolerance{};
   }
 }
 
 std::string difference(const Literal& expected, const Literal& actual, const Tolerance& tolerance) {
   if (!compatible(expected.shape(), actual.shape())) {
-    return "expected shape " + expected.shape().to_string(false) + ", got " +
-           actual.shape().to_string(false);
+    return "expected shape " + expected.shape().to_string(false) + ", got " + actual.shape().to_string(false);
   }
   const DType type = expected.shape().type;
   const int64_t n = expected.shape().element_count();
@@ -121,9 +117,8 @@ std::string difference(const Literal& expected, const Literal& actual, const Tol
     index = std::to_string(rest % size) + (index.empty() ? "" : ",") + index;
     rest /= size;
   }
-  return "at [" + index + "] expected " + element_text(expected, first) + ", got " +
-         element_text(actual, first) + " (" + std::to_string(wrong) + " of " + std::to_string(n) +
-         " differ)";
+  return "at [" + index + "] expected " + element_text(expected, first) + ", got " + element_text(actual, first) +
+         " (" + std::to_string(wrong) + " of " + std::to_string(n) + " differ)";
 }
 
 Literal random_leaf(const Shape& shape, uint64_t seed, uint64_t leaf) {
@@ -135,8 +130,7 @@ Literal random_leaf(const Shape& shape, uint64_t seed, uint64_t leaf) {
   const bool sign = is_signed(type);
   const int64_t half = sign ? int64_t{1} << (std::min(dtype_bits(type), 32) - 1) : 0;
   const int64_t low = sign ? std::max<int64_t>(-8, -half) : 0;
-  const int64_t high =
-      std::min<int64_t>(8, sign ? half - 1 : (int64_t{1} << std::min(dtype_bits(type), 32)) - 1);
+  const int64_t high = std::min<int64_t>(8, sign ? half - 1 : (int64_t{1} << std::min(dtype_bits(type), 32)) - 1);
   for (int64_t i = 0; i < n; ++i) {
     const uint64_t bits = mix(start + static_cast<uint64_t>(i));
     if (is_complex(type)) {

@@ -45,8 +45,7 @@ void check_golden(const std::string& manifest, const std::string& name, Failures
   const std::string folder = manifest.substr(0, manifest.find_last_of('/') + 1) + "../";
   const auto json = nlohmann::json::parse(read_file(manifest));
   const auto& programs = json.at("programs");
-  auto program = std::find_if(programs.begin(), programs.end(),
-                              [&](const auto& p) { return p.at("name") == name; });
+  auto program = std::find_if(programs.begin(), programs.end(), [&](const auto& p) { return p.at("name") == name; });
   if (program == programs.end()) throw std::runtime_error(manifest + ": no program " + name);
 
   const std::string path = folder + program->at("hlo").template get<std::string>();
@@ -61,13 +60,11 @@ void check_golden(const std::string& manifest, const std::string& name, Failures
     throw std::runtime_error(path + ": the manifest names other leaves");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    test.inputs.push_back(
-        read_npy(folder + inputs[i].at("file").template get<std::string>(), parameters[i]));
+    test.inputs.push_back(read_npy(folder + inputs[i].at("file").template get<std::string>(), parameters[i]));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& output = outputs[i];
-    test.expected.push_back(
-        read_npy(folder + output.at("file").template get<std::string>(), *results[i]));
+    test.expected.push_back(read_npy(folder + output.at("file").template get<std::string>(), *results[i]));
     Tolerance tolerance;
     if (output.contains("rtol")) tolerance.golden = {output.at("rtol"), output.at("atol")};
     test.tolerances.push_back(tolerance);

@@ -29,10 +29,8 @@ Failures check_file(const char* path) {
         check_section(file, section, failures);
       } catch (const Error& error) {
         for (const Diagnostic& d : error.diagnostics()) {
-          const int line =
-              d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
-          failures.push_back(at(file, line) + std::string(error_kind_name(error.kind())) + ": " +
-                             d.message);
+          const int line = d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
+          failures.push_back(at(file, line) + std::string(error_kind_name(error.kind())) + ": " + d.message);
         }
       }
     }

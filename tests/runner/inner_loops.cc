@@ -73,8 +73,10 @@ class Function {
   void walk(size_t b) {
     state_[b] = kOpen;
     for (size_t n : blocks_[b].next) {
-      if (state_[n] == kNew) walk(n);
-      else if (state_[n] == kOpen) collect(n, b);
+      if (state_[n] == kNew)
+        walk(n);
+      else if (state_[n] == kOpen)
+        collect(n, b);
     }
     state_[b] = kDone;
   }

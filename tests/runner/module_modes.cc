@@ -49,8 +49,7 @@ void check_opt(const TestFile& file, const Section& section, Failures& failures)
   run_pipeline(*module, options_of(file));
   const std::string printed = to_string(*module);
   for (const Diagnostic& d : verify(*module)) {
-    failures.push_back(at(file, section.first_line) + "invalid after the passes: " + d.message +
-                       "\n" + printed);
+    failures.push_back(at(file, section.first_line) + "invalid after the passes: " + d.message + "\n" + printed);
   }
   match_claims(file, section, printed, failures);
 }
@@ -59,8 +58,7 @@ void check_text(const TestFile& file, const Section& section, Failures& failures
   const std::string printed = to_string(*parse_module(section.text));
   const std::string again = to_string(*parse_module(printed));
   if (printed != again) {
-    failures.push_back(at(file, section.first_line) + "the print of the print differs:\n" +
-                       printed + "----\n" + again);
+    failures.push_back(at(file, section.first_line) + "the print of the print differs:\n" + printed + "----\n" + again);
   }
   match_claims(file, section, printed, failures);
 }
@@ -76,14 +74,12 @@ void check_verify(const TestFile& file, const Section& section, Failures& failur
   for (const Claim& claim : section.claims) {
     if (claim.word != "ERROR") continue;
     expected_any = true;
-    const bool said = std::ranges::any_of(
-        found, [&](const Diagnostic& d) { return d.message.contains(claim.text); });
+    const bool said = std::ranges::any_of(found, [&](const Diagnostic& d) { return d.message.contains(claim.text); });
     if (!said) failures.push_back(at(file, claim.line) + "no diagnostic says: " + claim.text);
   }
   if (expected_any) return;
   for (const Diagnostic& d : found) {
-    const int line =
-        d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
+    const int line = d.location.known() ? section.first_line + d.location.line - 1 : section.first_line;
     failures.push_back(at(file, line) + d.message);
   }
 }

@@ -30,8 +30,7 @@ double parse_number(const TestFile& file, const Claim& claim) {
   return value;
 }
 
-Cases cases_of(const TestFile& file, const Section& section,
-               const std::vector<Shape>& leaf_shapes) {
+Cases cases_of(const TestFile& file, const Section& section, const std::vector<Shape>& leaf_shapes) {
   Cases plan;
   plan.path = file.path;
   Tolerance tolerance;

@@ -11,8 +11,8 @@
 namespace hlojit::test {
 namespace {
 
-constexpr std::array<std::string_view, 9> kWords = {
-    "INPUT", "EXPECT", "ULP", "TOL", "OPTION", "UNSUPPORTED", "ERROR", "CHECK", "CHECK-NOT"};
+constexpr std::array<std::string_view, 9> kWords = {"INPUT",       "EXPECT", "ULP",   "TOL",      "OPTION",
+                                                    "UNSUPPORTED", "ERROR",  "CHECK", "CHECK-NOT"};
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -31,13 +31,11 @@ std::optional<Claim> claim_of(std::string_view line, const std::string& path, in
   const size_t colon = line.find(": ");
   if (colon == line.npos) return std::nullopt;
   const std::string_view word = line.substr(0, colon);
-  const bool capitals = !word.empty() && std::ranges::all_of(word, [](char c) {
-    return (c >= 'A' && c <= 'Z') || c == '-';
-  });
+  const bool capitals =
+      !word.empty() && std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '-'; });
   if (!capitals) return std::nullopt;
   if (std::ranges::find(kWords, word) == kWords.end()) {
-    throw std::runtime_error(path + ":" + std::to_string(number) + ": unknown claim " +
-                             std::string(word));
+    throw std::runtime_error(path + ":" + std::to_string(number) + ": unknown claim " + std::string(word));
   }
   return Claim{number, std::string(word), std::string(trim(line.substr(colon + 2)))};
 }
@@ -51,9 +49,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 }  // namespace
 
-std::string at(const std::string& path, int line) {
-  return path + ":" + std::to_string(line) + ": ";
-}
+std::string at(const std::string& path, int line) { return path + ":" + std::to_string(line) + ": "; }
 
 TestFile read_test_file(const std::string& path) {
   std::ifstream stream(path);
@@ -84,8 +80,7 @@ TestFile read_test_file(const std::string& path) {
   return file;
 }
 
-void match_claims(const TestFile& file, const Section& section, std::string_view printed,
-                  Failures& failures) {
+void match_claims(const TestFile& file, const Section& section, std::string_view printed, Failures& failures) {
   const std::vector<std::string> lines = lines_of(printed);
   std::vector<const Claim*> forbidden;
   size_t from = 0;

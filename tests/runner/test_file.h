@@ -70,8 +70,7 @@ void check_verify(const TestFile& file, const Section& section, Failures& failur
 void check_golden(const std::string& manifest, const std::string& name, Failures& failures);
 
 /// Matches the CHECK and CHECK-NOT claims of a section against printed text.
-void match_claims(const TestFile& file, const Section& section, std::string_view printed,
-                  Failures& failures);
+void match_claims(const TestFile& file, const Section& section, std::string_view printed, Failures& failures);
 std::string at(const std::string& path, int line);
 inline std::string at(const TestFile& file, int line) { return at(file.path, line); }
 

@@ -37,9 +37,7 @@ ENTRY e {
   ROOT t = (f32[257]{0}, f32[1031]{0}) tuple(rows, columns)
 })";
 
-Executable compile_text(const char* text, const Options& options = {}) {
-  return compile(parse(text), options);
-}
+Executable compile_text(const char* text, const Options& options = {}) { return compile(parse(text), options); }
 
 std::vector<float> values(size_t count) {
   std::vector<float> v(count);
@@ -162,10 +160,9 @@ TEST_CASE("inputs that do not fit are the caller's error") {
 }
 
 TEST_CASE("each stage says whose fault it is") {
-  CHECK(kind_of([] { parse("HloModule m\nENTRY e { ROOT r = f32[3]{0} frobnicate() }"); }) ==
-        ErrorKind::kInvalid);
-  const ModulePtr unfit = parse(
-      "HloModule m\nENTRY e {\n p = f32[3]{0} parameter(0)\n ROOT r = s32[3]{0} add(p, p)\n}");
+  CHECK(kind_of([] { parse("HloModule m\nENTRY e { ROOT r = f32[3]{0} frobnicate() }"); }) == ErrorKind::kInvalid);
+  const ModulePtr unfit =
+      parse("HloModule m\nENTRY e {\n p = f32[3]{0} parameter(0)\n ROOT r = s32[3]{0} add(p, p)\n}");
   CHECK(kind_of([&] { verify(unfit); }) == ErrorKind::kInvalid);
   CHECK(kind_of([&] { compile(unfit); }) == ErrorKind::kInvalid);
   const ModulePtr unknown = parse(

@@ -60,8 +60,7 @@ TEST_CASE("a registered call is told its shapes, layouts and attributes") {
       const auto* in = static_cast<const float*>(call.operands[0]);
       auto* out = static_cast<float*>(call.results[0]);
       call.parallel(2, [&](int64_t row) {  // column-major in, row-major out
-        for (int64_t column = 0; column < 3; ++column)
-          out[row * 3 + column] = 2 * in[column * 2 + row];
+        for (int64_t column = 0; column < 3; ++column) out[row * 3 + column] = 2 * in[column * 2 + row];
       });
       *static_cast<int32_t*>(call.results[1]) = call.threads > 0 ? 7 : 0;
       return {};
@@ -70,8 +69,7 @@ TEST_CASE("a registered call is told its shapes, layouts and attributes") {
   std::vector<Buffer> results = run(kProgram);
   REQUIRE(results.size() == 3);
   for (size_t leaf : {0, 1}) {
-    for (int k = 0; k < 6; ++k)
-      CHECK(results[leaf].data<float>()[k] == 2.0f * static_cast<float>(k + 1));
+    for (int k = 0; k < 6; ++k) CHECK(results[leaf].data<float>()[k] == 2.0f * static_cast<float>(k + 1));
   }
   CHECK(results[2].data<int32_t>()[0] == 7);
   CHECK(made >= 1);  // checking what is supported asks, too
@@ -98,8 +96,7 @@ TEST_CASE("a maker may refuse when compiling; nobody is refused by name") {
     });
     CHECK(error_of(kProgram).find("only for squares") != std::string::npos);
   }
-  CHECK(error_of(kProgram).find("no registered implementation of custom call \"test.twice\"") !=
-        std::string::npos);
+  CHECK(error_of(kProgram).find("no registered implementation of custom call \"test.twice\"") != std::string::npos);
 }
 
 }  // namespace

@@ -72,18 +72,12 @@ double seconds_of(const std::function<void()>& f) {
 TEST_CASE("a set of inputs a device, a set of results a device") {
   Executable e = compiled(kSum);
   CHECK(e.replicas() == 3);
-  auto out = e.run_devices({{values({1, 2, 3, 4, 5})},
-                            {values({10, 20, 30, 40, 50})},
-                            {values({100, 200, 300, 400, 500})}});
+  auto out =
+      e.run_devices({{values({1, 2, 3, 4, 5})}, {values({10, 20, 30, 40, 50})}, {values({100, 200, 300, 400, 500})}});
   REQUIRE(out.size() == 3);
-  for (const auto& of : out)
-    CHECK(to_doubles(of.at(0)) == std::vector<double>{111, 222, 333, 444, 555});
-  CHECK(error_of([&] {
-          e.run({values({1, 2, 3, 4, 5})});
-        }) == "the program is compiled for 3 devices, not one");
-  CHECK(error_of([&] {
-          e.run_devices({{}, {}});
-        }) == "2 sets of inputs for 3 devices: one for each, or one for all");
+  for (const auto& of : out) CHECK(to_doubles(of.at(0)) == std::vector<double>{111, 222, 333, 444, 555});
+  CHECK(error_of([&] { e.run({values({1, 2, 3, 4, 5})}); }) == "the program is compiled for 3 devices, not one");
+  CHECK(error_of([&] { e.run_devices({{}, {}}); }) == "2 sets of inputs for 3 devices: one for each, or one for all");
 }
 
 TEST_CASE("a device that never comes is an error in time") {
@@ -148,8 +142,7 @@ TEST_CASE("send and recv reach the host") {
   RunOptions options;
   std::thread host([&options] {
     std::vector<double> sent = to_doubles(options.queues.receive(0, 3));
-    options.queues.send(0, 4,
-                        values({static_cast<float>(2 * sent[0]), static_cast<float>(2 * sent[1])}));
+    options.queues.send(0, 4, values({static_cast<float>(2 * sent[0]), static_cast<float>(2 * sent[1])}));
   });
   auto out = e.run({values({3, 4})}, options);
   host.join();

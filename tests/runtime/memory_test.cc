@@ -62,7 +62,8 @@ ENTRY e {{
   next = s32[] constant(1)
   after = s32[] add(at, next)
   ROOT r = ({0}, s32[]) tuple(updated, after)
-}})", kState, kColumns)));
+}})",
+                                                    kState, kColumns)));
   Buffer cache = filled(step.parameter_shapes()[0], 0);
   const double copy = copy_seconds(cache);
   const void* memory = cache.raw();
@@ -118,7 +119,8 @@ ENTRY e {{
   state = (s32[], {0}) tuple(zero, p)
   w = (s32[], {0}) while(state), condition=condition, body=body
   ROOT r = {0} get-tuple-element(w), index=1
-}})", kState, kColumns)));
+}})",
+                                                    kState, kColumns)));
   Buffer state = filled(loop.parameter_shapes()[0], 1);
   const double copy = copy_seconds(state);
   const void* memory = state.raw();
@@ -244,7 +246,8 @@ ENTRY e {
 }
 
 TEST_CASE("what does not fit is said with both shapes") {
-  const Executable e = compile(parse("HloModule m\nENTRY e { p = f32[3]{0} parameter(0) ROOT r = f32[3]{0} add(p, p) }"));
+  const Executable e =
+      compile(parse("HloModule m\nENTRY e { p = f32[3]{0} parameter(0) ROOT r = f32[3]{0} add(p, p) }"));
   auto text = [&](std::vector<Buffer> inputs) -> std::string {
     try {
       e.run(std::move(inputs));

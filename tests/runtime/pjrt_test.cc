@@ -430,7 +430,8 @@ std::vector<float> read(PJRT_Buffer* buffer) {
   return out;
 }
 
-PJRT_Error* execute(PJRT_LoadedExecutable* program, std::vector<PJRT_Buffer*> arguments, std::vector<PJRT_Buffer*>& results) {
+PJRT_Error* execute(PJRT_LoadedExecutable* program, std::vector<PJRT_Buffer*> arguments,
+                    std::vector<PJRT_Buffer*>& results) {
   PJRT_LoadedExecutable_Execute_Args a{};
   PJRT_Buffer* const* lists[] = {arguments.data()};
   PJRT_Buffer** outputs[] = {results.data()};

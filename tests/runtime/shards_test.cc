@@ -30,8 +30,10 @@ TEST_CASE("shards: who has which part") {
   CHECK(read_shards("{devices=[2,2]<=[4]}", s, 4).of == Parts{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
   CHECK(read_shards("{devices=[2,2]<=[2,2]T(1,0)}", s, 4).of == Parts{{0, 0}, {1, 0}, {0, 1}, {1, 1}});
   CHECK(read_shards("{devices=[2,2]3,2,1,0}", s, 4).of == Parts{{1, 1}, {1, 0}, {0, 1}, {0, 0}});
-  CHECK(read_shards("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", s, 4).of == Parts{{0, 0}, {0, 0}, {1, 0}, {1, 0}});
-  CHECK(read_shards("{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}", s, 4).of == Parts{{0, 0}, {0, 1}, {0, 0}, {0, 1}});
+  CHECK(read_shards("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", s, 4).of ==
+        Parts{{0, 0}, {0, 0}, {1, 0}, {1, 0}});
+  CHECK(read_shards("{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}", s, 4).of ==
+        Parts{{0, 0}, {0, 1}, {0, 0}, {0, 1}});
 }
 
 TEST_CASE("shards: what has no meaning is refused") {

@@ -17,8 +17,10 @@ namespace {
 constexpr const char* kTypes[] = {"f32", "bf16", "f64"};
 
 std::string with_sum(std::string_view type, const std::string& entry) {
-  return fmt::format("HloModule m\nsum {{ a = {0}[] parameter(0) b = {0}[] parameter(1) ROOT s = {0}[] add(a, b) }}\n"
-                     "ENTRY e {{\n{1}}}\n", type, entry);
+  return fmt::format(
+      "HloModule m\nsum {{ a = {0}[] parameter(0) b = {0}[] parameter(1) ROOT s = {0}[] add(a, b) }}\n"
+      "ENTRY e {{\n{1}}}\n",
+      type, entry);
 }
 
 // Values in [-1, 1) of no pattern, in the bits of the type.
@@ -86,7 +88,8 @@ ENTRY e {{
   y = {0}[{1}]{{0}} tanh(x)
   ROOT r = {0}[{1}]{{0}} add(y, q)
 }}
-)", type, n));
+)",
+                        type, n));
     }
     for (int64_t n : {33, 257, 1000}) {
       sweep(fmt::format(R"(HloModule m
@@ -95,7 +98,8 @@ ENTRY e {{
   t = {0}[{2},{1}]{{1,0}} transpose(p), dimensions={{1,0}}
   ROOT r = {0}[{2},{1}]{{1,0}} add(t, t)
 }}
-)", type, n, n + 5));
+)",
+                        type, n, n + 5));
     }
   }
 }
@@ -109,7 +113,8 @@ TEST_CASE("rows on any number of threads") {
   s = {0}[{1}]{{0}} reduce(x, z), dimensions={{1}}, to_apply=sum
   b = {0}[{1},{2}]{{1,0}} broadcast(s), dimensions={{0}}
   ROOT r = {0}[{1},{2}]{{1,0}} divide(x, b)
-)", type, rows, length)));
+)",
+                                       type, rows, length)));
     }
   }
 }
@@ -121,7 +126,8 @@ TEST_CASE("columns on any number of threads") {
   x = {0}[{1},{2}]{{1,0}} multiply(p, p)
   z = {0}[] constant(0)
   ROOT r = {0}[{2}]{{0}} reduce(x, z), dimensions={{0}}, to_apply=sum
-)", type, major, kept)));
+)",
+                                       type, major, kept)));
     }
   }
 }
@@ -132,15 +138,24 @@ TEST_CASE("sums of everything on any number of threads") {
       sweep(with_sum(type, fmt::format(R"(  p = {0}[{1}]{{0}} parameter(0)
   z = {0}[] constant(0)
   ROOT r = {0}[] reduce(p, z), dimensions={{0}}, to_apply=sum
-)", type, n)));
+)",
+                                       type, n)));
     }
   }
 }
 
 TEST_CASE("contractions on any number of threads") {
-  struct Sizes { int m, k, n; };
+  struct Sizes {
+    int m, k, n;
+  };
   for (const char* type : kTypes) {
-    for (Sizes s : {Sizes{5, 7, 3}, {64, 64, 64}, {129, 384, 65}, {129, 385, 130}, {257, 1000, 100}, {1, 700, 900}, {900, 700, 1}}) {
+    for (Sizes s : {Sizes{5, 7, 3},
+                    {64, 64, 64},
+                    {129, 384, 65},
+                    {129, 385, 130},
+                    {257, 1000, 100},
+                    {1, 700, 900},
+                    {900, 700, 1}}) {
       sweep(fmt::format(R"(HloModule m
 ENTRY e {{
   a = {0}[{1},{2}]{{1,0}} parameter(0)
@@ -150,7 +165,8 @@ ENTRY e {{
   w = {0}[{1},{3}]{{1,0}} broadcast(c), dimensions={{1}}
   ROOT r = {0}[{1},{3}]{{1,0}} add(d, w)
 }}
-)", type, s.m, s.k, s.n));
+)",
+                        type, s.m, s.k, s.n));
     }
   }
 }

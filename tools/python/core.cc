@@ -32,8 +32,9 @@ Shape dense(const Shape& shape) { return Shape::array(shape.type, shape.dims); }
 Buffer input(const InputBytes& bytes, const Shape& shape, size_t k) {
   Buffer b = Buffer::borrow(bytes.size() ? bytes.data() : reinterpret_cast<const uint8_t*>(""), dense(shape));
   if (bytes.size() != b.size_bytes()) {
-    throw hlojit::Error(hlojit::ErrorKind::kInput, "input " + std::to_string(k) + " has " + std::to_string(bytes.size()) +
-                                                       " bytes, " + shape.to_string() + " needs " + std::to_string(b.size_bytes()));
+    throw hlojit::Error(hlojit::ErrorKind::kInput, "input " + std::to_string(k) + " has " +
+                                                       std::to_string(bytes.size()) + " bytes, " + shape.to_string() +
+                                                       " needs " + std::to_string(b.size_bytes()));
   }
   return shape == dense(shape) ? b : b.to_layout(shape);
 }
@@ -121,20 +122,24 @@ NB_MODULE(_core, m) {
   });
 
   nb::class_<Options>(m, "Options");
-  m.def("options", &options, nb::arg("threads"), nb::arg("isa"), nb::arg("strict"), nb::arg("effort"), nb::arg("cache_dir"),
-        nb::arg("scatter_oob_window"), nb::arg("disabled_passes"), nb::arg("explain").none());
+  m.def("options", &options, nb::arg("threads"), nb::arg("isa"), nb::arg("strict"), nb::arg("effort"),
+        nb::arg("cache_dir"), nb::arg("scatter_oob_window"), nb::arg("disabled_passes"), nb::arg("explain").none());
 
   nb::class_<PyModule>(m, "Module")
       .def_ro("source", &PyModule::source)
       .def("text", [](const PyModule& p) { return hlojit::to_text(p.module); })
       .def("verify", [](const PyModule& p) { hlojit::verify(p.module); })
-      .def("optimized", [](const PyModule& p, const Options& o) {
-        return unlocked([&] { return PyModule{hlojit::run_passes(p.module, o, ""), ""}; });
-      })
-      .def("emit", [](const PyModule& p, const std::string& what, const Options& o) {
-        auto kind = what == "hlo" ? hlojit::Emit::kHlo : what == "llvm" ? hlojit::Emit::kLlvm : hlojit::Emit::kAssembly;
-        return unlocked([&] { return hlojit::emit(p.module, kind, o); });
-      })
+      .def("optimized",
+           [](const PyModule& p, const Options& o) {
+             return unlocked([&] { return PyModule{hlojit::run_passes(p.module, o, ""), ""}; });
+           })
+      .def("emit",
+           [](const PyModule& p, const std::string& what, const Options& o) {
+             auto kind = what == "hlo"    ? hlojit::Emit::kHlo
+                         : what == "llvm" ? hlojit::Emit::kLlvm
+                                          : hlojit::Emit::kAssembly;
+             return unlocked([&] { return hlojit::emit(p.module, kind, o); });
+           })
       .def("parameters", [](const PyModule& p) { return facts(hlojit::parameter_leaves(p.module)); })
       .def("results", [](const PyModule& p) { return facts(hlojit::result_leaves(p.module)); })
       .def("evaluate", [](const PyModule& p, const std::vector<InputBytes>& arrays, const Options& o) {
@@ -148,22 +153,25 @@ NB_MODULE(_core, m) {
   });
 
   nb::class_<Executable>(m, "Executable")
-      .def("run", [](const Executable& e, const std::vector<InputBytes>& arrays) {
-        std::vector<Buffer> in = inputs(arrays, e.parameter_shapes());
-        return outputs(unlocked([&] { return e.run(std::move(in)); }));
-      })
+      .def("run",
+           [](const Executable& e, const std::vector<InputBytes>& arrays) {
+             std::vector<Buffer> in = inputs(arrays, e.parameter_shapes());
+             return outputs(unlocked([&] { return e.run(std::move(in)); }));
+           })
       .def("parameters", [](const Executable& e) { return facts(e.parameter_shapes()); })
       .def("results", [](const Executable& e) { return facts(e.result_shapes()); })
-      .def("kernels", [](const Executable& e) {
-        std::vector<std::pair<std::string, std::string>> out;
-        for (const auto& k : e.kernels()) out.emplace_back(k.name, k.kind);
-        return out;
-      })
-      .def("compile_times", [](const Executable& e) {
-        std::vector<std::pair<std::string, double>> out;
-        for (const auto& t : e.compile_times()) out.emplace_back(t.name, t.ms);
-        return out;
-      })
+      .def("kernels",
+           [](const Executable& e) {
+             std::vector<std::pair<std::string, std::string>> out;
+             for (const auto& k : e.kernels()) out.emplace_back(k.name, k.kind);
+             return out;
+           })
+      .def("compile_times",
+           [](const Executable& e) {
+             std::vector<std::pair<std::string, double>> out;
+             for (const auto& t : e.compile_times()) out.emplace_back(t.name, t.ms);
+             return out;
+           })
       .def_prop_ro("arena_bytes", &Executable::arena_bytes)
       .def_prop_ro("flops", &Executable::flops)
       .def_prop_ro("bytes_read", &Executable::io_bytes_read)
@@ -172,7 +180,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("isa", &Executable::isa)
       .def_prop_ro("threads", &Executable::threads);
 
-  m.def("compile", [](const PyModule& p, const Options& o) { return unlocked([&] { return hlojit::compile(p.module, o); }); });
+  m.def("compile",
+        [](const PyModule& p, const Options& o) { return unlocked([&] { return hlojit::compile(p.module, o); }); });
   m.def("passes", &hlojit::pass_list);
   m.def("version", &hlojit::version);
 }

@@ -37,19 +37,19 @@ using ModulePtr = std::shared_ptr<const Module>;
 
 /// How to compile and run. A value; the defaults are what ships.
 struct Options {
-  int threads = 0;               ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
-  std::string isa = "native";    ///< "native", "avx2" or "avx512"
-  bool strict = false;           ///< no contraction: elementwise results equal the evaluator's bit for bit
-  int effort = 1;                ///< 0 compiles faster and runs slower; 1 and 2 are the same
-  bool scatter_oob_window = false;             ///< XLA's rule: drop a whole window that is partly out of bounds
-  std::vector<std::string> disabled_passes;    ///< names from `hlojit opt --list-passes`
+  int threads = 0;                  ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
+  std::string isa = "native";       ///< "native", "avx2" or "avx512"
+  bool strict = false;              ///< no contraction: elementwise results equal the evaluator's bit for bit
+  int effort = 1;                   ///< 0 compiles faster and runs slower; 1 and 2 are the same
+  bool scatter_oob_window = false;  ///< XLA's rule: drop a whole window that is partly out of bounds
+  std::vector<std::string> disabled_passes;         ///< names from `hlojit opt --list-passes`
   std::function<void(const std::string&)> explain;  ///< receives each decision of the passes, a line each
   /// Called after each pass that changed something, with its name and the program's text.
   std::function<void(const std::string& pass, const std::string& hlo)> after_pass;
-  std::string cache_dir;         ///< keep compiled objects here; empty: no cache
-  int64_t replicas = 0;          ///< devices: replicas times partitions; 0: what the module's header says (1)
+  std::string cache_dir;  ///< keep compiled objects here; empty: no cache
+  int64_t replicas = 0;   ///< devices: replicas times partitions; 0: what the module's header says (1)
   int64_t partitions = 0;
-  int vector_bytes = 0;          ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
+  int vector_bytes = 0;  ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
 };
 
 /// An array in memory: a shape (with layout) and physical_size(shape) bytes. Copies share the memory.
@@ -126,8 +126,8 @@ struct PhaseTime {
 
 /// A kernel as compiled, for reports.
 struct KernelInfo {
-  std::string name;    ///< the fusion instruction
-  std::string kind;    ///< "nest", "rows", "columns", "contraction"
+  std::string name;  ///< the fusion instruction
+  std::string kind;  ///< "nest", "rows", "columns", "contraction"
 };
 
 /// Native code for one module. Cheap to copy (shared); run() may be called from many threads at once.
@@ -135,9 +135,9 @@ class HLOJIT_API Executable {
  public:
   /// Runs the entry computation: a Buffer a parameter leaf in, a Buffer a result leaf out. Shapes must
   /// equal parameter_shapes() including layouts: Error(kInput) otherwise. For a dynamic dimension
-  /// (f32[<=8]) any size up to the bound may be given, and results have the sizes they turned out to have. An owned, unique buffer given
-  /// for a parameter that the module aliases to a result is donated: its memory becomes the result's.
-  /// Throws Error(kFailed) for failures while running (memory).
+  /// (f32[<=8]) any size up to the bound may be given, and results have the sizes they turned out to have. An owned,
+  /// unique buffer given for a parameter that the module aliases to a result is donated: its memory becomes the
+  /// result's. Throws Error(kFailed) for failures while running (memory).
   std::vector<Buffer> run(std::vector<Buffer> inputs, const RunOptions& options = {}) const;
   /// Runs a program for several devices, a thread each: a set of inputs a device, in device order
   /// (device = replica * partitions + partition), or one set for all; a set of results a device. If a

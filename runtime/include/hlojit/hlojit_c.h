@@ -92,7 +92,8 @@ typedef struct hlojit_options {
 } hlojit_options;
 
 /* options: NULL for the defaults. */
-HLOJIT_C_API hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options, hlojit_executable** out);
+HLOJIT_C_API hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options,
+                                          hlojit_executable** out);
 HLOJIT_C_API void hlojit_executable_free(hlojit_executable* executable);
 
 /* Leaves and their shapes as HLO text, e.g. "f32[3,5]{1,0}"; NULL if there is none of that number. */
@@ -137,13 +138,13 @@ HLOJIT_C_API void hlojit_buffer_free(hlojit_buffer* buffer);
 
 /* Runs: `input_count` buffers, one a parameter leaf, whose shapes are the program's, layouts included;
  * writes one new buffer a result leaf to outputs. Inputs stay the caller's. */
-HLOJIT_C_API hlojit_error* hlojit_execute(const hlojit_executable* executable, hlojit_buffer* const* inputs, size_t input_count,
-                                          hlojit_buffer** outputs, size_t output_count);
+HLOJIT_C_API hlojit_error* hlojit_execute(const hlojit_executable* executable, hlojit_buffer* const* inputs,
+                                          size_t input_count, hlojit_buffer** outputs, size_t output_count);
 /* The same; inputs[k] with donate[k] != 0 give their memory to results that the program aliases to them, and
  * hold nothing afterwards, also if the run fails. One buffer must not be given twice if it is donated. */
 HLOJIT_C_API hlojit_error* hlojit_execute_donating(const hlojit_executable* executable, hlojit_buffer* const* inputs,
-                                                   const unsigned char* donate, size_t input_count, hlojit_buffer** outputs,
-                                                   size_t output_count);
+                                                   const unsigned char* donate, size_t input_count,
+                                                   hlojit_buffer** outputs, size_t output_count);
 
 #ifdef __cplusplus
 }
