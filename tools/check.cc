@@ -97,9 +97,15 @@ std::string compare(const Request& r, const Leaf& leaf) {
   return fmt::format("{}: worst {:.3g}{} at {}{}\n", name, worst, unit, index_text(shape, at), note);
 }
 
-std::vector<ErrorBound> evaluated(const Request& r, const ModulePtr& module, const std::vector<Buffer>& inputs) {
-  std::vector<Literal> leaves;
-  for (const Buffer& b : inputs) leaves.push_back(dense(b));
+using Bounds = std::vector<std::vector<ErrorBound>>;
+
+// What the evaluator says, by device.
+Bounds evaluated(const Request& r, const ModulePtr& module, const std::vector<std::vector<Buffer>>& inputs) {
+  std::vector<std::vector<Literal>> leaves;
+  for (const std::vector<Buffer>& set : inputs) {
+    leaves.emplace_back();
+    for (const Buffer& b : set) leaves.back().push_back(dense(b));
+  }
   bool window = r.scatter_oob == "window";
   try {
     return evaluate_with_bounds(*module, leaves, r.strict, window, stop_of(r));
@@ -107,14 +113,14 @@ std::vector<ErrorBound> evaluated(const Request& r, const ModulePtr& module, con
     if (e.kind() != ErrorKind::kUnsupported) throw;
   }
   std::vector<ErrorBound> results;
-  for (const Buffer& b : evaluate(module, inputs, compile_options(r))) {
+  for (const Buffer& b : evaluate(module, inputs.at(0), compile_options(r))) {
     ErrorBound leaf{dense(b), 0};
     for (double v : to_doubles(b)) {
       if (std::isfinite(v)) leaf.error = std::max(leaf.error, std::fabs(v) * usual_tolerance(b.shape().type));
     }
     results.push_back(std::move(leaf));
   }
-  return results;
+  return {results};
 }
 
 }  // namespace
@@ -129,13 +135,21 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
   }
   Request with_values = r;
   if (!with_values.random) with_values.random = 1;
-  std::vector<Buffer> inputs = gather_inputs(with_values, module);
   Executable e = compiled(r, module);
+  const int64_t devices = e.replicas() * e.partitions();
+  std::vector<std::vector<Buffer>> inputs = gather_input_sets(with_values, module, devices), got;
   stage(r, "running");
-  std::vector<Buffer> got = e.run(inputs, run_options(r));
+  if (devices == 1)
+    got.push_back(e.run(inputs[0], run_options(r)));
+  else
+    got = e.run_devices(inputs, run_options(r));
   stage(r, "evaluating");
-  std::vector<ErrorBound> want = evaluated(r, module, inputs);
-  for (size_t k = 0; k < got.size(); ++k) out(compare(r, {k, dense(got[k]), want.at(k)}));
+  inputs.resize(static_cast<size_t>(devices), inputs[0]);  // one set is for all
+  Bounds want = evaluated(r, module, inputs);
+  for (size_t d = 0; d < got.size(); ++d) {
+    std::string device = devices == 1 ? "" : fmt::format("device {} ", d);
+    for (size_t k = 0; k < got[d].size(); ++k) out(device + compare(r, {k, dense(got[d][k]), want.at(d).at(k)}));
+  }
 }
 
 }  // namespace hlojit::tools

@@ -6,8 +6,12 @@
 #include <cstring>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/eval/evaluator.h"
+#include "compiler/ir/annotation.h"
+#include "compiler/ir/async.h"
+#include "tools/meet.h"
 
 namespace hlojit::tools {
 namespace {
@@ -88,6 +92,13 @@ Range range(const Literal& l) {
   return r;
 }
 
+bool has_nan(const Literal& l) {
+  for (int64_t i = 0, n = l.shape().element_count(); i < n; ++i) {
+    if (std::isnan(magnitude(l, i))) return true;
+  }
+  return false;
+}
+
 double most(const Literal& l) { return l.shape().is_array() ? range(l).most : 0; }
 
 Literal absolute(const Literal& l) {
@@ -104,15 +115,25 @@ Literal absolute(const Literal& l) {
 
 class Walk {
  public:
-  Walk(bool strict, bool window, const std::atomic<bool>* stop) : strict_(strict), stop_(stop) {
+  Walk(const ModuleConfig& config, bool strict, bool window, const std::atomic<bool>* stop)
+      : devices_(config.replica_count * config.num_partitions),
+        partitions_(config.num_partitions),
+        strict_(strict),
+        stop_(stop) {
     options_.scatter_oob_window = window;
   }
-  Value run(const Computation& c, const std::vector<Value>& arguments);
+  /// A value a device: all take each step together.
+  using Lanes = std::vector<Value>;
+  Lanes run(const Computation& c, const std::vector<Lanes>& arguments);
 
  private:
   using In = std::vector<const Value*>;
+  Lanes together(const Instruction& i, const std::vector<const Lanes*>& in);
+  Lanes loop(const Instruction& i, Lanes state);
+  Lanes met(const Instruction& i, const std::vector<const Lanes*>& in);
   Value execute(const Instruction& i, const In& in);
-  Value loop(const Instruction& i, Value state);
+  Value alone(const Computation& c, const In& in);
+  Value started(const Instruction& i, const In& in);
   Value branch(const Instruction& i, const In& in);
   Literal evaluated(const Instruction& i, const std::vector<Literal>& in);
   double elementwise(const Instruction& i, const In& in, const Literal& out);
@@ -122,9 +143,11 @@ class Walk {
   double contracted(const Instruction& i, const In& in, const Literal& out);
   double summed(const Instruction& i, const In& in, const Literal& out);
 
+  int64_t devices_, partitions_;
   bool strict_;
   const std::atomic<bool>* stop_;
   int depth_ = 0;
+  int64_t device_ = 0;  ///< whose turn it is
   EvalOptions options_;
 };
 
@@ -136,35 +159,103 @@ Literal Walk::evaluated(const Instruction& i, const std::vector<Literal>& in) {
   return std::move(*value);
 }
 
-Value Walk::run(const Computation& c, const std::vector<Value>& arguments) {
+Walk::Lanes Walk::run(const Computation& c, const std::vector<Lanes>& arguments) {
   constexpr int kMaxDepth = 512;
   if (depth_ >= kMaxDepth) throw Error(ErrorKind::kFailed, c.location, "calls nest too deep to evaluate");
   ++depth_;
-  std::unordered_map<const Instruction*, Value> values;
+  std::unordered_map<const Instruction*, Lanes> values;
   for (const auto& i : c.instructions()) {
     if (i->is(Opcode::kParameter)) {
       values[i.get()] = arguments.at(static_cast<size_t>(i->attrs.parameter_number));
       continue;
     }
     if (stop_ && *stop_) throw Error(ErrorKind::kFailed, "stopped while evaluating");
-    In in;
+    std::vector<const Lanes*> in;
     for (const Instruction* o : i->operands()) in.push_back(&values.at(o));
-    values[i.get()] = execute(*i, in);
+    values[i.get()] = together(*i, in);
   }
   --depth_;
   return values.at(c.root());
 }
 
-Value Walk::loop(const Instruction& i, Value state) {
+Walk::Lanes Walk::together(const Instruction& i, const std::vector<const Lanes*>& in) {
+  if (is_collective(i)) return met(i, in);
+  if (i.is(Opcode::kWhile)) return loop(i, *in[0]);
+  if (i.is(Opcode::kCall)) {
+    std::vector<Lanes> arguments;
+    for (const Lanes* x : in) arguments.push_back(*x);
+    return run(*i.to_apply(), arguments);
+  }
+  Lanes out;
+  size_t devices = static_cast<size_t>(devices_);
+  for (size_t d = 0; d < devices; ++d) {
+    if (devices_ > 1) device_ = static_cast<int64_t>(d);
+    In own;
+    for (const Lanes* x : in) own.push_back(&(*x)[d]);
+    out.push_back(execute(i, own));
+  }
+  return out;
+}
+
+// One device's run of what holds no collective.
+Value Walk::alone(const Computation& c, const In& in) {
+  int64_t devices = std::exchange(devices_, 1);
+  std::vector<Lanes> arguments;
+  for (const Value* x : in) arguments.push_back({*x});
+  Value result = run(c, arguments)[0];
+  devices_ = devices;
+  return result;
+}
+
+Walk::Lanes Walk::met(const Instruction& i, const std::vector<const Lanes*>& in) {
+  std::vector<std::vector<Literal>> operands(static_cast<size_t>(devices_));
+  double error = 0, members = static_cast<double>(devices_), large = 0;
+  for (size_t d = 0; d < operands.size(); ++d) {
+    for (const Lanes* x : in) {
+      operands[d].push_back(literal_of((*x)[d]));
+      error = std::max(error, error_of((*x)[d]));
+      large = std::max(large, most(operands[d].back()));
+    }
+  }
+  if (error > 0) error = members * (error + 2 * members * large * unit(i.operand(0)->shape.type));
+  Lanes out;
+  for (Literal& l : meet(i, operands)) out.push_back(with(std::move(l), error));
+  return out;
+}
+
+Walk::Lanes Walk::loop(const Instruction& i, Lanes state) {
   bool doubtful = false;
   for (;;) {
-    Value go = run(*i.while_condition(), {state});
-    doubtful |= go.error > 0;
-    if (go.leaf->as_int(0) == 0) break;
+    Lanes go = run(*i.while_condition(), {state});
+    doubtful |= go[0].error > 0;
+    for (const Value& other : go) {
+      if (other.leaf->as_int(0) != go[0].leaf->as_int(0))
+        throw Error(ErrorKind::kUnsupported, i.location, "devices that leave a loop at different times");
+    }
+    if (go[0].leaf->as_int(0) == 0) break;
     state = run(*i.while_body(), {state});
   }
-  if (doubtful) set_error(state, kUnbounded);
+  if (doubtful) {
+    for (Value& v : state) set_error(v, kUnbounded);
+  }
   return state;
+}
+
+// What an async-start in sugar form or with a computation gives: its operands and its result.
+Value Walk::started(const Instruction& i, const In& in) {
+  Value pair;
+  Value& operands = pair.elements.emplace_back();
+  for (const Value* x : in) operands.elements.push_back(*x);
+  if (!wrapped_op(i)) {
+    pair.elements.push_back(alone(*i.called.at(0), in));
+    return pair;
+  }
+  Module scratch("started");
+  Computation* c = scratch.add_computation("started");
+  std::vector<Instruction*> parameters;
+  for (const Instruction* o : i.operands()) parameters.push_back(c->add_parameter(std::ssize(parameters), o->shape));
+  pair.elements.push_back(execute(*clone_started_op(*c, i, parameters, i.shape.elements.at(1)), in));
+  return pair;
 }
 
 Value Walk::branch(const Instruction& i, const In& in) {
@@ -173,7 +264,7 @@ Value Walk::branch(const Instruction& i, const In& in) {
     which = which != 0 ? 0 : 1;
   else if (which < 0 || which > last)
     which = last;
-  Value result = run(*i.called[static_cast<size_t>(which)], {*in[static_cast<size_t>(which) + 1]});
+  Value result = alone(*i.called[static_cast<size_t>(which)], {in[static_cast<size_t>(which) + 1]});
   if (in[0]->error > 0) set_error(result, kUnbounded);
   return result;
 }
@@ -186,16 +277,33 @@ Value Walk::execute(const Instruction& i, const In& in) {
       return v;
     }
     case Opcode::kGetTupleElement: return in[0]->elements[static_cast<size_t>(i.attrs.tuple_index)];
-    case Opcode::kCall:
-    case Opcode::kFusion: {
-      std::vector<Value> arguments;
-      for (const Value* x : in) arguments.push_back(*x);
-      return run(*i.to_apply(), arguments);
-    }
-    case Opcode::kWhile: return loop(i, *in[0]);
+    case Opcode::kFusion: return alone(*i.to_apply(), in);
     case Opcode::kConditional: return branch(i, in);
+    case Opcode::kAddDependency:
+    case Opcode::kAllReduceDone:
+    case Opcode::kAsyncUpdate:
     case Opcode::kOptBarrier:
     case Opcode::kDomain: return *in[0];
+    case Opcode::kAfterAll: return with(Literal(i.shape), 0);
+    case Opcode::kAsyncStart: return started(i, in);
+    case Opcode::kCopyStart: {
+      Value v;
+      v.elements = {*in[0], *in[0], with(Literal(Shape::scalar(DType::kU32)), 0)};
+      return v;
+    }
+    case Opcode::kCopyDone: return in[0]->elements.at(0);
+    case Opcode::kAllGatherDone:
+    case Opcode::kCollectivePermuteDone:
+    case Opcode::kAsyncDone: return in[0]->elements.at(1);
+    case Opcode::kPartitionId:
+    case Opcode::kReplicaId: {
+      Literal own(i.shape);
+      own.set_int(0, i.is(Opcode::kReplicaId) ? device_ / partitions_ : device_ % partitions_);
+      return with(std::move(own), 0);
+    }
+    case Opcode::kCustomCall:
+      if (is_annotation(i)) return *in[0];
+      break;
     default: break;
   }
   std::vector<Literal> operands;
@@ -253,7 +361,12 @@ Value Walk::execute(const Instruction& i, const In& in) {
     }
     default: break;
   }
-  if (i.info().op_class == OpClass::kMoves) {
+  if (i.is(Opcode::kBitcast) || i.is(Opcode::kBitcastConvert)) {
+    // Bits of a value that is off are anything, and so are those of a NaN.
+    DType from = operands[0].shape().type;
+    bool bits = from != i.shape.type && floating(from) && (error > 0 || has_nan(operands[0]));
+    set([&](size_t, const Literal&) { return bits ? kUnbounded : error; });
+  } else if (i.info().op_class == OpClass::kMoves) {
     size_t data = i.is(Opcode::kConcatenate)                                ? in.size()
                   : i.is(Opcode::kPad) || i.is(Opcode::kDynamicUpdateSlice) ? 2
                                                                             : 1;
@@ -362,7 +475,7 @@ double Walk::elementwise(const Instruction& i, const In& in, const Literal& out)
     case Opcode::kSubtract: {
       double a = in[0]->rounding, b = in[1]->rounding;
       bool contracted = (a > 0) != (b > 0);
-      return ea + eb + slack + (contracted ? a + b + u * m : 0);
+      return ea + eb + slack + (contracted ? a + b + 2 * u * m : 0);  // and either rounding of the sum
     }
     case Opcode::kMultiply: {
       double own = is_complex(t) && !strict_ ? 4 * u * most(*in[0]->leaf) * most(*in[1]->leaf) : 0;
@@ -481,13 +594,18 @@ Value assemble(const Shape& shape, const std::vector<Literal>& leaves, size_t& n
 
 }  // namespace
 
-std::vector<ErrorBound> evaluate_with_bounds(const Module& module, const std::vector<Literal>& leaves, bool strict,
-                                             bool scatter_oob_window, const std::atomic<bool>* stop) {
-  std::vector<Value> arguments;
-  size_t next = 0;
-  for (const Instruction* p : module.entry()->parameters()) arguments.push_back(assemble(p->shape, leaves, next));
-  std::vector<ErrorBound> results;
-  collect(Walk(strict, scatter_oob_window, stop).run(*module.entry(), arguments), results);
+std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
+                                                          const std::vector<std::vector<Literal>>& leaves, bool strict,
+                                                          bool scatter_oob_window, const std::atomic<bool>* stop) {
+  std::vector<Walk::Lanes> arguments;
+  std::vector<size_t> next(leaves.size());
+  for (const Instruction* p : module.entry()->parameters()) {
+    Walk::Lanes& lanes = arguments.emplace_back();
+    for (size_t d = 0; d < leaves.size(); ++d) lanes.push_back(assemble(p->shape, leaves[d], next[d]));
+  }
+  std::vector<std::vector<ErrorBound>> results;
+  Walk walk(module.config, strict, scatter_oob_window, stop);
+  for (const Value& v : walk.run(*module.entry(), arguments)) collect(v, results.emplace_back());
   return results;
 }
 

@@ -19,10 +19,13 @@ struct ErrorBound {
   double error = 0;  ///< absolute, for every element; infinite if the program is chaotic for these values
 };
 
-/// Evaluates the entry computation; `leaves` are the values of its parameters' arrays, depth first. Throws
-/// what evaluate throws, and Error(kFailed) once `stop` is set.
-std::vector<ErrorBound> evaluate_with_bounds(const Module& module, const std::vector<Literal>& leaves, bool strict,
-                                             bool scatter_oob_window, const std::atomic<bool>* stop = nullptr);
+/// Evaluates the entry computation on every device that the module's header says; `leaves[d]` are the values
+/// of its parameters' arrays on device d, depth first. The results by device. Throws what evaluate throws, and
+/// Error(kFailed) once `stop` is set.
+std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
+                                                          const std::vector<std::vector<Literal>>& leaves, bool strict,
+                                                          bool scatter_oob_window,
+                                                          const std::atomic<bool>* stop = nullptr);
 
 /// The first element of `got` that is further from `want` than it may be (NaNs are one class), or -1.
 int64_t first_beyond(const Literal& got, const ErrorBound& want);

@@ -38,6 +38,7 @@ struct Request {
   std::optional<int64_t> count;
   std::optional<double> seconds;
   std::string out;
+  bool census = false;
 
   // Common options.
   int threads = 0;

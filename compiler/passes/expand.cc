@@ -70,6 +70,9 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kScan: return expand_scan(b, op);
     case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
     case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);
+    case Opcode::kCholesky:
+    case Opcode::kTopK:
+    case Opcode::kTriangularSolve: return expand_narrow_step(b, op);
     default: return nullptr;
   }
 }

@@ -58,6 +58,15 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
     results = {op.shape};
   const size_t outputs = results.size() - carries;
 
+  if (n == 0) {  // no slice to look at, not even one that is never read
+    std::vector<Instruction*> parts;
+    for (size_t k = 0; k < outputs; ++k) {
+      parts.push_back(b.broadcast(b.constant(Literal(Shape::scalar(results[k].type))), results[k].dims));
+    }
+    for (size_t k = 0; k < carries; ++k) parts.push_back(op.operand(inputs + k));
+    return op.shape.is_tuple() ? b.tuple(parts) : parts[0];
+  }
+
   // State: counter, stacked outputs, carries, inputs.
   std::vector<Instruction*> init = {b.constant(DType::kS64, 0)};
   for (size_t k = 0; k < outputs; ++k) {

@@ -41,4 +41,8 @@ Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
 /// if no window can be partly out of bounds.
 Instruction* expand_whole_windows(Builder& b, const Instruction& op);
 
+/// topk, cholesky or triangular-solve of a type that its step does not know: the same in a wider one. nullptr if
+/// it does.
+Instruction* expand_narrow_step(Builder& b, const Instruction& op);
+
 }  // namespace hlojit

@@ -10,12 +10,25 @@ using enum Opcode;
 
 // Operands of which the products' sums are exact, unless the module is tame anyway.
 Instruction* factor(Scope& s, Instruction* x) {
+  if (is_complex(x->shape.type)) {
+    return s.b.op(kComplex, {factor(s, s.b.unary(kReal, x)), factor(s, s.b.unary(kImag, x))});
+  }
   if (!is_float(x->shape.type) || (s.draw.tame && s.random.chance(0.6))) return x;
   return s.small(x, dtype_bits(x->shape.type) == 16 ? 1 : 4);
 }
 
+// Sums in a wider type than the operands'.
+void widen(Scope& s, Instruction* product) {
+  using enum DType;
+  DType t = product->shape.type;
+  if (is_integral(t) && dtype_bits(t) < 32) product->shape.type = is_signed(t) ? kS32 : kU32;
+  if (is_narrow_float(t)) product->shape.type = kF32;
+  if (t == kF32 && s.random.chance(0.5)) product->shape.type = kF64;
+  product->shape.layout.element_size_in_bits = 0;
+}
+
 Instruction* dot(Scope& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() <= 4 && !is_pred(v.type); });
+  Instruction* x = s.any([](const Shape& v) { return v.rank() <= 4; });
   if (!x) return nullptr;
   DotDims dims;
   struct Dim {
@@ -57,7 +70,9 @@ Instruction* dot(Scope& s) {
     std::swap(dims.lhs_batch, dims.rhs_batch);
     std::swap(dims.lhs_contracting, dims.rhs_contracting);
   }
-  return s.b.dot_general(l, r, dims);
+  Instruction* product = s.b.dot_general(l, r, dims);
+  if (s.random.chance(0.15)) widen(s, product);
+  return product;
 }
 
 // Plain matrix product of odd sizes, what the micro-kernels are for.
@@ -78,35 +93,89 @@ Instruction* matmul(Scope& s) {
   return product;
 }
 
+// Rows of the left side, in groups whose sizes are values, each with a matrix of its own; or the same
+// with the groups along what is contracted.
+Instruction* ragged_dot(Scope& s) {
+  DType t = s.type();
+  int64_t m = s.random.pick(s.draw.sizes), k = s.random.pick(s.draw.sizes), n = s.random.between(1, 9);
+  int64_t g = s.random.between(1, 4);
+  bool contracting = s.random.chance(0.4);
+  Ints lhs = {m, k}, rhs = contracting ? Ints{k, n} : Ints{g, k, n};
+  if (!s.fits({g, m, k, n})) return nullptr;
+  Attributes a;
+  a.dot.lhs_contracting = {1};
+  a.dot.rhs_contracting = {contracting ? 0 : 1};
+  a.other.emplace_back("lhs_ragged_dims", contracting ? "{1}" : "{0}");
+  a.other.emplace_back("rhs_group_dims", contracting ? "{}" : "{0}");
+  Instruction* sizes = s.of(DType::kS32, {g});
+  sizes = s.b.op(kClamp, {s.b.constant(DType::kS32, 0), sizes, s.b.constant(DType::kS32, 9)});
+  return s.b.op(kRaggedDot, {factor(s, s.of(t, lhs)), factor(s, s.of(t, rhs)), sizes}, std::move(a));
+}
+
+// Blocks of narrow floats that share a scale each.
+Instruction* scaled_dot(Scope& s) {
+  using enum DType;
+  DType t = s.random.pick(std::vector{kF8E4M3FN, kF8E5M2, kF4E2M1FN, kBF16});
+  int64_t m = s.random.between(1, 9), n = s.random.between(1, 9), blocks = s.random.between(1, 4);
+  int64_t k = blocks * s.random.pick(Ints{1, 2, 16, 32});
+  Attributes a;
+  a.dot.lhs_contracting = {1};
+  a.dot.rhs_contracting = {1};
+  DType scale = t == kBF16 ? kBF16 : kF8E8M0FNU;
+  Instruction *one = s.splat(scale, 1, {m, blocks}), *two = s.splat(scale, 2, {n, blocks});
+  return s.b.op(kScaledDot, Shape::array(kF32, {m, n}), {s.of(t, {m, k}), s.of(t, {n, k}), one, two}, std::move(a));
+}
+
+// Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
+// features or of the batch.
 Instruction* convolution(Scope& s) {
-  DType t = s.any()->shape.type;
-  if (is_pred(t) || is_complex(t)) t = DType::kF32;
-  int64_t space = s.random.between(1, 2);
-  int64_t groups = s.random.chance(0.3) ? 2 : 1, features = groups * s.random.between(1, 3);
-  Ints x_sizes = {s.random.between(1, 3), features}, k_sizes = {groups * s.random.between(1, 3), features / groups};
+  DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
+  size_t space = static_cast<size_t>(s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
+  int64_t groups = s.random.chance(0.3) ? s.random.between(2, 4) : 1;
+  bool of_batch = s.random.chance(0.3);
+  int64_t in = s.random.between(1, 4), out = groups * s.random.between(1, s.random.chance(0.2) ? 20 : 4);
+  int64_t batch = s.random.between(1, 3) * (of_batch ? groups : 1);
+  int64_t rank = static_cast<int64_t>(space) + 2;
+  Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
+  if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
+  ConvDims dims{lhs[0], lhs[1], rhs[0], rhs[1], result[0], result[1], {}, {}, {}};
+  dims.lhs_spatial.assign(lhs.begin() + 2, lhs.end());
+  dims.rhs_spatial.assign(rhs.begin() + 2, rhs.end());
+  dims.out_spatial.assign(result.begin() + 2, result.end());
+  Ints x_sizes(lhs.size()), k_sizes(rhs.size());
+  auto set = [](Ints& sizes, int64_t at, int64_t n) { sizes[static_cast<size_t>(at)] = n; };
+  set(x_sizes, dims.lhs_batch, batch);
+  set(x_sizes, dims.lhs_feature, of_batch ? in : in * groups);
+  set(k_sizes, dims.rhs_input_feature, in);
+  set(k_sizes, dims.rhs_output_feature, out);
   std::vector<WindowDim> window;
-  for (int64_t d = 0; d < space; ++d) {
+  for (size_t d = 0; d < space; ++d) {
     WindowDim w;
-    int64_t size = s.random.between(3, 9);
-    w.size = s.random.between(1, 3);
-    w.stride = s.random.between(1, 2);
-    w.pad_low = s.random.between(0, 2);
-    w.pad_high = s.random.between(-1, 2);
-    if (s.random.chance(0.2)) w.lhs_dilate = 2;
-    if (s.random.chance(0.2)) w.rhs_dilate = 2;
-    w.reversal = s.random.chance(0.1);
-    x_sizes.push_back(size);
-    k_sizes.push_back(w.size);
+    int64_t size = s.random.between(s.random.chance(0.1) ? 0 : 2, space > 1 ? 9 : 20);
+    w.size = s.random.between(1, 4);
+    w.stride = s.random.chance(0.6) ? 1 : s.random.between(2, 3);
+    w.pad_low = s.random.between(-1, 3);
+    w.pad_high = s.random.between(-1, 3);
+    if (s.random.chance(0.2)) w.lhs_dilate = s.random.between(2, 3);
+    if (s.random.chance(0.2)) w.rhs_dilate = s.random.between(2, 3);
+    w.reversal = s.random.chance(0.15);
+    set(x_sizes, dims.lhs_spatial[d], size);
+    set(k_sizes, dims.rhs_spatial[d], w.size);
     window.push_back(w);
   }
+  if (!s.fits(x_sizes)) return nullptr;
   Instruction* x = factor(s, s.of(t, x_sizes));
   Instruction* k = factor(s, s.of(t, k_sizes));
-  return s.b.conv(x, k, window, Builder::default_conv_dims(2 + space), groups);
+  Instruction* made = s.b.conv(x, k, window, dims, of_batch ? 1 : groups, of_batch ? groups : 1);
+  if (s.random.chance(0.15)) widen(s, made);
+  return made;
 }
 
 }  // namespace
 
-Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}}; }
-Family convolution_family() { return {"convolution", {{convolution, 5}}}; }
+Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}, 0.35}; }
+Family convolution_family() {
+  return {"convolution and other dots", {{convolution, 6}, {ragged_dot, 2}, {scaled_dot, 1}}, 0.08};
+}
 
 }  // namespace hlojit::tools::fuzz

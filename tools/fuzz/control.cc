@@ -157,7 +157,7 @@ Instruction* barrier(Scope& s) {
 }  // namespace
 
 Family control_family() {
-  return {"control", {{fusion, 4}, {call, 2}, {map, 1}, {while_loop, 3}, {conditional, 2}, {barrier, 1}}};
+  return {"control", {{fusion, 4}, {call, 2}, {map, 1}, {while_loop, 3}, {conditional, 2}, {barrier, 1}}, 0.5};
 }
 
 }  // namespace hlojit::tools::fuzz

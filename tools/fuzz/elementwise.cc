@@ -9,7 +9,8 @@ using enum Opcode;
 const std::vector<Opcode> kFloatUnary = {kAbs,       kNegate,     kSign,     kFloor, kCeil,        kRoundAfz,
                                          kRoundEven, kSqrt,       kRsqrt,    kCbrt,  kExponential, kExponentialMinusOne,
                                          kLog,       kLogPlusOne, kLogistic, kTanh,  kSine,        kCosine,
-                                         kTan,       kErf,        kIsFinite};
+                                         kTan,       kErf,        kIsFinite, kAcos,  kAcosh,       kAsin,
+                                         kAsinh,     kAtanh,      kCosh,     kSinh,  kReal,        kImag};
 const std::vector<Opcode> kSmoothUnary = {kAbs, kNegate, kTanh,        kLogistic,   kSine, kCosine,
                                           kErf, kTanh,   kExponential, kLogPlusOne, kSqrt, kRsqrt};
 const std::vector<Opcode> kFloatBinary = {kAdd,    kAdd,     kSubtract, kSubtract,  kMultiply, kMultiply, kMultiply,
@@ -30,9 +31,13 @@ const std::vector<Opcode> kIntBinary = {kAdd,
                                         kShiftRightArithmetic,
                                         kShiftRightLogical,
                                         kPower};
-const std::vector<Opcode> kComplexUnary = {kNegate, kReal,  kImag, kAbs,  kExponential, kLog,
-                                           kSqrt,   kRsqrt, kTanh, kSine, kCosine};
-const std::vector<Opcode> kComplexBinary = {kAdd, kSubtract, kMultiply, kMultiply, kDivide};
+const std::vector<Opcode> kComplexUnary = {
+    kNegate, kReal,       kImag,     kAbs,   kSign,  kExponential, kExponentialMinusOne,
+    kLog,    kLogPlusOne, kLogistic, kSqrt,  kRsqrt, kTan,         kTanh,
+    kSine,   kCosine,     kAcos,     kAcosh, kAsin,  kAsinh,       kAtanh,
+    kCosh,   kSinh};
+const std::vector<Opcode> kComplexBinary = {kAdd, kSubtract, kMultiply, kMultiply, kDivide, kPower, kAtan2};
+const std::vector<Opcode> kPredBinary = {kAnd, kOr, kXor, kAdd, kMultiply, kMaximum, kMinimum};
 
 // Guards that keep values and their errors small.
 Instruction* smooth(Scope& s, Opcode op, Instruction* x) {
@@ -63,7 +68,7 @@ Instruction* binary(Scope& s) {
   DType t = x->shape.type;
   Instruction* y = s.of(x->shape);
   if (s.random.chance(0.3)) std::swap(x, y);
-  if (is_pred(t)) return s.b.op(s.random.pick(std::vector{kAnd, kOr, kXor}), {x, y});
+  if (is_pred(t)) return s.b.op(s.random.pick(kPredBinary), {x, y});
   if (is_complex(t)) return s.b.op(s.random.pick(kComplexBinary), {x, y});
   if (!is_float(t)) return s.b.op(s.random.pick(kIntBinary), {x, y});
   if (!s.draw.tame) return s.b.op(s.random.pick(kFloatBinary), {x, y});
@@ -77,8 +82,15 @@ Instruction* compare(Scope& s) {
   Instruction* x = s.any();
   Instruction* y = s.of(x->shape);
   Direction d = static_cast<Direction>(s.random.below(is_complex(x->shape.type) ? 2 : 6));
-  bool total = is_float(x->shape.type) && s.random.chance(0.2);
-  return s.b.compare(d, x, y, total ? CompareType::kTotalOrder : CompareType::kDefault);
+  DType t = x->shape.type;
+  CompareType type = CompareType::kDefault;  // or the same by name, or the order of all floats
+  if (s.random.chance(0.3)) {
+    type = is_signed(t)                   ? CompareType::kSigned
+           : is_unsigned(t) || is_pred(t) ? CompareType::kUnsigned
+           : is_float(t)                  ? CompareType::kTotalOrder
+                                          : CompareType::kFloat;
+  }
+  return s.b.compare(d, x, y, type);
 }
 
 Instruction* select(Scope& s) {
@@ -104,16 +116,28 @@ Instruction* convert(Scope& s) {
   return s.b.convert(x, to);
 }
 
+// To as wide a type, to narrower ones along a new dimension, or to a wider one of what is last.
 Instruction* bitcast_convert(Scope& s) {
   Instruction* x = s.any();
-  std::vector<DType> same;
+  auto bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
+  int from = bits(x->shape.type);
+  std::vector<Shape> fit;
   for (DType t : s.draw.types) {
-    bool sized = dtype_bits(t) == dtype_bits(x->shape.type) && dtype_bits(t) >= 8;
-    if (sized && !is_complex(t) && !is_complex(x->shape.type) && !is_pred(t) && !is_pred(x->shape.type))
-      same.push_back(t);
+    if (is_complex(t) != is_complex(x->shape.type)) continue;
+    // pred holds 0 or 1 only, and what bits a NaN of fewer bits has is nobody's promise.
+    if (is_pred(t) != is_pred(x->shape.type)) continue;
+    Ints sizes = x->shape.dims;
+    int to = bits(t);
+    if (from > to && from % to == 0)
+      sizes.push_back(from / to);
+    else if (from < to && to % from == 0 && !sizes.empty() && sizes.back() == to / from)
+      sizes.pop_back();
+    else if (from != to)
+      continue;
+    if (s.fits(sizes)) fit.push_back(Shape::array(t, sizes));
   }
-  if (same.empty()) return nullptr;
-  return s.b.bitcast_convert(x, s.random.pick(same));
+  if (fit.empty()) return nullptr;
+  return s.b.op(kBitcastConvert, s.random.pick(fit), {x});
 }
 
 Instruction* reduce_precision(Scope& s) {
@@ -150,9 +174,13 @@ Instruction* complex(Scope& s) {
 }
 
 Instruction* stochastic(Scope& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.type == DType::kF32; });
+  Instruction* x = s.any_float();
   if (!x) return nullptr;
-  return s.b.op(kStochasticConvert, Shape::array(DType::kS8, x->shape.dims), {x, s.of(DType::kU32, x->shape.dims)});
+  std::vector<DType> random = {DType::kU8, DType::kU16, DType::kU32, DType::kU64};
+  std::erase_if(random, [&](DType t) { return dtype_bits(t) != dtype_bits(x->shape.type); });
+  DType to = s.random.pick(std::vector{DType::kS8, DType::kS16, DType::kS32});
+  if (random.empty()) return nullptr;
+  return s.b.op(kStochasticConvert, Shape::array(to, x->shape.dims), {x, s.of(random[0], x->shape.dims)});
 }
 
 }  // namespace
@@ -168,10 +196,11 @@ Family elementwise_family() {
            {bitcast_convert, 1},
            {reduce_precision, 1},
            {integers, 3},
-           {products, 2}}};
+           {products, 2},
+           {stochastic, 1}},
+          0.95};
 }
 
-Family complex_family() { return {"complex", {{complex, 4}}}; }
-Family stochastic_family() { return {"stochastic-convert", {{stochastic, 4}}}; }
+Family complex_family() { return {"complex", {{complex, 4}, {unary, 4}, {binary, 3}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "compiler/text/printer.h"
+#include "tools/fuzz/census.h"
 #include "tools/fuzz/generate.h"
 #include "tools/fuzz/shrink.h"
 #include "tools/fuzz/trial.h"
@@ -55,6 +56,7 @@ bool alike(const Verdict& a, const Verdict& b) {
 }  // namespace
 
 void fuzz_verb(const Request& r, const Sink& out) {
+  if (r.census) return out(census(r.seed.value_or(1), r.count.value_or(1000)));
   auto start = std::chrono::steady_clock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   Tally tally;

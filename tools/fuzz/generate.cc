@@ -28,26 +28,22 @@ void draw_types(Draw& draw) {
   static const std::vector<DType> kRare = {
       kS4,     kU4,     kS2,       kU2,        kF8E5M2, kF8E4M3FN, kF8E4M3FNUZ, kF8E5M2FNUZ, kF8E4M3B11FNUZ,
       kF8E4M3, kF8E3M4, kF4E2M1FN, kF8E8M0FNU, kC64,    kC128};
-  if (r.chance(0.06)) draw.types.insert(draw.types.end(), 3, r.pick(kRare));
+  if (r.chance(0.2)) draw.types.insert(draw.types.end(), static_cast<size_t>(r.between(1, 3)), r.pick(kRare));
 }
 
 void draw_ops(Draw& draw) {
   Random& r = draw.random;
-  auto take = [&](const Family& family, double chance) {
-    if (!r.chance(chance)) return;
+  static const std::vector<Family> kFamilies = {
+      elementwise_family(), complex_family(),     movement_family(), indexing_family(), scatter_family(),
+      reduction_family(),   chain_family(),       dot_family(),      control_family(),  norm_family(),
+      window_family(),      convolution_family(), scan_family(),     order_family(),    algebra_family(),
+      effect_family(),      collective_family()};
+  for (const Family& family : kFamilies) {
+    if (!r.chance(family.chance)) continue;
     int times = static_cast<int>(r.between(1, 3));
     for (auto& [op, weight] : family.ops) draw.ops.insert(draw.ops.end(), static_cast<size_t>(weight * times), op);
-  };
-  take(elementwise_family(), 0.95);
-  take(movement_family(), 0.7);
-  take(indexing_family(), 0.4);
-  take(reduction_family(), 0.6);
-  take(chain_family(), 0.4);
-  take(dot_family(), 0.35);
-  take(control_family(), 0.5);
-  take(norm_family(), 0.15);
-  if (r.chance(0.15)) take(r.pick(guest_families()), 1);
-  if (draw.ops.empty()) take(movement_family(), 1);
+  }
+  if (draw.ops.empty()) draw.ops = {movement_family().ops[0].first};
 }
 
 // Results: values nobody reads first, then others; sometimes one twice.
@@ -79,6 +75,16 @@ Instruction* root(Scope& s) {
   return s.b.tuple(chosen);
 }
 
+// All devices are given the same; their numbers make the difference.
+void differ(Scope& s) {
+  for (Instruction* v : std::vector(s.values)) {
+    DType t = v->shape.type;
+    if (is_pred(t) || is_complex(t)) continue;
+    Instruction* number = s.b.convert(s.b.op(Opcode::kReplicaId, {}), t);
+    s.keep(s.b.op(Opcode::kAdd, {v, s.b.broadcast(number, v->shape.dims)}));
+  }
+}
+
 // The last op itself, tuple or not: roots of every kind.
 Instruction* last_op(Scope& s) {
   for (int tries = 0; tries < 20; ++tries) {
@@ -91,20 +97,22 @@ Instruction* last_op(Scope& s) {
 
 std::unique_ptr<Module> generate(uint64_t seed) {
   auto module = std::make_unique<Module>("fuzz_" + std::to_string(seed));
-  Draw draw{*module, Random(seed ^ 0x5eedf0225eedULL), {}, {}, 0, false, 0, {}};
+  Draw draw{.module = *module, .random = Random(seed ^ 0x5eedf0225eedULL), .sizes = {}, .types = {}, .ops = {}};
   draw.random.next();
   draw_sizes(draw);
   draw_types(draw);
+  if (draw.random.chance(0.04)) draw.devices = module->config.replica_count = draw.random.between(2, 4);
   draw_ops(draw);
   draw.tame = draw.random.chance(0.4);
   Scope s(draw, "entry", true);
   for (int64_t n = draw.random.between(1, 3); n > 0; --n) s.keep(s.b.parameter(Shape::array(s.type(), s.shape())));
+  if (draw.devices > 1) differ(s);
   for (int64_t n = draw.random.chance(0.3) ? draw.random.between(0, 3) : draw.random.between(2, 16); n > 0; --n)
     s.step();
   Instruction* r = draw.random.chance(0.35) ? last_op(s) : root(s);
   s.b.build_entry(r);
   module->remove_unreachable();
-  draw_layouts(*module, draw.random);
+  draw_layouts(*module, draw.random, draw.pinned);
   draw_aliases(*module, draw.random);
   return module;
 }

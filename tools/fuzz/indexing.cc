@@ -95,15 +95,33 @@ Instruction* gather(Scope& s) {
   return s.b.op(kGather, {x, s.of(index_type(s), index_sizes)}, std::move(a));
 }
 
+// What is done where updates meet: anything that two scalars give, first what stands there.
+Computation* update_rule(Scope& s, DType t) {
+  if (s.random.chance(0.6)) {
+    Opcode op = s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum, kMultiply});
+    if (is_complex(t)) op = kAdd;
+    if (is_pred(t)) op = s.random.chance(0.5) ? kOr : kAnd;
+    return combiner(s, op, t);
+  }
+  Builder b(s.draw.module, "rule");
+  Instruction* old = b.parameter(Shape::scalar(t));
+  Instruction* now = b.parameter(Shape::scalar(t));
+  if (s.random.chance(0.5)) return b.build(now);
+  if (is_pred(t)) return b.build(b.op(kXor, {b.unary(kNot, old), now}));
+  return b.build(b.op(kSubtract, {now, old}));
+}
+
 // A gather's mirror: which part of the operand each window of the updates lands on.
 Instruction* scatter(Scope& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_pred(v.type); });
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!x) return nullptr;
   ScatterDims g;
   Ints window;
   for (int64_t d = 0; d < x->shape.rank(); ++d) {
     int64_t size = x->shape.dims[static_cast<size_t>(d)];
-    if (size > 0 && s.random.chance(0.4)) {
+    if (size > 0 && s.random.chance(0.15)) {
+      g.input_batching_dims.push_back(d);
+    } else if (size > 0 && s.random.chance(0.4)) {
       g.inserted_window_dims.push_back(d);
       g.scatter_dims_to_operand_dims.push_back(d);
     } else {
@@ -111,11 +129,24 @@ Instruction* scatter(Scope& s) {
       if (s.random.chance(0.3)) g.scatter_dims_to_operand_dims.push_back(d);
     }
   }
-  Ints batch, result;
-  for (int64_t n = s.random.between(0, 2); n > 0; --n) batch.push_back(s.random.pick(s.draw.sizes));
-  Ints index_sizes = batch;
-  g.index_vector_dim = s.random.between(0, std::ssize(batch));
-  index_sizes.insert(index_sizes.begin() + g.index_vector_dim, std::ssize(g.scatter_dims_to_operand_dims));
+  s.random.shuffle(g.scatter_dims_to_operand_dims);
+  std::vector<std::pair<int64_t, int64_t>> batch;  // size, operand batching dim or -1
+  for (int64_t d : g.input_batching_dims) batch.emplace_back(x->shape.dims[static_cast<size_t>(d)], d);
+  for (int64_t n = s.random.between(0, 2); n > 0; --n) batch.emplace_back(s.random.pick(s.draw.sizes), -1);
+  s.random.shuffle(batch);
+  Ints index_sizes, result;
+  for (auto& [size, d] : batch) index_sizes.push_back(size);
+  bool implied = g.scatter_dims_to_operand_dims.size() == 1 && s.random.chance(0.3);
+  g.index_vector_dim = implied ? std::ssize(batch) : s.random.between(0, std::ssize(batch));
+  if (!implied) {
+    index_sizes.insert(index_sizes.begin() + g.index_vector_dim, std::ssize(g.scatter_dims_to_operand_dims));
+  }
+  for (int64_t d : g.input_batching_dims) {
+    for (int64_t k = 0; k < std::ssize(batch); ++k) {
+      if (batch[static_cast<size_t>(k)].second != d) continue;
+      g.scatter_indices_batching_dims.push_back(k + (!implied && k >= g.index_vector_dim));
+    }
+  }
   int64_t rank = std::ssize(batch) + std::ssize(window);
   Ints order = s.permutation(rank);
   g.update_window_dims.assign(order.begin(), order.begin() + std::ssize(window));
@@ -123,22 +154,31 @@ Instruction* scatter(Scope& s) {
   size_t w = 0, k = 0;
   for (int64_t d = 0; d < rank; ++d) {
     bool in_window = std::ranges::find(g.update_window_dims, d) != g.update_window_dims.end();
-    result.push_back(in_window ? window[w++] : batch[k++]);
+    result.push_back(in_window ? window[w++] : batch[k++].first);
   }
-  if (rank > 5 || !s.fits(result)) return nullptr;
-  Instruction* update = s.of(x->shape.type, result);
-  if (is_float(x->shape.type) && s.random.chance(0.8)) update = s.small(update, 4), x = s.small(x, 4);
-  Opcode op = s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum, kMultiply});
-  if (is_complex(x->shape.type)) op = kAdd;
+  if (rank > 6 || !s.fits(result) || !s.fits(index_sizes)) return nullptr;
+  auto summable = [&](Instruction* v) { return is_float(v->shape.type) && s.random.chance(0.8) ? s.small(v, 4) : v; };
+  Instruction* indices = s.of(index_type(s), index_sizes);
   Attributes a;
   a.scatter = g;
-  return s.b.op(kScatter, {x, s.of(index_type(s), index_sizes), update}, std::move(a),
-                {combiner(s, op, x->shape.type)});
+  if (s.random.chance(0.8)) {
+    Computation* rule = update_rule(s, x->shape.type);
+    return s.b.op(kScatter, {summable(x), indices, summable(s.of(x->shape.type, result))}, std::move(a), {rule});
+  }
+  // Two operands at once, the second updated by both.
+  Instruction* y = s.of(s.type(), x->shape.dims);
+  DType t = x->shape.type, u = y->shape.type;
+  Builder b(s.draw.module, "rules");
+  Builder::Values p;
+  for (DType type : {t, u, t, u}) p.push_back(b.parameter(Shape::scalar(type)));
+  Instruction* bigger = b.compare(is_complex(t) ? Direction::kNe : Direction::kGt, p[2], p[0]);
+  b.build(b.tuple({b.op(kSelect, {bigger, p[2], p[0]}), b.op(kSelect, {bigger, p[3], p[1]})}));
+  return s.b.op(kScatter, {x, y, indices, s.of(t, result), s.of(u, result)}, std::move(a), {b.computation()});
 }
 
 }  // namespace
 
-Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}}; }
-Family scatter_family() { return {"scatter", {{scatter, 6}}}; }
+Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}, 0.4}; }
+Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz

@@ -1,5 +1,5 @@
 // Layouts for every array of a module: permuted, tiled, tiled again, tiles that do not divide. They change
-// no value, so that any layout may stand anywhere (but at bitcasts, which are not drawn).
+// no value, so that any layout may stand anywhere but at bitcasts, which bring their own.
 #include <algorithm>
 #include <numeric>
 
@@ -23,10 +23,15 @@ Tile tile(Random& random, int64_t rank) {
   return t;
 }
 
-Layout layout_for(const Shape& shape, Random& random, const Style& style) {
+}  // namespace
+
+Layout draw_layout(const Shape& shape, Random& random, double tiled) {
   Layout l = Layout::descending(shape.rank());
   if (random.chance(0.7)) random.shuffle(l.minor_to_major);
-  if (!random.chance(style.tiled)) return l;
+  int bits = dtype_bits(shape.type);  // E(n): packed, or one to a wider place
+  if (random.chance(bits < 8 ? 0.4 : 0.03))
+    l.element_size_in_bits = bits < 8 ? random.pick(Ints{bits, bits, 4}) : 2 * bits;
+  if (!random.chance(tiled)) return l;
   l.tiles.push_back(tile(random, shape.rank()));
   if (random.chance(0.35)) l.tiles.push_back(tile(random, std::ssize(l.tiles[0].dims)));
   if (random.chance(0.03)) l.tail_padding_alignment = 64;
@@ -38,22 +43,24 @@ Layout layout_for(const Shape& shape, Random& random, const Style& style) {
   return l;
 }
 
+namespace {
+
 void draw(Shape& shape, Random& random, const Style& style) {
   for (Shape& e : shape.elements) draw(e, random, style);
   if (!shape.is_array() || shape.rank() == 0 || !random.chance(style.changed)) return;
-  shape.layout = layout_for(shape, random, style);
+  shape.layout = draw_layout(shape, random, style.tiled);
 }
 
 }  // namespace
 
-void draw_layouts(Module& module, Random& random) {
+void draw_layouts(Module& module, Random& random, const std::set<const Instruction*>& pinned) {
   Style style;
   if (random.chance(0.75)) style.changed = random.chance(0.5) ? 0.3 : 0.8;
   if (random.chance(0.6)) style.tiled = random.chance(0.5) ? 0.3 : 0.8;
   bool loose = random.chance(0.3);  // tuples that disagree with their elements
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
-      Shape before = i->shape;
+      if (pinned.contains(i.get())) continue;
       draw(i->shape, random, style);
       if (loose) continue;
       if (i->is(Opcode::kTuple)) {

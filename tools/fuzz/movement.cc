@@ -134,6 +134,50 @@ Instruction* iota(Scope& s) {
   return s.b.iota(Shape::array(t, sizes), s.random.below(std::ssize(sizes)));
 }
 
+// The bytes of an array as those of another shape: any, if there is no padding between them; else of dimensions
+// in another order and with further ones of size 1, whose layout keeps every element where it is.
+Instruction* bitcast(Scope& s) {
+  Instruction* x = s.any();
+  if (dtype_bits(x->shape.type) < 8 || x->shape.element_count() == 0) return nullptr;
+  Instruction* from = s.b.unary(kCopy, x);
+  Shape shape = Shape::array(x->shape.type, x->shape.dims);
+  shape.layout = draw_layout(shape, s.random, 0.4);
+  shape.layout.element_size_in_bits = 0;
+  from->shape = shape;
+  if (shape.layout.tiles.empty() && s.random.chance(0.6)) {
+    Ints sizes;
+    for (int64_t n = shape.element_count(), f = 0; n > 1; n /= f) {
+      f = n;
+      for (int64_t prime : {7, 5, 3, 2}) f = n % prime == 0 && s.random.chance(0.6) ? prime : f;
+      sizes.push_back(f);
+      if (std::ssize(sizes) == 5 && n > f) sizes.back() *= n / f, f = n;
+    }
+    shape = Shape::array(shape.type, sizes);
+    shape.layout = draw_layout(shape, s.random, 0);
+    shape.layout.element_size_in_bits = 0;
+  } else {
+    Ints order = s.permutation(shape.rank()), place(order.size());
+    for (size_t d = 0; d < order.size(); ++d) {
+      place[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+      shape.dims[d] = from->shape.dims[static_cast<size_t>(order[d])];
+    }
+    for (int64_t& d : shape.layout.minor_to_major) d = place[static_cast<size_t>(d)];
+    if (s.random.chance(0.3) && shape.rank() < 6) {
+      shape.layout.minor_to_major.push_back(shape.rank());
+      shape.dims.push_back(1);
+    }
+  }
+  std::vector<DType> wide;
+  for (DType t : s.draw.types) {
+    if (dtype_bits(t) == dtype_bits(shape.type) && is_complex(t) == is_complex(shape.type)) wide.push_back(t);
+  }
+  if (!wide.empty() && s.random.chance(0.3)) shape.type = s.random.pick(wide);
+  Instruction* made = s.b.op(kBitcast, shape, {from});
+  made->shape = shape;
+  s.draw.pinned.insert({from, made});
+  return made;
+}
+
 }  // namespace
 
 Family movement_family() {
@@ -146,7 +190,9 @@ Family movement_family() {
            {slice, 4},
            {pad, 3},
            {copy, 1},
-           {iota, 1}}};
+           {bitcast, 1},
+           {iota, 1}},
+          0.7};
 }
 
 }  // namespace hlojit::tools::fuzz

@@ -147,7 +147,7 @@ Instruction* ordered(Scope& s) {
 
 }  // namespace
 
-Family reduction_family() { return {"reductions", {{reduce, 8}, {argmax, 2}, {joint, 2}, {ordered, 2}}}; }
+Family reduction_family() { return {"reductions", {{reduce, 8}, {argmax, 2}, {joint, 2}, {ordered, 2}}, 0.6}; }
 
 namespace {
 
@@ -210,6 +210,6 @@ Instruction* softmax(Scope& s) {
 
 }  // namespace
 
-Family chain_family() { return {"chains", {{chain, 4}, {softmax, 1}}}; }
+Family chain_family() { return {"chains", {{chain, 4}, {softmax, 1}}, 0.4}; }
 
 }  // namespace hlojit::tools::fuzz

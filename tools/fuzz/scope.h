@@ -2,6 +2,7 @@
 // share. A family is a file of functions that each add an op, or a few that belong together, to a scope.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ struct Draw {
   std::vector<DType> types;  ///< likewise
   int64_t most_elements = 4096;
   bool tame = false;                                ///< keep floats in a range where errors stay small
+  int64_t devices = 1;                              ///< that run the module, all of them replicas
   int depth = 0;                                    ///< computations within computations
+  std::set<const Instruction*> pinned = {};         ///< whose layout is part of what they mean
   std::vector<Instruction* (*)(class Scope&)> ops;  ///< an entry a unit of weight
 };
 
@@ -89,20 +92,30 @@ using Op = Instruction* (*)(Scope&);
 struct Family {
   std::string_view name;
   std::vector<std::pair<Op, int>> ops;  ///< with weights
+  double chance = 1;                    ///< that a module draws from it
 };
 Family elementwise_family();
+Family complex_family();
 Family movement_family();
 Family indexing_family();
+Family scatter_family();
 Family reduction_family();
 Family chain_family();
 Family dot_family();
+Family convolution_family();
 Family control_family();
 Family norm_family();
-/// Families of which a module draws at most one, as not all of their ops are compiled.
-std::vector<Family> guest_families();
+Family window_family();
+Family scan_family();
+Family order_family();
+Family algebra_family();
+Family effect_family();
+Family collective_family();
 
-/// Draws layouts for all arrays of a module, and an entry layout.
-void draw_layouts(Module& module, Random& random);
+/// A layout for an array of this shape: permuted, maybe tiled.
+Layout draw_layout(const Shape& shape, Random& random, double tiled);
+/// Draws layouts for all arrays of a module but the pinned ones, and an entry layout.
+void draw_layouts(Module& module, Random& random, const std::set<const Instruction*>& pinned);
 /// Draws aliases between parameters and results.
 void draw_aliases(Module& module, Random& random);
 

@@ -30,13 +30,32 @@ Options options_of(const Config& c) {
   return o;
 }
 
+// Results of all devices, one after the other.
 Bits run(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs) {
   Executable e = compile(module, options_of(c));
-  std::vector<Buffer> own;  // given away, so that aliases take effect
-  for (const Buffer& b : inputs) own.push_back(Buffer::copy_of(b.raw(), b.shape()));
+  auto devices = static_cast<size_t>(e.replicas() * e.partitions());
+  std::vector<std::vector<Buffer>> own(devices), got;  // given away, so that aliases take effect
+  for (std::vector<Buffer>& set : own) {
+    for (const Buffer& b : inputs) set.push_back(Buffer::copy_of(b.raw(), b.shape()));
+  }
+  if (devices == 1)
+    got.push_back(e.run(std::move(own[0])));
+  else
+    got = e.run_devices(std::move(own));
   Bits results;
-  for (const Buffer& b : e.run(std::move(own))) results.push_back(dense(b));
+  for (const std::vector<Buffer>& set : got) {
+    for (const Buffer& b : set) results.push_back(dense(b));
+  }
   return results;
+}
+
+std::vector<ErrorBound> evaluated(const Module& module, const std::vector<Literal>& leaves, bool strict) {
+  auto devices = static_cast<size_t>(module.config.replica_count * module.config.num_partitions);
+  std::vector<ErrorBound> all;
+  for (auto& own : evaluate_with_bounds(module, {devices, leaves}, strict, false)) {
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
 }
 
 std::string describe(const Literal& l, int64_t i) {
@@ -66,7 +85,7 @@ std::vector<ErrorBound> exactly(const Bits& bits) {
 std::string try_config(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs,
                        const std::vector<Literal>& leaves) {
   if (c.until.empty() && !c.again) {
-    return difference(run(module, c, inputs), evaluate_with_bounds(*module, leaves, c.strict, false), "the evaluator");
+    return difference(run(module, c, inputs), evaluated(*module, leaves, c.strict), "the evaluator");
   }
   Config plain = c;
   plain.threads = 1;

@@ -1,0 +1,112 @@
+// See census.h. It counts what modules hold, not what the generator says it does: a function that never
+// succeeds is found here.
+#include "tools/fuzz/census.h"
+
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "compiler/ir/module.h"
+#include "tools/fuzz/generate.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+constexpr std::string_view kHost = "its other end is the host, which a module on its own has not";
+constexpr std::string_view kEachRun = "gives other values at each run";
+
+const std::map<Opcode, std::string_view> kUndrawn = {
+    {kDynamicReshape, "sizes known at run time are not drawn"},
+    {kInfeed, kHost},
+    {kOutfeed, kHost},
+    {kRecv, kHost},
+    {kRecvDone, kHost},
+    {kRng, kEachRun},
+    {kRngGetAndUpdateState, kEachRun},
+    {kSend, kHost},
+    {kSendDone, kHost},
+    {kSetDimensionSize, "sizes known at run time are not drawn"},
+};
+const std::map<DType, std::string_view> kUndrawnTypes = {
+    {DType::kS1, "no op of the seeds has it"},
+    {DType::kU1, "no op of the seeds has it"},
+};
+
+struct Census {
+  std::map<Opcode, std::pair<int64_t, std::set<DType>>> ops;
+  std::map<DType, int64_t> types;
+  std::map<std::string, int64_t> layouts, modules;
+
+  void count(const Shape& s) {
+    for (const Shape& e : s.elements) count(e);
+    if (!s.is_array()) return;
+    ++types[s.type];
+    const Layout& l = s.layout;
+    bool starred = false;
+    for (const Tile& t : l.tiles) {
+      for (int64_t d : t.dims) starred |= d == Tile::kCombine;
+    }
+    layouts["permuted"] += l.minor_to_major != Layout::descending(s.rank()).minor_to_major;
+    layouts["tiled"] += l.tiles.size() == 1;
+    layouts["tiled again"] += l.tiles.size() > 1;
+    layouts["tiled over dimensions made one"] += starred;
+    layouts["packed or spread"] += l.element_size_in_bits != 0;
+  }
+
+  void count(const Module& m) {
+    for (const auto& c : m.computations()) {
+      for (const auto& i : c->instructions()) {
+        auto& [times, with] = ops[i->opcode];
+        ++times;
+        if (i->shape.is_array()) with.insert(i->shape.type);
+        for (const Instruction* o : i->operands()) {
+          if (o->shape.is_array()) with.insert(o->shape.type);
+        }
+        count(i->shape);
+      }
+    }
+    modules["with an entry layout"] += m.config.has_entry_layout;
+    modules["with aliases"] += !m.config.input_output_alias.empty();
+    modules["on several devices"] += m.config.replica_count > 1;
+  }
+};
+
+}  // namespace
+
+std::string census(uint64_t first, int64_t count) {
+  Census c;
+  for (int64_t k = 0; k < count; ++k) c.count(*generate(first + static_cast<uint64_t>(k)));
+  std::string text, undrawn, missing;
+  for (int k = 0; k < op_count(); ++k) {
+    auto op = static_cast<Opcode>(k);
+    if (auto found = c.ops.find(op); found != c.ops.end()) {
+      text += fmt::format("{:24} {:6}", op_name(op), found->second.first);
+      for (DType t : found->second.second) text += fmt::format(" {}", dtype_name(t));
+      text += "\n";
+    } else if (auto reason = kUndrawn.find(op); reason != kUndrawn.end()) {
+      undrawn += fmt::format("not drawn: {}: {}\n", op_name(op), reason->second);
+    } else {
+      missing += fmt::format(" {}", op_name(op));
+    }
+  }
+  for (int k = 1; k < 64; ++k) {
+    auto t = static_cast<DType>(k);
+    if (!is_array_type(t) || c.types[t] > 0) continue;
+    auto reason = kUndrawnTypes.find(t);
+    if (reason != kUndrawnTypes.end())
+      undrawn += fmt::format("not drawn: {}: {}\n", dtype_name(t), reason->second);
+    else
+      missing += fmt::format(" {}", dtype_name(t));
+  }
+  for (auto& [what, times] : c.layouts) text += fmt::format("arrays {}: {}\n", what, times);
+  for (auto& [what, times] : c.modules) text += fmt::format("modules {}: {}\n", what, times);
+  if (!missing.empty()) {
+    throw Error(ErrorKind::kFailed, fmt::format("neither drawn in {} modules nor given a reason:{}", count, missing));
+  }
+  return text + undrawn;
+}
+
+}  // namespace hlojit::tools::fuzz

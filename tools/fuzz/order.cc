@@ -1,0 +1,68 @@
+// Ops that order elements: sort by comparisons of all kinds, topk.
+#include "tools/fuzz/scope.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+// Whether p stands before q, by one key: itself, a part of it or what is computed from it.
+Instruction* before(Scope& s, Builder& b, Instruction* p, Instruction* q) {
+  DType t = p->shape.type;
+  Direction d = s.random.chance(0.6) ? Direction::kLt : Direction::kGt;
+  if (is_complex(t)) {
+    p = b.unary(kReal, p), q = b.unary(kReal, q);
+    return b.compare(d, p, q, CompareType::kTotalOrder);
+  }
+  if (is_float(t)) {
+    if (s.random.chance(0.2)) p = b.unary(kAbs, p), q = b.unary(kAbs, q);
+    return b.compare(d, p, q, CompareType::kTotalOrder);
+  }
+  if (is_integral(t) && s.random.chance(0.25)) {
+    Instruction* mask = b.constant(t, 1);
+    p = b.op(kAnd, {p, mask}), q = b.op(kAnd, {q, mask});
+  }
+  return s.random.chance(0.8) ? b.compare(d, p, q)
+                              : b.compare(d == Direction::kLt ? Direction::kGt : Direction::kLt, q, p);
+}
+
+// By the first operand, then maybe by the second among equals.
+Instruction* sort(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  if (!x) return nullptr;
+  std::vector<Instruction*> in = {x};
+  for (int64_t n = s.random.between(0, 2); n > 0; --n) in.push_back(s.of(s.type(), x->shape.dims));
+  Builder b(s.draw.module, "before");
+  std::vector<Instruction*> p;
+  for (Instruction* v : in) {
+    p.push_back(b.parameter(Shape::scalar(v->shape.type)));
+    p.push_back(b.parameter(Shape::scalar(v->shape.type)));
+  }
+  Instruction* first = before(s, b, p[0], p[1]);
+  if (in.size() > 1 && s.random.chance(0.4) && !is_complex(x->shape.type)) {
+    bool total = is_float(x->shape.type);
+    Instruction* equal =
+        b.compare(Direction::kEq, p[0], p[1], total ? CompareType::kTotalOrder : CompareType::kDefault);
+    Direction d = s.random.chance(0.5) ? Direction::kLt : Direction::kGt;
+    b.build(b.op(kSelect, {equal, before(s, b, p[2], p[3]),
+                           b.compare(d, p[0], p[1], total ? CompareType::kTotalOrder : CompareType::kDefault)}));
+  } else {
+    b.build(first);
+  }
+  return s.b.sort(in, b.computation(), s.random.below(x->shape.rank()), true);
+}
+
+Instruction* top_k(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_complex(v.type); });
+  if (!x) return nullptr;
+  Attributes a;
+  a.k = s.random.between(0, x->shape.dims.back());
+  a.largest = s.random.chance(0.7);
+  return s.b.op(kTopK, {x}, std::move(a));
+}
+
+}  // namespace
+
+Family order_family() { return {"order", {{sort, 4}, {top_k, 2}}, 0.08}; }
+
+}  // namespace hlojit::tools::fuzz

@@ -1,0 +1,132 @@
+// Windows that slide, pick and accumulate: reduce-window, select-and-scatter, scan.
+#include <algorithm>
+
+#include "tools/fuzz/scope.h"
+
+namespace hlojit::tools::fuzz {
+namespace {
+
+using enum Opcode;
+
+std::vector<WindowDim> window(Scope& s, const Shape& shape) {
+  std::vector<WindowDim> dims;
+  for (int64_t size : shape.dims) {
+    WindowDim w;
+    if (s.random.chance(0.6)) {
+      w.size = s.random.between(1, 4);
+      w.stride = s.random.between(1, 3);
+      w.pad_low = s.random.between(-1, 3);
+      w.pad_high = s.random.between(-1, 3);
+      if (s.random.chance(0.15)) w.lhs_dilate = s.random.between(2, 3);
+      if (s.random.chance(0.15)) w.rhs_dilate = s.random.between(2, 3);
+      if (s.random.chance(0.25)) {  // a prefix or a suffix, in whole or in part
+        w = {.size = std::max<int64_t>(s.random.chance(0.8) ? size : size / 2, 1)};
+        (s.random.chance(0.5) ? w.pad_low : w.pad_high) = w.size - 1;
+      }
+    }
+    dims.push_back(w);
+  }
+  return dims;
+}
+
+// A combination, its neutral start (or, for what is not associative, any) and an operand fit for it.
+struct Combination {
+  Computation* computation;
+  Instruction *x, *init;
+};
+
+Combination combination(Scope& s, Instruction* x) {
+  DType t = x->shape.type;
+  Opcode op = is_pred(t)                              ? s.random.pick(std::vector{kOr, kAnd, kXor})
+              : is_complex(t) || s.random.chance(0.5) ? kAdd
+              : is_float(t)                           ? s.random.pick(std::vector{kMaximum, kMinimum, kMultiply})
+                                                      : s.random.pick(std::vector{kMaximum, kMinimum, kMultiply, kOr});
+  double start = is_pred(t) ? (op == kAnd ? 1 : 0) : op == kMultiply ? 1 : op == kMaximum ? -2 : op == kMinimum ? 3 : 0;
+  if (!is_signed(t) && !is_float(t) && !is_complex(t)) start = std::max(start, 0.0);
+  if (dtype_bits(t) <= 2) start = std::min(start, 1.0);
+  if (is_float(t)) x = s.small(x, op == kMultiply ? 1 : 2);
+  if (is_complex(t)) x = s.b.op(kComplex, {s.small(s.b.unary(kReal, x), 2), s.small(s.b.unary(kImag, x), 2)});
+  return {combiner(s, op, t), x, s.b.constant(t, start)};
+}
+
+Instruction* reduce_window(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
+  if (!x) return nullptr;
+  Combination c = combination(s, x);
+  std::vector<WindowDim> w = window(s, x->shape);
+  Ints sizes;
+  for (size_t d = 0; d < w.size(); ++d) sizes.push_back(x->shape.dims[d] * w[d].lhs_dilate + 8);
+  return s.fits(sizes) ? s.b.reduce_window({c.x}, {c.init}, c.computation, w) : nullptr;
+}
+
+// The greatest of each window and where it stands, and the like: several values at once, in order.
+Instruction* joint_window(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) {
+    return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type) && !is_pred(v.type) && dtype_bits(v.type) >= 8;
+  });
+  if (!x) return nullptr;
+  DType t = x->shape.type;
+  Instruction* at = s.b.iota(Shape::array(DType::kS32, x->shape.dims), s.random.below(x->shape.rank()));
+  Builder b(s.draw.module, "joint");
+  Instruction* v = b.parameter(Shape::scalar(t));
+  Instruction* i = b.parameter(Shape::scalar(DType::kS32));
+  Instruction* w = b.parameter(Shape::scalar(t));
+  Instruction* j = b.parameter(Shape::scalar(DType::kS32));
+  Instruction* take = b.compare(s.random.chance(0.5) ? Direction::kGt : Direction::kLe, w, v);
+  b.build(b.tuple({b.op(kSelect, {take, w, v}), b.op(kSelect, {take, j, i})}));
+  return s.b.reduce_window({x, at}, {s.b.constant(t, 0), s.b.constant(DType::kS32, -1)}, b.computation(),
+                           window(s, x->shape));
+}
+
+Instruction* select_and_scatter(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type); });
+  if (!x) return nullptr;
+  DType t = x->shape.type;
+  Attributes a;
+  Ints source;
+  for (int64_t n : x->shape.dims) {
+    WindowDim w{.size = s.random.between(1, 3), .stride = s.random.between(1, 3)};
+    if (s.random.chance(0.4)) w.pad_low = s.random.between(0, 2), w.pad_high = s.random.between(0, 2);
+    int64_t padded = n + w.pad_low + w.pad_high;
+    source.push_back(padded < w.size ? 0 : (padded - w.size) / w.stride + 1);
+    a.window.push_back(w);
+  }
+  Builder b(s.draw.module, "better");
+  Instruction* p = b.parameter(Shape::scalar(t));
+  Instruction* q = b.parameter(Shape::scalar(t));
+  b.build(b.compare(s.random.pick(std::vector{Direction::kGe, Direction::kGe, Direction::kGt, Direction::kLe}), p, q));
+  Combination c = combination(s, s.of(t, source));
+  return s.b.op(kSelectAndScatter, {x, c.x, c.init}, std::move(a), {b.computation(), c.computation});
+}
+
+// A loop over the slices of one dimension that carries a value along.
+Instruction* scan(Scope& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && dtype_bits(v.type) >= 8; });
+  if (!x || is_complex(x->shape.type)) return nullptr;
+  if (is_float(x->shape.type)) x = s.small(x, 2);
+  DType t = x->shape.type;
+  int64_t d = s.random.below(x->shape.rank());
+  Ints slice = x->shape.dims;
+  slice.erase(slice.begin() + d);
+  Instruction* start = s.of(t, slice);
+  if (is_float(t)) start = s.small(start, 2);
+  Builder b(s.draw.module, "step");
+  Instruction* in = b.parameter(Shape::array(t, slice));
+  Instruction* carry = b.parameter(Shape::array(t, slice));
+  Instruction* next = b.op(is_pred(t) ? kXor : s.random.pick(std::vector{kAdd, kMaximum, kSubtract}), {in, carry});
+  if (is_float(t)) next = b.op(kClamp, {b.constant(t, -64), next, b.constant(t, 64)});
+  b.build(b.tuple({s.random.chance(0.5) ? next : b.unary(is_pred(t) ? kNot : kCopy, carry), next}));
+  Attributes a;
+  a.dimensions = {d};
+  a.has_dimensions = true;
+  a.other.emplace_back("num_carries", "1");
+  if (s.random.chance(0.4)) a.other.emplace_back("is_reverse", "true");
+  return s.b.op(kScan, {x, start}, std::move(a), {b.computation()});
+}
+
+}  // namespace
+
+Family window_family() { return {"windows", {{reduce_window, 5}, {joint_window, 1}, {select_and_scatter, 3}}, 0.08}; }
+Family scan_family() { return {"scan", {{scan, 3}}, 0.03}; }
+
+}  // namespace hlojit::tools::fuzz
