@@ -1,4 +1,4 @@
-// A dot as its blocks say (compiler/plan/blocks.h). Three steps of one plan:
+// A dot or a convolution as its blocks say (compiler/plan/blocks.h). Three steps of one plan:
 //
 //   packing       a slice of the operands into panels that the micro-kernel reads in order; producers are
 //                 emitted here, and paddings. Left out where an operand can be read where it lies.
@@ -33,12 +33,12 @@ class Contraction {
         plan_(plan),
         options_(options),
         dot_(*plan.hero),
-        product_(dot_, plan.roots[0]->shape),
+        vector_bytes_(options.vector_bytes ? options.vector_bytes : options.target->vector_bytes()),
+        product_(dot_, plan.roots[0]->shape, sum_lanes(dot_, vector_bytes_)),
         blocks_(*plan.blocks),
         type_(sum_type(dot_)),
         kernel_(module, fusion, overlap, options, vars_, ""),
         e_(kernel_.emitter()) {
-    vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
     lanes_ = std::max(1, vector_bytes_ / dtype_bytes(type_));
     pair_lanes_ = blocks_.depth % 2 == 0 && product_.k % 2 == 0 ? pair_lanes() : 0;
     packed_type_ = pair_lanes_ ? DType::kS16 : type_;
@@ -54,7 +54,7 @@ class Contraction {
     close_loop(root, std::move(slice_loop));
     double flops =
         2.0 * static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
-    for (int64_t n : product_.batch) flops *= static_cast<double>(n);
+    flops *= static_cast<double>(product_.batches());
     return {kernel_.finish(), chunks, scratch_bytes_, static_cast<int64_t>(flops / 60)};
   }
 
@@ -66,7 +66,7 @@ class Contraction {
       grid.loops.push_back({vars_.fresh(), extent, std::nullopt, std::nullopt});
       return IndexExpr::var(grid.loops.back().var, extent);
     };
-    for (int64_t n : product_.batch) batch_.push_back(digit(n));
+    for (const Factor& f : product_.batch) batch_.push_back(digit(f.size));
     m0_ = digit(blocks_of(product_.m, blocks_.rows)) * blocks_.rows;
     n0_ = digit(blocks_of(product_.n, blocks_.columns)) * blocks_.columns;
     return kernel_.bind_chunks(grid, grid.loops.size());
@@ -82,7 +82,7 @@ class Contraction {
     left_ = in_place(left_side(), true);
     // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
     if (left_ && left_->row * bytes >= 4096) left_.reset();
-    by_rows_ = !left_ && left_minor_contracts();
+    by_rows_ = !left_ && (in_runs(left_side()) || left_minor_contracts());
     // Packing the right side pays only if several row tiles read it.
     if (product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_) right_ = in_place(right_side(), false);
     if (right_ && right_->row != 1) right_.reset();
@@ -120,7 +120,7 @@ class Contraction {
     int group_var = vars_.fresh();
     e_.bind(group_var, gs, gs.counter);
     IndexExpr first_panel = IndexExpr::var(group_var, panels_ / group_) * group_;
-    if (!right_) pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, n0_ + first_panel * nr, false);
+    if (!right_) pack_right(gs, first_panel, columns_left);
 
     auto panel_loop = open_loop(gs, i64(gs.builder, group_), 1, "panel");
     Scope& ps = *panel_loop;
@@ -142,17 +142,38 @@ class Contraction {
   void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
     if (left_) return;
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
-    auto loop = open_loop(ss, by_rows_ ? rows_left : tile_count, 1, by_rows_ ? "pack.row" : "pack.tile");
+    const int64_t run = in_runs(left_side()) ? product_.run : 1;
+    llvm::Value* count = by_rows_ ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
+    auto loop = open_loop(ss, count, 1, by_rows_ ? "pack.row" : "pack.tile");
     int var = vars_.fresh();
     e_.bind(var, *loop, loop->counter);
     if (by_rows_) {
-      IndexExpr i = IndexExpr::var(var, blocks_.rows);
-      pack_row(*loop, a_block_, i * kc, m0_ + i);
+      IndexExpr i = IndexExpr::var(var, blocks_.rows / run) * run;
+      pack_run(*loop, a_block_, left_side(), m0_ + i, run,
+               [&](const IndexExpr& row, const IndexExpr& k) { return (i + row) * kc + k; });
     } else {
       IndexExpr t = IndexExpr::var(var, tiles_);
       pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
     }
     close_loop(ss, std::move(loop));
+  }
+
+  // A group of panels, from number `first_panel` of the block on.
+  void pack_right(Scope& gs, const IndexExpr& first_panel, llvm::Value* columns_left) {
+    const int64_t nr = blocks_.tile_columns, kc = blocks_.depth, run = product_.run;
+    IndexExpr first = n0_ + first_panel * nr;
+    if (!in_runs(right_side())) return pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, first, false);
+    llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
+    auto loop =
+        open_loop(gs, gs.builder.CreateUDiv(minimum(gs, left, group_ * nr), i64(gs.builder, run)), 1, "pack.run");
+    int var = vars_.fresh();
+    e_.bind(var, *loop, loop->counter);
+    IndexExpr column = IndexExpr::var(var, group_ * nr / run) * run;
+    IndexExpr panel = floordiv(column, nr), in_panel = mod(column, nr);
+    pack_run(*loop, b_panel_, right_side(), first + column, run, [&](const IndexExpr& j, const IndexExpr& k) {
+      return panel * (kc * nr) + (floordiv(k, pair_) * nr + in_panel + j) * pair_ + mod(k, pair_);
+    });
+    close_loop(gs, std::move(loop));
   }
 
   void tile(Scope& ts, Scope& ss, const IndexExpr& panel, llvm::Value* right, const IndexExpr& column) {
@@ -212,8 +233,7 @@ class Contraction {
   // Address of an operand in place, at the slice's beginning.
   llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    Coords at =
-        *operand_coords(dot_, static_cast<size_t>(side), result_coords(m, n), delinearize(product_.contracting, k0_));
+    Coords at = read_at(side, result_coords(m, n), k0_).coords;
     llvm::Value* pointer = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
     return s.builder.CreateInBoundsGEP(storage_type(s.builder, type_, 1), pointer,
                                        e_.index(linear_index(p->shape, at), s));
@@ -234,13 +254,35 @@ class Contraction {
   };
 
   Coords result_coords(const IndexExpr& m, const IndexExpr& n) const {
-    Coords c = batch_;
-    auto append = [&](const Ints& sizes, const IndexExpr& position) {
-      for (const IndexExpr& x : delinearize(sizes, position)) c.push_back(x);
-    };
-    append(product_.lhs_free, product_.swapped ? n : m);
-    append(product_.rhs_free, product_.swapped ? m : n);
-    return c;
+    return joined(product_.split(!product_.swapped, m), product_.split(product_.swapped, n));
+  }
+
+  // Rows (or columns) along this operand are looked up run by run.
+  bool in_runs(int side) const { return side == 0 && product_.run > 0; }
+
+  // The operand's element for an element of the result at position k of the depth.
+  Read read_at(int side, const Coords& result, const IndexExpr& k) {
+    AccessRelation relation = access_relation(dot_, result, delinearize(product_.contracting, k), vars_);
+    for (Read& r : relation.reads) {
+      if (r.operand == static_cast<size_t>(side)) return std::move(r);
+    }
+    throw Error(ErrorKind::kFailed, dot_.location, "a contraction does not read its operand");
+  }
+
+  void walk_read(AccessWalk& w, Read read) {
+    AccessRelation relation;
+    relation.reads.push_back(std::move(read));
+    w.follow(&dot_, relation);
+  }
+
+  // As it is packed; zero where there is none.
+  Value packed_value(Scope& s, const Read& read) {
+    llvm::Value* there = e_.holds(read.guards, s);
+    Value v;
+    e_.under(there, [&] {
+      v = convert(s.builder, e_.number(), e_.emit(dot_.operand(read.operand), read.coords, s), packed_type_);
+    });
+    return there ? choose(s.builder, there, v, constant(s.builder, packed_type_, 0, 1)) : v;
   }
 
   // An operand as a plain array of the summed type whose address is affine in row (or column) and depth.
@@ -250,9 +292,9 @@ class Contraction {
     int along = vars_.fresh(), k = vars_.fresh();
     IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
     Coords rc = left ? result_coords(x, IndexExpr(0)) : result_coords(IndexExpr(0), x);
-    Coords at = *operand_coords(dot_, static_cast<size_t>(side), rc,
-                                delinearize(product_.contracting, IndexExpr::var(k, product_.k)));
-    IndexExpr address = linear_index(p->shape, at);
+    Read read = read_at(side, rc, IndexExpr::var(k, product_.k));
+    if (!read.guards.empty()) return std::nullopt;
+    IndexExpr address = linear_index(p->shape, read.coords);
     auto row = address.coefficient(along), depth = address.coefficient(k);
     if (!row || !depth) return std::nullopt;
     return Strides{*row, *depth};
@@ -277,9 +319,9 @@ class Contraction {
 
   // A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
   void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
-            const std::function<void(Scope&, const Coords&, const Unroll&)>& body, int unroll) {
+            const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
     int lanes = std::max(1, vector_bytes_ / 4);
-    for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, unroll ? lanes : 0, false, true})) {
+    for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, lanes, false, true})) {
       e_.loops(scope, piece, 0, e_.widths(piece, lanes, lanes, true), {},
                [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
                  body(s, coords, piece.unroll);
@@ -296,7 +338,7 @@ class Contraction {
   }
 
   // Integers of at most 16 bits are multiplied in pairs: lanes of the instruction, 0 if that is not to be had.
-  int pair_lanes() const {
+  int pair_lanes() {
     auto fits = [&](size_t side) {
       DType t = dot_.operand(side)->shape.type;
       return t == DType::kS8 || t == DType::kU8 || t == DType::kS16;
@@ -306,9 +348,8 @@ class Contraction {
   }
 
   // Whether elements of the left operand that are neighbours in memory differ in k, not in the row.
-  bool left_minor_contracts() const {
-    const Instruction* p = dot_.operand(product_.swapped ? 1 : 0);
-    const Ints& contracting = product_.swapped ? dot_.attrs.dot.rhs_contracting : dot_.attrs.dot.lhs_contracting;
+  bool left_minor_contracts() {
+    const Instruction* p = dot_.operand(static_cast<size_t>(left_side()));
     const Instruction* source = p->is(Opcode::kTranspose) ? p->operand(0) : p;
     if (source->shape.layout.minor_to_major.empty()) return false;
     int64_t minor = source->shape.layout.minor_to_major[0];
@@ -316,36 +357,103 @@ class Contraction {
       const Ints& from = p->attrs.dimensions;
       minor = std::find(from.begin(), from.end(), minor) - from.begin();
     }
-    return std::find(contracting.begin(), contracting.end(), minor) != contracting.end();
+    int row = vars_.fresh(), k = vars_.fresh();
+    Coords at = product_.split(!product_.swapped, IndexExpr::var(row, product_.m));
+    Coords other((product_.swapped ? product_.lhs_free : product_.rhs_free).size(), IndexExpr(0));
+    Coords rc = product_.join(Coords(product_.batch.size(), IndexExpr(0)), product_.swapped ? other : at,
+                              product_.swapped ? at : other);
+    return read_at(left_side(), rc, IndexExpr::var(k, product_.k)).coords[static_cast<size_t>(minor)].depends_on(k);
   }
 
-  // Copies one slice of a row of the left operand to `offset`.
-  void pack_row(Scope& scope, const BufferRef& target, const IndexExpr& offset, const IndexExpr& row) {
-    const int64_t kc = blocks_.depth;
-    int side = product_.swapped ? 1 : 0;
-    const Instruction* value = dot_.operand(static_cast<size_t>(side));
-    auto emit_box = [&](int64_t depth) {
-      auto at = [&](const Coords& c) {
-        return *operand_coords(dot_, side, result_coords(row, IndexExpr(0)),
-                               delinearize(product_.contracting, k0_ + c[0]));
-      };
-      Shape box = Shape::array(packed_type_, {depth});
-      auto walk = [&](AccessWalk& w, const Coords& c) {
-        w.write(box, c);
-        w.read(value, at(c));
-      };
-      std::vector<int64_t> dims = {depth};
-      nest(
-          scope, dims, walk,
-          [&](Scope& s, const Coords& c, const Unroll&) {
-            e_.store(s, target, offset + c[0], convert(s.builder, e_.number(), e_.emit(value, at(c), s), packed_type_));
-          },
-          false);
+  // Copies one slice of `run` neighbouring rows (or columns) of an operand to where `target_at` says. Only the last
+  // of their coordinates differs. Most runs are inside of the operand whatever the window's position: those
+  // need no guards.
+  void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
+                const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at) {
+    const bool lhs = side == 0;
+    Coords start = starts(scope, side, first);
+    auto result_at = [&](const IndexExpr& local) {
+      Coords along = start;
+      if (!along.empty()) along.back() = along.back() + local;
+      Coords other(lhs ? product_.rhs_free.size() : product_.lhs_free.size(), IndexExpr(0));
+      return lhs ? product_.join(batch_, along, other) : product_.join(batch_, other, along);
     };
-    if (product_.k % kc == 0) return emit_box(kc);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope),
-                                                     scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
-    guarded(scope, whole, [&] { emit_box(kc); }, [&] { emit_box(product_.k % kc); });
+    auto box = [&](int64_t depth, bool inside) {
+      auto source = [&](const Coords& c) {
+        Read read = read_at(side, result_at(c[0]), k0_ + c[1] * pair_ + c[2]);
+        if (inside) read.guards.clear();
+        return read;
+      };
+      // For the order of the loops alone: rows one after the other, or vectors of columns.
+      auto place = [&](const Coords& c) { return target_at(c[0], c[1] * pair_ + c[2]); };
+      auto walk = [&](AccessWalk& w, const Coords& c) {
+        w.write(packed_type_, place(c));
+        walk_read(w, source(c));
+      };
+      std::vector<int64_t> dims = {run, depth / pair_, pair_};
+      fill(scope, target, dims, walk, source, place);
+    };
+    auto at_depth = [&](int64_t depth) {
+      auto inside = always_inside(scope, side, result_at);
+      if (!inside) return box(depth, false);
+      if (!*inside) return box(depth, true);
+      guarded(scope, *inside, [&] { box(depth, true); }, [&] { box(depth, false); });
+    };
+    deep(scope, at_depth);
+  }
+
+  // Whether no guard of the operand can fail for a run, whatever the depth: null if none ever does, nullopt if
+  // some may always.
+  std::optional<llvm::Value*> always_inside(Scope& scope, int side,
+                                            const std::function<Coords(const IndexExpr&)>& result_at) {
+    int local = vars_.fresh();
+    std::vector<int> inner = {local};
+    Coords reduced;
+    for (int64_t n : product_.contracting) {
+      inner.push_back(vars_.fresh());
+      reduced.push_back(IndexExpr::var(inner.back(), n));
+    }
+    IndexExpr along = IndexExpr::var(local, std::max<int64_t>(product_.run, 1));
+    AccessRelation relation = access_relation(dot_, result_at(along), reduced, vars_);
+    std::vector<Guard> guards;
+    for (const Read& r : relation.reads) {
+      if (r.operand != static_cast<size_t>(side)) continue;
+      for (const Guard& g : r.guards) {
+        auto all = for_all(g, inner);
+        if (!all) return std::nullopt;
+        guards.push_back(*all);
+      }
+    }
+    return e_.holds(guards, scope);
+  }
+
+  // Packs elements of a box: loops by where they are read and written, blocks transposed in registers.
+  void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
+            const std::function<void(AccessWalk&, const Coords&)>& walk,
+            const std::function<Read(const Coords&)>& source, const std::function<IndexExpr(const Coords&)>& place) {
+    nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
+      if (unroll.var < 0) return e_.store(s, target, place(c), packed_value(s, source(c)));
+      std::vector<Value> values;
+      std::vector<IndexExpr> addresses;
+      e_.begin_block(s, unroll);
+      for (const IndexExpr& u : e_.block()) {
+        std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
+        values_of.back() = u;
+        Coords x;
+        for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
+        values.push_back(packed_value(s, source(x)));
+        addresses.push_back(place(x));
+      }
+      e_.store_block(s, target, addresses, values);
+    });
+  }
+
+  // Emits for a slice of full depth, or for the last one's.
+  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) {
+    const int64_t kc = blocks_.depth;
+    if (product_.k % kc == 0) return emit_depth(kc);
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), i64(scope.builder, product_.k - kc));
+    guarded(scope, whole, [&] { emit_depth(kc); }, [&] { emit_depth(product_.k % kc); });
   }
 
   // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width]
@@ -354,60 +462,28 @@ class Contraction {
             const IndexExpr& first, bool left) {
     const int64_t kc = blocks_.depth;
     int side = left != product_.swapped ? 0 : 1;
-    const Instruction* value = dot_.operand(static_cast<size_t>(side));
     auto emit_box = [&](int64_t columns, int64_t depth) {
-      auto operand_at = [&](const Coords& c) {
+      auto source = [&](const Coords& c) {
         IndexExpr position = first + c[1] * width + c[2];
         Coords rc = left ? result_coords(position, IndexExpr(0)) : result_coords(IndexExpr(0), position);
-        return *operand_coords(dot_, side, rc, delinearize(product_.contracting, k0_ + c[0] * pair_ + c[3]));
+        return read_at(side, rc, k0_ + c[0] * pair_ + c[3]);
       };
-      auto target_at = [&](const Coords& c) {
-        return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair_ + c[3];
-      };
+      auto place = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair_ + c[3]; };
       // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
       Shape box = Shape::array(packed_type_, {depth / pair_, group, group == 1 ? width : 2 * width, pair_});
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(box, c);
-        w.read(value, operand_at(c));
+        walk_read(w, source(c));
       };
       std::vector<int64_t> dims = {depth / pair_, group, columns, pair_};
-      nest(
-          scope, dims, walk,
-          [&](Scope& s, const Coords& c, const Unroll& unroll) {
-            std::vector<Value> values;
-            std::vector<IndexExpr> addresses;
-            auto one = [&](const Coords& x) {
-              values.push_back(convert(s.builder, e_.number(), e_.emit(value, operand_at(x), s), packed_type_));
-              addresses.push_back(target_at(x));
-            };
-            if (unroll.var < 0) {
-              one(c);
-              e_.store(s, target, addresses[0], values[0]);
-              return;
-            }
-            e_.begin_block(s, unroll);
-            for (const IndexExpr& u : e_.block()) {
-              std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
-              values_of.back() = u;
-              Coords x;
-              for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
-              one(x);
-            }
-            e_.store_block(s, target, addresses, values);
-          },
-          true);
-    };
-    auto deep = [&](int64_t columns) {
-      if (product_.k % kc == 0) return emit_box(columns, kc);
-      llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope),
-                                                       scope.builder.getInt64(static_cast<uint64_t>(product_.k - kc)));
-      guarded(scope, whole, [&] { emit_box(columns, kc); }, [&] { emit_box(columns, product_.k % kc); });
+      fill(scope, target, dims, walk, source, place);
     };
     int64_t tail = size % width;
-    if (tail == 0) return deep(width);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope),
-                                                     scope.builder.getInt64(static_cast<uint64_t>(size - width)));
-    guarded(scope, whole, [&] { deep(width); }, [&] { deep(tail); });
+    if (tail == 0) return deep(scope, [&](int64_t depth) { emit_box(width, depth); });
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));
+    guarded(
+        scope, whole, [&] { deep(scope, [&](int64_t depth) { emit_box(width, depth); }); },
+        [&] { deep(scope, [&](int64_t depth) { emit_box(tail, depth); }); });
   }
 
   // Branches inside which values may be emitted into `scope`: what one branch memoised must not be
@@ -446,46 +522,116 @@ class Contraction {
       rows =
           scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - row, scope), rows);
     }
-    auto box = [&](int64_t columns) {
-      auto row_loop = open_loop(scope, rows, 1, "row");
+    // Rows times columns from `first` on, whose coordinates `columns_at` knows. `whole`: all are the result's.
+    auto box = [&](Scope& outer, int64_t columns, const IndexExpr& first, bool whole,
+                   const std::function<Coords(const IndexExpr&)>& columns_at) {
+      auto row_loop = open_loop(outer, rows, 1, "row");
       int i = vars_.fresh(), j = vars_.fresh();
       e.bind(i, *row_loop, row_loop->counter);
       IndexExpr in_tile = IndexExpr::var(i, mr);
+      Coords rows_at = starts(*row_loop, left_side(), row + in_tile);
       LoopPiece piece;
       piece.loops = {{j, columns, std::nullopt, std::nullopt}};
       piece.has_lanes = columns > 1;
       piece.coords = {IndexExpr::var(j, columns)};
       int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
-      e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
-              [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
-                local = c_offset + in_tile * nr + c[0];
-                Coords at = result_coords(row + in_tile, column + c[0]);
-                std::vector<Value> values;
-                for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
-                for (size_t k = 0; k < values.size(); ++k) {
-                  e.store(s, kernel_.result(k), linear_index(plan_.roots[k]->shape, at), values[k]);
-                }
-                return ElementEmitter::Carried{};
-              });
-      close_loop(scope, std::move(row_loop));
+      auto elements = [&] {
+        e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
+                [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
+                  local = c_offset + in_tile * nr + first + c[0];
+                  Coords at = joined(rows_at, columns_at(c[0]));
+                  llvm::Value* there = whole || in_runs(left_side()) ? nullptr : in_result(s, at);
+                  if (there) there = splat(s.builder, {DType::kPred, there}, part.count).v;
+                  std::vector<Value> values;
+                  e.under(there, [&] {
+                    for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
+                  });
+                  for (size_t k = 0; k < values.size(); ++k) {
+                    e.store(s, kernel_.result(k), linear_index(plan_.roots[k]->shape, at), values[k], there);
+                  }
+                  return ElementEmitter::Carried{};
+                });
+      };
+      llvm::Value* there =
+          in_runs(left_side()) ? in_result(*row_loop, joined(rows_at, columns_at(IndexExpr(0)))) : nullptr;
+      if (there)
+        guarded(*row_loop, there, elements, [] {});
+      else
+        elements();
+      close_loop(outer, std::move(row_loop));
     };
-    if (right_ || product_.n % nr == 0) return box(nr);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope),
-                                                     scope.builder.getInt64(static_cast<uint64_t>(product_.n - nr)));
-    guarded(scope, whole, [&] { box(nr); }, [&] { box(product_.n % nr); });
+    if (in_runs(right_side())) {
+      const int64_t run = product_.run;
+      llvm::Value* count = i64(scope.builder, nr / run);
+      if (product_.n % nr != 0) {
+        llvm::Value* left = scope.builder.CreateSub(i64(scope.builder, product_.n), e.index(column, scope));
+        count = scope.builder.CreateUDiv(minimum(scope, left, nr), i64(scope.builder, run));
+      }
+      auto run_loop = open_loop(scope, count, 1, "run");
+      int r = vars_.fresh();
+      e.bind(r, *run_loop, run_loop->counter);
+      IndexExpr first = IndexExpr::var(r, nr / run) * run;
+      Coords start = starts(*run_loop, right_side(), column + first);
+      auto columns_at = [&](const IndexExpr& j) {
+        Coords at = start;
+        at.back() = at.back() + j;
+        return at;
+      };
+      Coords zero(product_.rhs_free.size(), IndexExpr(0));
+      llvm::Value* whole = in_result(*run_loop, joined(zero, columns_at(IndexExpr(run - 1))));
+      auto all = [&] { box(*run_loop, run, first, true, columns_at); };
+      auto some = [&] {
+        if (run > 1) box(*run_loop, run, first, false, columns_at);
+      };
+      if (whole)
+        guarded(*run_loop, whole, all, some);
+      else
+        all();
+      close_loop(scope, std::move(run_loop));
+      return;
+    }
+    auto columns_at = [&](const IndexExpr& j) { return product_.split(product_.swapped, column + j); };
+    if (right_ || product_.n % nr == 0) return box(scope, nr, IndexExpr(0), true, columns_at);
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), i64(scope.builder, product_.n - nr));
+    guarded(
+        scope, whole, [&] { box(scope, nr, IndexExpr(0), true, columns_at); },
+        [&] { box(scope, product_.n % nr, IndexExpr(0), true, columns_at); });
+  }
+
+  // Indices of an operand's factors at a position; where runs are looked up, numbers in `scope`.
+  Coords starts(Scope& scope, int side, const IndexExpr& position) {
+    Coords at = product_.split(side == 0, position);
+    if (!in_runs(side)) return at;
+    for (IndexExpr& x : at) {
+      if (!x.is_constant()) x = e_.symbol(scope, e_.index(x, scope), x.range());
+    }
+    return at;
+  }
+
+  // Of the result, from indices of the rows' and the columns' factors.
+  Coords joined(const Coords& rows, const Coords& columns) const {
+    return product_.swapped ? product_.join(batch_, columns, rows) : product_.join(batch_, rows, columns);
+  }
+
+  // Whether coordinates are the result's: null if they always are.
+  llvm::Value* in_result(Scope& scope, const Coords& at) {
+    std::vector<Guard> guards;
+    for (size_t d = 0; product_.overhangs() && d < at.size(); ++d) guards.push_back({at[d], 0, dot_.shape.dims[d]});
+    return e_.holds(guards, scope);
   }
 
   llvm::Module& module_;
   const KernelPlan& plan_;
   const EmitOptions& options_;
   const Instruction& dot_;
+  int vector_bytes_;
   MatrixProduct product_;
   Blocks blocks_;
   DType type_, packed_type_ = DType::kF32;
   VarSource vars_;
   KernelBuilder kernel_;
   ElementEmitter& e_;
-  int vector_bytes_ = 32, lanes_ = 8;
+  int lanes_ = 8;
   int pair_lanes_ = 0;  // not 0: 16-bit integers multiplied in pairs
   int64_t pair_ = 1;    // elements of depth that are packed as one
 

@@ -1,4 +1,4 @@
-// Contraction kernels: packed panels and register tiles for dot products large enough to pay for them.
+// Contraction kernels: packed panels and register tiles for dots and convolutions large enough to pay for them.
 //
 // The result is cut into blocks, one a task. A task walks the contracting dims in slices; for each
 // slice and each panel of columns it packs the right operand's panel (a nest through the operand's

@@ -11,10 +11,6 @@ bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
   return false;
 }
 
-void AccessWalk::write(const Shape& shape, const Coords& coords) {
-  accesses_.push_back({nullptr, linear_index(shape, coords), dtype_bytes(shape.type), true, false});
-}
-
 void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (visited(i, coords)) return;
   int price = i->info().price == OpPrice::kTranscendental ? 12 : i->info().price == OpPrice::kFree ? 0 : 1;

@@ -36,7 +36,10 @@ class AccessWalk {
   void read(const Instruction* value, const Coords& coords);
   /// Adds what one element of `value` needs, by its relation.
   void follow(const Instruction* value, const AccessRelation& relation);
-  void write(const Shape& shape, const Coords& coords);
+  void write(const Shape& shape, const Coords& coords) { write(shape.type, linear_index(shape, coords)); }
+  void write(DType type, IndexExpr address) {
+    accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false});
+  }
 
   const std::vector<Access>& accesses() const { return accesses_; }
   const std::vector<Edge>& edges() const { return edges_; }

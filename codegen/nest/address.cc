@@ -335,7 +335,7 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);
   value = splat(b, value, lanes);
-  if (packs(buffer, value.type)) return store_packed(scope, buffer, address, value);
+  if (packs(buffer, value.type)) return store_packed(scope, buffer, address, value, mask);
   llvm::Type* element = storage_type(b, value.type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
   llvm::Value* raw = to_storage(b, value);

@@ -167,7 +167,8 @@ class ElementEmitter {
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, const IndexExpr& start,
                        int64_t most, int64_t last, Carried carried, llvm::Value* fresh, const Body& body);
   Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
-  void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value);
+  void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
+                    llvm::Value* mask);
   bool fills_bytes(const IndexExpr& address, int64_t per_byte) const;
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,

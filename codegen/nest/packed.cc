@@ -70,15 +70,16 @@ Value ElementEmitter::load_packed(Scope& scope, const BufferRef& buffer, DType t
   return from_storage(b, type, b.CreateAnd(code, byte_like(code, (1 << bits) - 1)));
 }
 
-void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value) {
+void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
+                                  llvm::Value* mask) {
   llvm::IRBuilder<>& b = scope.builder;
   int64_t bits = buffer.element_bits;
-  if (bits >= 8) return store(scope, plain(buffer, 0), address * (bits / (8 * dtype_bytes(value.type))), value);
+  if (bits >= 8) return store(scope, plain(buffer, 0), address * (bits / (8 * dtype_bytes(value.type))), value, mask);
   int64_t per_byte = 8 / bits;
   llvm::Value* raw = to_storage(b, value);
   raw = b.CreateAnd(raw, byte_like(raw, (1 << bits) - 1));
   int lanes = lanes_of(value);
-  if (lanes > 1 && fills_bytes(address, per_byte)) {
+  if (lanes > 1 && !mask && fills_bytes(address, per_byte)) {
     llvm::Value* bytes = nullptr;
     for (int64_t k = 0; k < per_byte; ++k) {
       std::vector<int> every;
@@ -96,7 +97,8 @@ void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const I
     auto lane = [&](llvm::Value* v) {
       return v->getType()->isVectorTy() ? b.CreateExtractElement(v, static_cast<uint64_t>(l)) : v;
     };
-    llvm::Value *place = lane(places), *code = lane(raw);
+    llvm::Value *place = lane(places), *code = lane(raw), *stored = mask ? lane(mask) : b.getTrue();
+    place = b.CreateSelect(stored, place, b.getInt64(0));
     llvm::Value* pointer =
         b.CreateGEP(b.getInt8Ty(), buffer.pointer, b.CreateUDiv(place, b.getInt64(static_cast<uint64_t>(per_byte))));
     llvm::Value* shift = b.CreateURem(place, b.getInt64(static_cast<uint64_t>(per_byte)));
@@ -107,8 +109,8 @@ void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const I
     auto change = [&](llvm::AtomicRMWInst::BinOp op, llvm::Value* operand) {
       annotate(b.CreateAtomicRMW(op, pointer, operand, llvm::MaybeAlign(1), llvm::AtomicOrdering::Monotonic), buffer);
     };
-    change(llvm::AtomicRMWInst::And, b.CreateNot(b.CreateShl(own, shift)));
-    change(llvm::AtomicRMWInst::Or, b.CreateShl(code, shift));
+    change(llvm::AtomicRMWInst::And, b.CreateSelect(stored, b.CreateNot(b.CreateShl(own, shift)), b.getInt8(0xFF)));
+    change(llvm::AtomicRMWInst::Or, b.CreateSelect(stored, b.CreateShl(code, shift), b.getInt8(0)));
   }
 }
 

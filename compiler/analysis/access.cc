@@ -227,6 +227,24 @@ bool takes_first_read(const Instruction& i) {
   return i.info().op_class == OpClass::kMoves || i.is(Opcode::kGetTupleElement);
 }
 
+std::optional<Guard> for_all(const Guard& guard, std::span<const int> variables) {
+  IndexExpr outer = guard.expr;
+  Range inner{0, 0};
+  for (const IndexExpr::Term& t : guard.expr.terms()) {
+    bool variable = t.atom->kind == IndexExpr::AtomKind::kVar;
+    if (!variable || std::ranges::find(variables, t.atom->var) == variables.end()) continue;
+    IndexExpr term = IndexExpr::var(t.atom->var, t.atom->range) * t.coefficient;
+    inner.lo += term.range().lo;
+    inner.hi += term.range().hi;
+    outer = outer - term;
+  }
+  for (int v : variables) {
+    if (outer.depends_on(v)) return std::nullopt;
+  }
+  Guard all{outer, guard.lo - inner.lo, guard.hi - inner.hi};
+  return all.never() ? std::nullopt : std::optional(all);
+}
+
 std::optional<Coords> operand_coords(const Instruction& i, size_t k, std::span<const IndexExpr> result,
                                      std::span<const IndexExpr> reduced) {
   // Symbols would need variables of the caller's; a map with symbols is not fixed.

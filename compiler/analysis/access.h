@@ -54,6 +54,9 @@ struct Guard {
   bool never() const { return lo >= hi || expr.range().hi < lo || expr.range().lo >= hi; }
 };
 
+/// Where the guard holds for every value of these variables; nullopt if nowhere, or if that cannot be told.
+std::optional<Guard> for_all(const Guard& guard, std::span<const int> variables);
+
 /// An element of an operand. Where a guard fails the coordinates may lie outside the operand.
 struct Read {
   size_t operand = 0;

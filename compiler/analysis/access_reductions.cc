@@ -1,5 +1,9 @@
 // Relations of ops that combine elements over reduction variables. A window position p reads element
-// p / dilation of its dimension where p falls on one; padding and the gaps of dilation are failing guards.
+// p / dilation of its dimension where p falls on one; padding is a failing guard. The gaps of a dilated base
+// are never visited: of a window's positions every so many falls on an element, from one on that depends on
+// the result's index.
+#include <numeric>
+
 #include "compiler/analysis/access_rules.h"
 
 namespace hlojit {
@@ -25,15 +29,48 @@ AccessRelation reduce(const Instruction& i, const Coords& kept, std::span<const 
   return inputs_at(i, read);
 }
 
-IndexExpr window_position(const WindowDim& w, const IndexExpr& out, const IndexExpr& k) {
-  return out * w.stride + k * w.rhs_dilate - IndexExpr(w.pad_low);
+// Every so many positions of a window fall on an element of the base.
+int64_t window_step(const WindowDim& w) { return w.lhs_dilate / std::gcd(w.lhs_dilate, w.rhs_dilate); }
+
+// How many positions may.
+int64_t window_terms(const WindowDim& w) {
+  int64_t step = window_step(w);
+  return (w.size + step - 1) / step;
+}
+
+// x with a * x = 1 modulo m, of coprime numbers.
+int64_t inverse(int64_t a, int64_t m) {
+  for (int64_t x = 1; x < m; ++x) {
+    if (a % m * x % m == 1) return x;
+  }
+  return 0;
+}
+
+// The window's position number `term` of those that may fall on an element for the result's index `out`:
+// adds the element's coordinate in the base, of size n, to `read`, and returns the position.
+IndexExpr add_window_term(Read& read, const WindowDim& w, const IndexExpr& out, const IndexExpr& term, int64_t n) {
+  IndexExpr first = out * w.stride - IndexExpr(w.pad_low), k = term;
+  if (int64_t step = window_step(w); step > 1) {
+    // first + k * rhs_dilate is a multiple of lhs_dilate; `common` must divide first already.
+    int64_t common = w.lhs_dilate / step;
+    IndexExpr from = (IndexExpr(0) - floordiv(first, common)) * inverse(w.rhs_dilate / common, step);
+    k = mod(from, step) + term * step;
+    Guard between{mod(first, common), 0, 1}, inside{k, 0, w.size};
+    if (!between.always()) read.guards.push_back(between);
+    if (!inside.always()) read.guards.push_back(inside);
+    read.coords.push_back(floordiv(first + k * w.rhs_dilate, w.lhs_dilate));
+    if (Guard g{read.coords.back(), 0, n}; !g.always()) read.guards.push_back(g);
+  } else {
+    add_dilated(read, first + k * w.rhs_dilate, w.lhs_dilate, n);
+  }
+  return k;
 }
 
 AccessRelation reduce_window(const Instruction& i, const Coords& at, std::span<const IndexExpr> reduced) {
   Read read;
   for (size_t d = 0; d < at.size(); ++d) {
     const WindowDim w = d < i.attrs.window.size() ? i.attrs.window[d] : WindowDim{};
-    add_dilated(read, window_position(w, at[d], reduced[d]), w.lhs_dilate, i.operand(0)->shape.dims[d]);
+    add_window_term(read, w, at[d], reduced[d], i.operand(0)->shape.dims[d]);
   }
   return inputs_at(i, read);
 }
@@ -66,7 +103,7 @@ AccessRelation dot(const Instruction& i, const Coords& at, std::span<const Index
   return r;
 }
 
-// Reduction variables: the kernel's spatial positions, then its input features.
+// Reduction variables: the kernel's spatial positions (those that fall on elements), then its input features.
 AccessRelation convolution(const Instruction& i, const Coords& at, std::span<const IndexExpr> reduced) {
   const ConvDims& c = i.attrs.conv;
   const Shape &lhs = i.operand(0)->shape, &rhs = i.operand(1)->shape;
@@ -83,19 +120,20 @@ AccessRelation convolution(const Instruction& i, const Coords& at, std::span<con
       group(i.attrs.feature_group_count) * size(rhs, c.rhs_input_feature) + reduced[c.lhs_spatial.size()];
   w[static_cast<size_t>(c.rhs_output_feature)] = feature;
   w[static_cast<size_t>(c.rhs_input_feature)] = reduced[c.lhs_spatial.size()];
-  std::vector<Guard> guards;
+  std::vector<Guard> guards, in_window;
   for (size_t s = 0; s < c.lhs_spatial.size(); ++s) {
     const WindowDim& d = i.attrs.window[s];
     IndexExpr out = at[static_cast<size_t>(c.out_spatial[s])];
     Read along;
-    add_dilated(along, window_position(d, out, reduced[s]), d.lhs_dilate, size(lhs, c.lhs_spatial[s]));
+    IndexExpr k = add_window_term(along, d, out, reduced[s], size(lhs, c.lhs_spatial[s]));
     x[static_cast<size_t>(c.lhs_spatial[s])] = along.coords[0];
     guards.insert(guards.end(), along.guards.begin(), along.guards.end());
-    w[static_cast<size_t>(c.rhs_spatial[s])] = d.reversal ? IndexExpr(d.size - 1) - reduced[s] : reduced[s];
+    if (Guard g{k, 0, d.size}; !g.always()) in_window.push_back(g);
+    w[static_cast<size_t>(c.rhs_spatial[s])] = d.reversal ? IndexExpr(d.size - 1) - k : k;
   }
   AccessRelation r;
   r.reads.push_back({0, std::move(x), std::move(guards)});
-  r.reads.push_back({1, std::move(w), {}});
+  r.reads.push_back({1, std::move(w), std::move(in_window)});
   return r;
 }
 
@@ -142,12 +180,13 @@ Ints reduction_sizes(const Instruction& i) {
     }
     case Opcode::kReduceWindow:
       for (size_t d = 0; d < i.operand(0)->shape.dims.size(); ++d) {
-        sizes.push_back(d < i.attrs.window.size() ? i.attrs.window[d].size : 1);
+        sizes.push_back(d < i.attrs.window.size() ? access_rules::window_terms(i.attrs.window[d]) : 1);
       }
       break;
     case Opcode::kDot: add_operand_dims(0, i.attrs.dot.lhs_contracting); break;
     case Opcode::kConvolution:
-      for (size_t s = 0; s < i.attrs.conv.lhs_spatial.size(); ++s) sizes.push_back(i.attrs.window[s].size);
+      for (size_t s = 0; s < i.attrs.conv.lhs_spatial.size(); ++s)
+        sizes.push_back(access_rules::window_terms(i.attrs.window[s]));
       add_operand_dims(1, {i.attrs.conv.rhs_input_feature});
       break;
     default: break;

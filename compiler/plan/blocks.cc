@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <numeric>
 
 #include "compiler/analysis/access.h"
 
@@ -21,42 +23,160 @@ int64_t product(const Ints& sizes) {
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-/// Sizes of the dims that are neither batch nor contracted.
-Ints free_sizes(const Shape& s, const Ints& batch, const Ints& contracting) {
+int64_t product(const std::vector<Factor>& factors) {
+  int64_t n = 1;
+  for (const Factor& f : factors) n *= f.size;
+  return n;
+}
+
+std::vector<IndexExpr> variables(const Ints& sizes, VarSource& vars) {
+  std::vector<IndexExpr> all;
+  for (int64_t n : sizes) all.push_back(IndexExpr::var(vars.fresh(), n));
+  return all;
+}
+
+Ints sizes_of(const std::vector<Factor>& factors) {
   Ints sizes;
-  for (int64_t d = 0; d < s.rank(); ++d) {
-    bool taken = std::ranges::count(batch, d) > 0 || std::ranges::count(contracting, d) > 0;
-    if (!taken) sizes.push_back(s.dims[static_cast<size_t>(d)]);
-  }
+  for (const Factor& f : factors) sizes.push_back(f.size);
   return sizes;
 }
 
-/// A slice of the contracted size that divides it evenly where one of good size exists.
-int64_t slice_of(int64_t k) {
-  constexpr int64_t kBest = 256;
-  if (k <= kBest * 3 / 2) return k;
+/// Where the left operand's element lies, tiles aside; nullopt if it may be none (padding).
+std::optional<IndexExpr> left_address(const Instruction& contraction, std::span<const IndexExpr> result,
+                                      std::span<const IndexExpr> reduced) {
+  auto at = operand_coords(contraction, 0, result, reduced);
+  if (!at) return std::nullopt;
+  Shape plain = contraction.operand(0)->shape;
+  plain.layout.tiles.clear();
+  return linear_index(plain, *at);
+}
+
+/// A slice of the depth that divides it evenly where one of good size exists. The reduction variables are its
+/// digits: a slice holds whole numbers of the inner ones, or is an even part of one.
+int64_t slice_of(const Ints& digits) {
+  constexpr int64_t kBest = 256, kMost = kBest * 3 / 2;
+  int64_t k = product(digits), inner = 1;
+  if (k <= kMost) return k;
+  size_t d = digits.size();
+  while (d > 0 && inner * digits[d - 1] <= kMost) inner *= digits[--d];
+  // `inner` whole digits fit, digit d - 1 is cut.
+  int64_t digit = digits[d - 1], best = std::max<int64_t>(1, kBest / inner);
   for (int64_t unit : {8, 1}) {
-    for (int64_t s = kBest / unit * unit; s >= kBest / 2; s -= unit) {
-      if (k % s == 0) return s;
+    for (int64_t s = best / unit * unit; s >= std::max<int64_t>(1, best / 2); s -= unit) {
+      if (digit % s == 0) return s * inner;
     }
   }
-  return kBest;
+  return inner > kBest / 2 ? inner : best * inner;
 }
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(const Instruction& dot, const Shape& result) {
-  const DotDims& d = dot.attrs.dot;
-  for (int64_t b : d.lhs_batch) batch.push_back(dot.operand(0)->shape.dims[static_cast<size_t>(b)]);
-  lhs_free = free_sizes(dot.operand(0)->shape, d.lhs_batch, d.lhs_contracting);
-  rhs_free = free_sizes(dot.operand(1)->shape, d.rhs_batch, d.rhs_contracting);
-  contracting = reduction_sizes(dot);
-  const auto& order = result.layout.minor_to_major;
-  auto minor = order.empty() ? 0 : order[0], first = static_cast<int64_t>(batch.size());
-  swapped = minor >= first && minor < first + static_cast<int64_t>(lhs_free.size());
+MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result, int64_t lanes)
+    : contracting(reduction_sizes(contraction)), rank_(result.dims.size()) {
+  auto whole = [&](int64_t dim) { return Factor{result.dims[static_cast<size_t>(dim)], static_cast<size_t>(dim), 1}; };
+  if (contraction.is(Opcode::kDot)) {
+    const DotDims& d = contraction.attrs.dot;
+    auto batches = static_cast<int64_t>(d.lhs_batch.size());
+    int64_t left = contraction.operand(0)->shape.rank() - static_cast<int64_t>(d.lhs_contracting.size());
+    for (int64_t dim = 0; dim < result.rank(); ++dim) {
+      (dim < batches ? batch : dim < left ? lhs_free : rhs_free).push_back(whole(dim));
+    }
+  } else {
+    const ConvDims& c = contraction.attrs.conv;
+    // Features of a group are neighbours.
+    int64_t groups = contraction.attrs.feature_group_count * contraction.attrs.batch_group_count;
+    Factor features = whole(c.out_feature);
+    features.size /= std::max<int64_t>(groups, 1);
+    if (groups > 1) batch.push_back({groups, features.dim, features.size});
+    rhs_free = {features};
+    // What a position reads of the window repeats with its index modulo the base's dilation: a product a phase.
+    for (size_t s = 0; s < c.out_spatial.size(); ++s) {
+      const WindowDim& w = contraction.attrs.window[s];
+      Factor positions = whole(c.out_spatial[s]);
+      int64_t phases = std::min(w.lhs_dilate / std::gcd(w.lhs_dilate, w.stride), positions.size);
+      if (phases > 1) {
+        batch.push_back({phases, positions.dim, 1});
+        overhangs_ |= positions.size % phases != 0;
+        positions = {(positions.size + phases - 1) / phases, positions.dim, phases};
+      }
+      lhs_free.push_back(positions);
+    }
+    lhs_free.push_back(whole(c.out_batch));
+  }
+  // Neighbours in the result's memory are neighbours along rows and columns.
+  const Ints& order = result.layout.minor_to_major;
+  auto depth_in_memory = [&](const Factor& f) {
+    return std::ranges::find(order, static_cast<int64_t>(f.dim)) - order.begin();
+  };
+  for (auto* free : {&lhs_free, &rhs_free}) std::ranges::stable_sort(*free, std::greater<>(), depth_in_memory);
+  auto minor = std::ranges::find_if(order, [&](int64_t d) { return result.dims[static_cast<size_t>(d)] != 1; });
+  swapped = minor != order.end() &&
+            std::ranges::any_of(lhs_free, [&](const Factor& f) { return static_cast<int64_t>(f.dim) == *minor; });
+  if (contraction.is(Opcode::kConvolution)) choose_run(contraction, lanes);
   m = product(swapped ? rhs_free : lhs_free);
   n = product(swapped ? lhs_free : rhs_free);
   k = product(contracting);
+}
+
+// Long runs are packed by vectors, but may fill up lines with positions computed for nothing.
+void MatrixProduct::choose_run(const Instruction& convolution, int64_t lanes) {
+  VarSource vars;
+  Coords groups = variables(sizes_of(batch), vars), features = variables(sizes_of(rhs_free), vars);
+  Coords reduced = variables(contracting, vars);
+  int along = vars.fresh();
+  Coords positions = split(true, IndexExpr::var(along, product(lhs_free)));
+  auto flat = left_address(convolution, join(groups, positions, features), reduced);
+  if (flat && flat->coefficient(along) && !overhangs_) return;
+
+  // Guards aside: the window's positions in the first place, where does the next feature lie, where the next row?
+  VarSource others(1 << 20);
+  Coords lines = variables(sizes_of(lhs_free), vars), first(contracting.size(), IndexExpr(0));
+  first.back() = reduced.back();
+  AccessRelation relation = access_relation(convolution, join(groups, lines, features), first, others);
+  Shape plain = convolution.operand(0)->shape;
+  plain.layout.tiles.clear();
+  IndexExpr address = linear_index(plain, relation.reads[0].coords);
+  auto step_of = [&](const IndexExpr& x) {
+    std::vector<int> var = x.variables();
+    return var.empty() ? 0 : address.coefficient(var[0]).value_or(0);
+  };
+  run = 1;
+  int64_t line = lhs_free.back().size;
+  if (step_of(reduced.back()) == 1 && step_of(lines.back()) != 1) return;
+  double best = 0;
+  for (int64_t r = 1; r <= lanes; r *= 2) {
+    double products = static_cast<double>(product(rhs_free)) / 16, packing = 2.0 / static_cast<double>(r);
+    double price = static_cast<double>(round_up(line, r)) * (products + packing);
+    if (r == 1 || price < best) best = price, run = r;
+  }
+  lhs_free.back().size = round_up(line, run);
+  overhangs_ |= lhs_free.back().size != line;
+}
+
+std::vector<IndexExpr> MatrixProduct::split(bool lhs, const IndexExpr& position) const {
+  return delinearize(sizes_of(lhs ? lhs_free : rhs_free), position);
+}
+
+std::vector<IndexExpr> MatrixProduct::join(std::span<const IndexExpr> batch_at, std::span<const IndexExpr> lhs_at,
+                                           std::span<const IndexExpr> rhs_at) const {
+  std::vector<IndexExpr> c(rank_, IndexExpr(0));
+  auto add = [&](const std::vector<Factor>& factors, std::span<const IndexExpr> at) {
+    for (size_t f = 0; f < factors.size(); ++f) c[factors[f].dim] = c[factors[f].dim] + at[f] * factors[f].step;
+  };
+  add(batch, batch_at);
+  add(lhs_free, lhs_at);
+  add(rhs_free, rhs_at);
+  return c;
+}
+
+bool MatrixProduct::holds_runs(const Blocks& b) const {
+  return run == 0 || (swapped ? b.tile_columns : b.rows) % run == 0;
+}
+
+int64_t MatrixProduct::batches() const { return product(batch); }
+
+int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
+  return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));
 }
 
 DType sum_type(const Instruction& dot) { return is_narrow_float(dot.shape.type) ? DType::kF32 : dot.shape.type; }
@@ -64,7 +184,7 @@ DType sum_type(const Instruction& dot) { return is_narrow_float(dot.shape.type) 
 std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct& p, const TargetInfo& target) {
   DType type = sum_type(dot);
   if (type != DType::kF32 && type != DType::kF64 && type != DType::kS32) return std::nullopt;
-  int64_t bytes = dtype_bytes(type), lanes = std::max<int64_t>(1, target.vector_bytes / bytes);
+  int64_t bytes = dtype_bytes(type), lanes = sum_lanes(dot, target.vector_bytes);
   bool large = p.m >= 4 && p.n >= lanes && p.k >= 8;
   bool odd = p.m >= 2 && p.n >= 2 && p.k >= 8 && p.m * p.n >= kFewProducts / p.k;
   if (!large && !odd) return std::nullopt;
@@ -83,20 +203,21 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
     break;
   }
   b.tile_columns = vectors * lanes;
-  b.depth = slice_of(p.k);
+  b.depth = slice_of(p.contracting);
 
   // The left block fills most of L2, for then packing costs least; blocks are equal in size.
   int64_t mr = b.tile_rows, nr = b.tile_columns;
   int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / (b.depth * bytes), 48, 480) / mr * mr;
-  b.rows = round_up(blocks_of(p.m, blocks_of(p.m, std::max(most, mr))), mr);
+  int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
+  b.rows = round_up(blocks_of(p.m, blocks_of(p.m, std::max(most, unit))), unit);
   b.columns = round_up(blocks_of(p.n, blocks_of(p.n, 512)), nr);
-  int64_t batches = product(p.batch);
+  int64_t batches = p.batches();
   double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
                  static_cast<double>(batches);
   auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 2e6), 1, 8);
   auto tasks = [&] { return batches * blocks_of(p.m, b.rows) * blocks_of(p.n, b.columns); };
   while (tasks() < wanted && b.columns > 8 * nr) b.columns = round_up(b.columns / 2, nr);
-  while (tasks() < wanted && b.rows > 8 * mr) b.rows = round_up(b.rows / 2, mr);
+  while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
   return b;
 }
 

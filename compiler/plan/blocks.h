@@ -1,40 +1,20 @@
-// How a dot is cut up: the register tile of its micro-kernel, the blocks of its grid, the slices of its
-// contracted dims. Shapes and the target alone decide, so that bits and plans never depend on a run.
+// How a dot or a convolution is cut up: the register tile of its micro-kernel, the blocks of its grid, the slices of
+// its contracted dims. Shapes and the target alone decide, so that bits and plans never depend on a run.
 //
 //   C[m,n] += A[m,k] B[k,n]:  a task computes a block of `rows` x `columns` of C, slice of `depth` by slice
 //   of `depth`; in a slice it goes through tiles of tile_rows x tile_columns, whose sums stay in registers
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "compiler/ir/module.h"
 #include "compiler/plan/target_info.h"
+#include "layout/index_expr.h"
 
 namespace hlojit {
-
-/// A dot as a matrix product a batch: which dims are rows, columns and depth of it.
-struct MatrixProduct {
-  Ints batch, lhs_free, rhs_free, contracting;  ///< sizes
-  bool swapped = false;                         ///< rows are the right operand's: the result's minor dim is the left's
-  int64_t m = 1, n = 1, k = 1;                  ///< products of the rows', columns' and depth's sizes
-
-  /// `result`: shape in which the dot's elements leave the kernel; lanes go along its most minor dim.
-  MatrixProduct(const Instruction& dot, const Shape& result);
-  /// Coordinates of the dot's result.
-  template <class Expr>
-  std::vector<Expr> join(const std::vector<Expr>& batch, const std::vector<Expr>& lhs,
-                         const std::vector<Expr>& rhs) const {
-    std::vector<Expr> c = batch;
-    c.insert(c.end(), lhs.begin(), lhs.end());
-    c.insert(c.end(), rhs.begin(), rhs.end());
-    return c;
-  }
-};
-
-/// Type that a dot's products are summed in.
-DType sum_type(const Instruction& dot);
 
 struct Blocks {
   int64_t tile_rows = 6, tile_columns = 16;
@@ -43,8 +23,58 @@ struct Blocks {
   bool operator==(const Blocks&) const = default;
 };
 
+/// Part of a dim of the result: index * step is what it adds to the dim's coordinate.
+struct Factor {
+  int64_t size = 1;
+  size_t dim = 0;
+  int64_t step = 1;
+};
+
+/// A dot or convolution as a matrix product a batch: which parts of the result's dims are batch, rows and
+/// columns of it, and what its depth is made of.
+///
+///   dot                  batch dims | free dims of the left | free dims of the right | contracting dims
+///   b01f,01io->b01f      groups     | batch, spatial        | features of a group    | window, input features
+///   with lhs_dilate=2x2  2 x 2      | every second position | features               | every second of the window
+struct MatrixProduct {
+  std::vector<Factor> batch, lhs_free, rhs_free;  ///< outermost first
+  Ints contracting;                               ///< the reduction variables' sizes
+  bool swapped = false;         ///< rows are the right operand's: the result's minor dim is the left's
+  int64_t m = 1, n = 1, k = 1;  ///< products of the rows', columns' and depth's sizes
+  /// 0: where an element of the left operand lies is one affine function of its row. Else (a window's
+  /// positions, lines of an image): rows are looked up in runs of so many that share all but the last factor's
+  /// index, and `m` counts lines filled up to whole runs.
+  int64_t run = 0;
+
+  /// `result`: shape in which the elements leave the kernel; lanes go along its most minor dim. `lanes`: of
+  /// vectors of the summed type.
+  MatrixProduct(const Instruction& contraction, const Shape& result, int64_t lanes);
+  /// Indices of the left (or right) operand's factors at a position along it.
+  std::vector<IndexExpr> split(bool lhs, const IndexExpr& position) const;
+  /// Coordinates of the result. May lie outside of it (beyond a line's end) where `overhangs`.
+  std::vector<IndexExpr> join(std::span<const IndexExpr> batch_at, std::span<const IndexExpr> lhs_at,
+                              std::span<const IndexExpr> rhs_at) const;
+  bool overhangs() const { return overhangs_; }
+  /// No run is cut by a block.
+  bool holds_runs(const Blocks& blocks) const;
+  /// How many products.
+  int64_t batches() const;
+
+ private:
+  void choose_run(const Instruction& convolution, int64_t lanes);
+
+  bool overhangs_ = false;
+  size_t rank_ = 0;
+};
+
+/// Type that a contraction's products are summed in.
+DType sum_type(const Instruction& contraction);
+
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well.
-std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct& product, const TargetInfo& target);
+std::optional<Blocks> choose_blocks(const Instruction& contraction, const MatrixProduct& product,
+                                    const TargetInfo& target);
+/// Lanes of a vector of the summed type.
+int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
 
 /// "tile 6x16 block 96x512x256", and back (nullopt: not so written, or no blocks at all).
 std::string blocks_text(const Blocks& blocks);

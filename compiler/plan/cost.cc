@@ -233,10 +233,15 @@ class Sweep {
           }
         }
         break;
+      case Opcode::kConvolution:
+        if (i != plan_.hero) {
+          for (const Instruction* o : i->operands()) want_apart(o, n * product(reduction_sizes(*i)), code, d.strided);
+          break;
+        }
+        [[fallthrough]];  // packed once a block
       case Opcode::kDot:
         for (const Instruction* o : i->operands()) want_apart(o, count(o->shape), code);
         break;
-      case Opcode::kConvolution:
       case Opcode::kReduceWindow: {
         auto inits = static_cast<size_t>(initial_values(*i).size());
         for (size_t k = 0; k < i->operand_count(); ++k) {

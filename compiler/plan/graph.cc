@@ -43,6 +43,7 @@ KernelGraph::KernelGraph(Instructions given_members, Instructions given_roots) {
     if (is_result_element(i) && !has(i->operand(0))) refuse(i->name + " is apart from its op");
     if (i->is(Opcode::kReduce)) reduces.push_back(i);
     if (i->is(Opcode::kDot)) dots.push_back(i);
+    if (i->is(Opcode::kConvolution)) convolutions.push_back(i);
     if (i->is(Opcode::kDynamicUpdateSlice)) updates.push_back(i);
     if (i->is(Opcode::kScatter)) scatters.push_back(i);
     for (const Instruction* o : i->operands()) {

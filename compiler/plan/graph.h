@@ -31,7 +31,7 @@ struct KernelGraph {
   std::vector<const Instruction*> members;
   std::unordered_set<const Instruction*> set;
   std::vector<const Instruction*> roots;
-  std::vector<const Instruction*> reduces, dots, updates, scatters;
+  std::vector<const Instruction*> reduces, dots, convolutions, updates, scatters;
 
   bool has(const Instruction* i) const { return set.contains(i); }
   /// Members that depend on one of `sources` (themselves included).

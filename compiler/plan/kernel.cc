@@ -268,18 +268,28 @@ KernelPlan plan_reduction(const Graph& g) {
 
 // ---- contraction -----------------------------------------------------------------------------------
 
-KernelPlan plan_contraction(const Graph& g) {
-  if (g.dots.size() > 1) refuse("two dots");
+/// Dots, and the convolutions that are worth blocks; others are values like any.
+std::vector<const Instruction*> contractions(const Graph& g, const TargetInfo& target) {
+  std::vector<const Instruction*> found = g.dots;
+  for (const Instruction* c : g.convolutions) {
+    MatrixProduct product(*c, c->shape, sum_lanes(*c, target.vector_bytes));
+    if (choose_blocks(*c, product, target)) found.push_back(c);
+  }
+  return found;
+}
+
+KernelPlan plan_contraction(const Graph& g, const std::vector<const Instruction*>& dots) {
+  if (dots.size() > 1) refuse("two dots");
   if (!g.reduces.empty()) refuse("a reduction beside a dot");
   if (!g.updates.empty()) refuse("an update beside a dot");
-  const Instruction* dot = g.dots[0];
+  const Instruction* dot = dots[0];
   KernelPlan plan;
   plan.kind = KernelKind::kContraction;
   plan.roots = g.roots;
   plan.hero = dot;
   plan.domain = dot->shape.dims;
   if (g.roots.size() != 1) refuse("a dot with several results");
-  auto dependent = g.dependents(g.dots);
+  auto dependent = g.dependents(dots);
   for (const Instruction* i : g.members) {
     if (i == dot || !dependent.contains(i)) continue;
     if (!is_elementwise(i->opcode) || i->shape.dims != dot->shape.dims) {
@@ -342,13 +352,15 @@ namespace {
 
 KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
   if (!g.scatters.empty()) return plan_scatter(g);
-  if (!g.dots.empty()) {
-    KernelPlan plan = plan_contraction(g);
-    MatrixProduct product(*plan.hero, plan.roots[0]->shape);
+  if (auto dots = contractions(g, target); !dots.empty()) {
+    KernelPlan plan = plan_contraction(g, dots);
+    int64_t lanes = sum_lanes(*plan.hero, target.vector_bytes);
+    MatrixProduct product(*plan.hero, plan.roots[0]->shape, lanes);
     plan.blocks = choose_blocks(*plan.hero, product, target);
     auto given = plan.blocks ? blocks_in(config) : std::nullopt;
-    int64_t lanes = std::max<int64_t>(1, target.vector_bytes / dtype_bytes(sum_type(*plan.hero)));
-    if (given && given->tile_columns % lanes == 0 && given->tile_rows <= product.m) plan.blocks = given;
+    if (given && given->tile_columns % lanes == 0 && given->tile_rows <= product.m && product.holds_runs(*given)) {
+      plan.blocks = given;
+    }
     return plan;
   }
   KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
@@ -413,7 +425,9 @@ size_t KernelPlan::stage_of_root(size_t k) const {
 
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   auto plan = plan_kernel(fused, {});
-  if (!plan || plan->kind != KernelKind::kNest || !updated_parameters(fused).empty()) return false;
+  // Whether a convolution has blocks, and with them another order, depends on the target.
+  bool convolves = std::ranges::any_of(fused.instructions(), [](auto& i) { return i->is(Opcode::kConvolution); });
+  if (!plan || convolves || plan->kind != KernelKind::kNest || !updated_parameters(fused).empty()) return false;
   const Instruction* read = fused.parameters().at(parameter);
   const Shape& from = read->shape;
   const Shape& to = plan->roots.at(root)->shape;
