@@ -2,8 +2,9 @@
 
 Bytes are operands read once plus results written once, at the entry. Where the text shows that only a
 part is touched, the part counts: of a parameter that is only gathered or sliced at run time, what comes
-out; and a donated parameter that comes back is not counted as written. Operations are those of `dot`, in every
-computation that runs, times the trip count of the loops around it (a loop's count is the one integer
+out; and a donated parameter that comes back is not counted as written. Operations are those of `dot` and
+`convolution` (whose paddings count too), in every computation that runs, times the trip count of the loops
+around it (a loop's count is the one integer
 constant its condition compares with, as JAX prints fori_loop and scan).
 """
 
@@ -75,7 +76,7 @@ def traffic(text):
 
 
 def operations(text):
-    """(operations of dots, element type of the widest share of them or "f32")"""
+    """(operations of contractions, element type of the widest share of them or "f32")"""
     computations, entry = _computations(text)
     by_type = {}
 
@@ -93,6 +94,11 @@ def operations(text):
                 contracted = re.search(r"lhs_contracting_dims=\{([0-9,]*)\}", attributes)
                 axes = [int(d) for d in contracted[1].split(",") if d] if contracted else []
                 count = 2 * math.prod(_dims(shape)[1]) * math.prod(left[a] for a in axes)
+                by_type[dtype] = by_type.get(dtype, 0) + times * count
+            elif opcode == "convolution":
+                dtype, kernel = _dims(shapes[operands[1]])
+                output = re.search(r"dim_labels=\w+_(\w+)->", attributes)[1].index("o")
+                count = 2 * math.prod(_dims(shape)[1]) * math.prod(kernel) // kernel[output]
                 by_type[dtype] = by_type.get(dtype, 0) + times * count
             elif opcode == "call":
                 visit(re.search(r"to_apply=(\S+?)(,|$)", attributes)[1], times)
