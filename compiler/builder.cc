@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/verify/shape_inference.h"
+#include "layout/dimension.h"
 
 namespace hlojit {
 namespace {
@@ -69,7 +70,7 @@ Instruction* Builder::constant(DType type, double value) {
 
 Instruction* Builder::iota(Shape shape, int64_t dimension) {
   Attributes a;
-  a.dimensions = {dimension};
+  a.dimensions = {from_last(dimension, shape.rank())};
   return op(Opcode::kIota, std::move(shape), {}, std::move(a));
 }
 
@@ -247,7 +248,7 @@ Instruction* Builder::rev(Instruction* x, const Ints& dimensions) {
 
 Instruction* Builder::concat_in_dim(Values values, int64_t dimension) {
   Attributes a;
-  a.dimensions = {dimension};
+  a.dimensions = {values.empty() ? dimension : from_last(dimension, values[0]->shape.rank())};
   a.has_dimensions = true;
   return op(Opcode::kConcatenate, std::move(values), std::move(a));
 }
@@ -264,6 +265,7 @@ Instruction* Builder::slice(Instruction* x, const Ints& starts, const Ints& limi
 }
 
 Instruction* Builder::slice_in_dim(Instruction* x, int64_t start, int64_t limit, int64_t stride, int64_t dimension) {
+  dimension = from_last(dimension, x->shape.rank());
   check_dimensions({dimension}, x->shape.rank(), "a slice");
   Ints starts(x->shape.rank(), 0), limits = x->shape.dims, strides(x->shape.rank(), 1);
   starts[dimension] = start;
@@ -414,7 +416,7 @@ Instruction* Builder::conditional(Instruction* index, std::vector<Computation*> 
 
 Instruction* Builder::sort(Values values, Computation* less, int64_t dimension, bool stable) {
   Attributes a;
-  a.dimensions = {dimension};
+  a.dimensions = {values.empty() ? dimension : from_last(dimension, values[0]->shape.rank())};
   a.has_dimensions = true;
   a.is_stable = stable;
   return op(Opcode::kSort, std::move(values), std::move(a), {less});

@@ -8,6 +8,8 @@
 //     b.binary(Opcode::kAdd, x, b.constant(DType::kF32, 1));
 //     b.build_entry();
 //
+// A single dimension may count from the last one, which is -1.
+//
 // Result shapes are inferred, so every mistake is an Error(kInvalid) at the call that makes it.
 // Instructions belong to the module; a Builder is a cursor and may be dropped at any time.
 #pragma once

@@ -44,6 +44,7 @@ std::string rule_of(auto&& build) {
   return "accepted";
 }
 
+// ROWS: 62-64, 67
 TEST_CASE_FIXTURE(Fixture, "binary ops broadcast") {
   Instruction* column = constant("s32[2,1]", "{{1},{2}}");
   Instruction* row = constant("s32[1,3]", "{{10,20,30}}");
@@ -61,6 +62,7 @@ TEST_CASE_FIXTURE(Fixture, "binary ops broadcast") {
   CHECK(rule_of([&] { b.binary(Opcode::kAdd, vector, constant("s32[3]", "{1,2,3}")); }) == "broadcast-size");
 }
 
+// ROWS: 106, 107, 109-111, 113
 TEST_CASE_FIXTURE(Fixture, "broadcast, collapse, reshape, rev") {
   CHECK(value(b.broadcast(constant("s32[2]", "{1,2}"), {2, 1})) == "{ { { 1, 2 } }, { { 1, 2 } } }");
   CHECK(value(b.broadcast_in_dim(constant("s32[1,2]", "{{1,2}}"), {2, 3}, {1, 0})) == "{ { 1, 1, 1 }, { 2, 2, 2 } }");
@@ -94,6 +96,16 @@ TEST_CASE_FIXTURE(Fixture, "slices, pads, concatenation") {
   CHECK(rule_of([&] { b.slice(x, {1, 2}, {3}); }) == "slice-rank");
 }
 
+// ROWS: 12
+TEST_CASE_FIXTURE(Fixture, "dimension -1 is the last") {
+  Instruction* x = b.iota(Shape::parse("s32[2,3]"), -1);
+  CHECK(value(x) == "{ { 0, 1, 2 }, { 0, 1, 2 } }");
+  CHECK(value(b.slice_in_dim(x, 1, 3, 1, -1)) == "{ { 1, 2 }, { 1, 2 } }");
+  CHECK(b.concat_in_dim({x, x}, -2)->shape.dims == Ints{4, 3});
+  CHECK(rule_of([&] { b.concat_in_dim({x, x}, -3); }) == "dimension-range");
+}
+
+// ROWS: 139, 140, 162
 TEST_CASE_FIXTURE(Fixture, "windows, SAME and VALID") {
   Instruction* x = constant("f32[5]", "{10000,1000,100,10,1}");
   Instruction* most = b.constant(DType::kF32, 3e38);
@@ -120,6 +132,7 @@ TEST_CASE_FIXTURE(Fixture, "dots") {
   CHECK(rule_of([&] { b.dot(m, constant("f32[3]", "{1,2,3}")); }) != "accepted");
 }
 
+// ROWS: 99
 TEST_CASE_FIXTURE(Fixture, "select between tuples, conversions") {
   Instruction* one = b.constant(DType::kF32, 1);
   Instruction* two = b.constant(DType::kF32, 2);
@@ -133,6 +146,7 @@ TEST_CASE_FIXTURE(Fixture, "select between tuples, conversions") {
   CHECK(b.bitcast_convert(b.bitcast_convert(one, DType::kU16), DType::kF32)->shape.rank() == 0);
 }
 
+// ROWS: 195
 TEST_CASE_FIXTURE(Fixture, "control flow") {
   Shape s32 = Shape::scalar(DType::kS32);
   Builder condition(module.add_computation_before("condition", b.computation()));

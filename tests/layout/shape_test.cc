@@ -1,5 +1,6 @@
 // Text of shapes both ways, the rules of validation, hostile text.
 #include "layout/shape.h"
+#include "layout/dimension.h"
 
 #include <doctest/doctest.h>
 
@@ -28,6 +29,7 @@ std::string repeat(const std::string& s, int n) {
   return out;
 }
 
+// ROWS: 13-15, 23
 TEST_CASE("text survives a round trip") {
   for (const char* text : {
            "f32[]",
@@ -56,6 +58,7 @@ TEST_CASE("text survives a round trip") {
   }
 }
 
+// ROWS: 11, 16
 TEST_CASE("defaults are filled in, blanks and comments skipped") {
   CHECK(Shape::parse("f32[3,5]").to_string() == "f32[3,5]{1,0}");
   CHECK(Shape::parse("f32[3,5]") == Shape::array(DType::kF32, {3, 5}));
@@ -88,6 +91,7 @@ TEST_CASE("without validation the sizes and rules are left to the verifier") {
   }
 }
 
+// ROWS: 15
 TEST_CASE("each rule has its message and its place") {
   struct Case {
     std::string text, error;
@@ -205,6 +209,13 @@ TEST_CASE("leaves, depth first; tokens have no storage") {
   CHECK(leaf_count(shape) == 3);
   CHECK(leaves(shape)[1]->type == DType::kS32);
   CHECK(leaf_count(Shape::parse("f32[]")) == 1);
+}
+
+// ROWS: 10
+TEST_CASE("dimensions above size 1 are the true ones") {
+  CHECK(true_rank(Shape::parse("f32[1,5,1,2]")) == 2);
+  CHECK(true_rank(Shape::parse("f32[]")) == 0);
+  CHECK(true_rank(Shape::parse("f32[1,1]")) == 0);
 }
 
 TEST_CASE("all broken rules are listed") {
