@@ -140,13 +140,19 @@ Instruction* retyped(Builder& b, Instruction* flat, DType type, int64_t elements
   return b.bitcast_convert(b.reshape(resized(b, flat, elements * parts), {elements, parts}), type);
 }
 
-/// Bits that only make sense as they lie, or a type that bitcast-convert does not have.
-bool is_plain(const Shape& shape, bool retype) {
-  const Layout& l = shape.layout;
-  bool natural =
-      element_bits(shape) == 8 * dtype_bytes(shape.type) && l.metadata_prefix_bytes == 0 && l.split_configs.empty();
-  bool whole = dtype_bits(shape.type) == 8 * dtype_bytes(shape.type) && !is_complex(shape.type);
-  return natural && (whole || !retype);
+/// Elements of whole bytes, of a type that bitcast-convert has.
+bool is_plain(const Shape& shape) {
+  const int64_t bits = 8 * dtype_bytes(shape.type);
+  return element_bits(shape) == bits && dtype_bits(shape.type) == bits && !is_complex(shape.type);
+}
+
+/// Whether what lies in memory is elements alone, and those of one side are found in the other's bytes.
+bool is_spelled(const Shape& from, const Shape& to) {
+  for (const Layout* l : {&from.layout, &to.layout}) {
+    if (l->metadata_prefix_bytes != 0 || !l->split_configs.empty()) return false;
+  }
+  if (from.type == to.type && element_bits(from) == element_bits(to)) return true;
+  return is_plain(from) && is_plain(to);
 }
 
 /// A reshape or transpose that leaves every element where it is; nullptr if there is none.
@@ -174,8 +180,7 @@ Instruction* spelled_out(Builder& b, const Instruction& bitcast) {
   Instruction* x = bitcast.operand(0);
   const Shape &from = x->shape, &to = bitcast.shape;
   if (Instruction* same = renaming(b, x, to)) return same;
-  bool retype = from.type != to.type;
-  if (!is_plain(from, retype) || !is_plain(to, retype)) {
+  if (!is_spelled(from, to)) {
     throw Error(ErrorKind::kUnsupported, bitcast.location,
                 fmt::format("bitcast from {} to {} is not compiled yet", from.to_string(), to.to_string()));
   }
