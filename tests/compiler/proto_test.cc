@@ -74,6 +74,7 @@ Literal random_literal(const Shape& shape, std::mt19937& random) {
   return literal;
 }
 
+// ROWS: 7
 TEST_CASE("a proto gives the module that its text gives") {
   for (const fs::path& golden : goldens()) {
     CAPTURE(golden.string());

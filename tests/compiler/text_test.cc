@@ -70,6 +70,7 @@ TEST_CASE("what JAX prints reads, and printing it is stable") {
   }
 }
 
+// ROWS: 1, 3
 TEST_CASE("names, comments, spaces") {
   auto same = [](std::string_view text) { return to_string(*parse_module(text)); };
   std::string plain =
@@ -88,6 +89,7 @@ TEST_CASE("names, comments, spaces") {
   CHECK_NOTHROW(same("ENTRY e (token: f32[]) -> f32[] { %token = f32[] parameter(0) }"));
 }
 
+// ROWS: 1, 5
 TEST_CASE("modules without a header, single instructions") {
   CHECK(parse_module("ENTRY e { ROOT c = f32[] constant(1) }")->name == "module_e");
   CHECK(parse_module("f { ROOT c = f32[] constant(1) } g { ROOT c = f32[] constant(2) }")->entry()->name == "g");
@@ -110,6 +112,7 @@ TEST_CASE("stack tables are skipped") {
   CHECK(module->config.is_scheduled);
 }
 
+// ROWS: 3, 6
 TEST_CASE("nested operands and inline bodies") {
   CHECK(printed("r = f32[4] add(f32[4] negate(x), abs(f32[4] x))") == "r = f32[4]{0} add(negate, abs)");
   // A generated name makes way for one in the text.
@@ -147,6 +150,7 @@ TEST_CASE("attributes in other spellings") {
         "r = f32[4]{0} all-reduce(x), replica_groups=[2,2]<=[4], to_apply=add");
 }
 
+// ROWS: 2
 TEST_CASE("result shapes that are left out are inferred") {
   CHECK(printed("r = negate(x)") == "r = f32[4]{0} negate(x)");
   CHECK(printed("t = (f32[4], f32[4]) tuple(x, x)\n r = get-tuple-element(t), index=1") ==

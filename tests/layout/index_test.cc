@@ -19,6 +19,7 @@ std::vector<int64_t> all_positions(const char* text) {
   return out;
 }
 
+// ROWS: 17-20, 28
 TEST_CASE("untiled: minor_to_major decides") {
   CHECK(all_positions("f32[2,3]{1,0}") == std::vector<int64_t>{0, 1, 2, 3, 4, 5});
   CHECK(all_positions("f32[2,3]{0,1}") == std::vector<int64_t>{0, 2, 4, 1, 3, 5});
@@ -30,6 +31,7 @@ TEST_CASE("untiled: minor_to_major decides") {
   CHECK(linear("f32[]", {}) == 0);
 }
 
+// ROWS: 20, 26, 29, 40, 41
 TEST_CASE("one tile") {
   CHECK(all_positions("f32[3,5]{1,0:T(2,2)}") ==
         std::vector<int64_t>{0, 1, 4, 5, 8, 2, 3, 6, 7, 10, 12, 13, 16, 17, 20});
@@ -42,6 +44,7 @@ TEST_CASE("one tile") {
   CHECK(linear("f32[7,1280]{1,0:T(2,128)}", {6, 1279}) == 10111);
 }
 
+// ROWS: 31
 TEST_CASE("a tile of fewer or more dims than the array") {
   CHECK(linear("f32[5,3,4]{2,1,0:T(2,2)}", {1, 0, 0}) == 16);
   CHECK(linear("f32[5,3,4]{2,1,0:T(2,2)}", {0, 2, 1}) == 9);
@@ -51,6 +54,7 @@ TEST_CASE("a tile of fewer or more dims than the array") {
   CHECK(physical_elements(Shape::parse("f32[]{:T(128)}")) == 128);
 }
 
+// ROWS: 34-37, 42-44
 TEST_CASE("repeated tiles") {
   CHECK(all_positions("bf16[4,8]{1,0:T(2,4)(2,1)}") == std::vector<int64_t>{0,  2,  4,  6,  8,  10, 12, 14, 1,  3,  5,
                                                                             7,  9,  11, 13, 15, 16, 18, 20, 22, 24, 26,
@@ -100,6 +104,7 @@ TEST_CASE("repeated tiles") {
   }
 }
 
+// ROWS: 37, 38
 TEST_CASE("combined dims are the tile of the merged array") {
   Shape split = Shape::parse("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}");
   Shape merged = Shape::parse("f32[112,110]{1,0:T(2,3)}");
@@ -110,6 +115,7 @@ TEST_CASE("combined dims are the tile of the merged array") {
   });
 }
 
+// ROWS: 22, 33, 45
 TEST_CASE("physical sizes") {
   struct Size {
     const char* shape;
@@ -153,6 +159,7 @@ TEST_CASE("a split array: one buffer holds all, one memory its largest piece") {
   CHECK(physical_elements_per_memory(Shape::parse("f32[3,5]{1,0:T(2,2)}")) == 24);
 }
 
+// ROWS: 21, 27, 32
 TEST_CASE("every position is one element or padding") {
   for (const Shape& shape : many_layouts()) {
     CAPTURE(shape.to_string());

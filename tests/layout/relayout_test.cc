@@ -40,6 +40,7 @@ void check_conversion(const Shape& from, const Shape& to) {
   CHECK(dst == numbered(to, 0));
 }
 
+// ROWS: 25
 TEST_CASE("all pairs of layouts") {
   std::vector<Shape> all = many_layouts();
   for (Shape from : all) {

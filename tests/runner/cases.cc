@@ -49,6 +49,11 @@ constexpr int kThreads[] = {1, 2, 3, 7};
 // Entry layouts to try: as written, dimensions reversed, tiled.
 enum class Layouts { kWritten, kReversed, kTiled };
 
+const char* name_of(Layouts layouts) {
+  constexpr const char* kNames[] = {"written", "permuted", "tiled"};
+  return kNames[static_cast<int>(layouts)];
+}
+
 void force(Shape& shape, Layouts layouts) {
   for (Shape& element : shape.elements) force(element, layouts);
   if (!shape.is_array() || shape.dims.empty()) return;
@@ -103,9 +108,8 @@ bool force_entry_layouts(Module& module, Layouts layouts) {
 }
 
 std::string describe(const CompiledOptions& options, Layouts layouts) {
-  constexpr const char* kNames[] = {"written", "reversed", "tiled"};
-  return "compiled (" + options.isa + ", " + std::to_string(options.threads) + " threads, " +
-         kNames[static_cast<int>(layouts)] + " layouts): ";
+  return "compiled (" + options.isa + ", " + std::to_string(options.threads) + " threads, " + name_of(layouts) +
+         " layouts): ";
 }
 
 bool identical(const std::vector<Literal>& a, const std::vector<Literal>& b) {
@@ -135,7 +139,8 @@ class CompiledCheck {
       : module_(module), cases_(cases), test_(test), oracle_(oracle), failures_(failures) {}
 
   // Programs of the benchmarks take each way of compiling once; small modules take them all.
-  void run() {
+  LayoutsRun run() {
+    LayoutsRun ran;
     const std::vector<std::string> isas = compiled_isas();
     for (Layouts layouts : {Layouts::kWritten, Layouts::kReversed, Layouts::kTiled}) {
       const bool written = layouts == Layouts::kWritten;
@@ -145,11 +150,13 @@ class CompiledCheck {
       for (size_t i = 0; i < isas.size(); ++i) {
         if (cases_.thorough || written || i == only) {
           const bool sweep = written && i == only;
-          if (!run_threads(*variant, isas[i], layouts, sweep)) return;
+          if (!run_threads(*variant, isas[i], layouts, sweep)) return ran;
         }
         if (i == only) run_strict(*variant, isas[i], layouts);
       }
+      ran.push_back(name_of(layouts));
     }
+    return ran;
   }
 
  private:
@@ -234,7 +241,8 @@ std::vector<Shape> parameter_leaves(const Module& module) {
   return shapes;
 }
 
-void check_cases(const Module& module, const Cases& plan, Failures& failures) {
+LayoutsRun check_cases(const Module& module, const Cases& plan, Failures& failures) {
+  LayoutsRun ran;
   for (const Case& test : plan.cases) {
     std::vector<Literal> oracle;
     try {
@@ -262,10 +270,11 @@ void check_cases(const Module& module, const Cases& plan, Failures& failures) {
     if (plan.unsupported) {
       check_refusal(module, plan, test, failures);
     } else {
-      CompiledCheck(module, plan, test, oracle, failures).run();
+      ran = CompiledCheck(module, plan, test, oracle, failures).run();
     }
 #endif
   }
+  return ran;
 }
 
 }  // namespace hlojit::test

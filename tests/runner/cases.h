@@ -30,6 +30,6 @@ struct Cases {
 std::vector<Shape> parameter_leaves(const Module& module);
 
 /// Runs them all; the module is valid.
-void check_cases(const Module& module, const Cases& cases, Failures& failures);
+LayoutsRun check_cases(const Module& module, const Cases& cases, Failures& failures);
 
 }  // namespace hlojit::test

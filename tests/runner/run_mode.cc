@@ -83,10 +83,10 @@ Cases cases_of(const TestFile& file, const Section& section, const std::vector<S
 
 }  // namespace
 
-void check_run(const TestFile& file, const Section& section, Failures& failures) {
+LayoutsRun check_run(const TestFile& file, const Section& section, Failures& failures) {
   const std::unique_ptr<Module> module = parse_module(section.text);
   check(*module);
-  check_cases(*module, cases_of(file, section, parameter_leaves(*module)), failures);
+  return check_cases(*module, cases_of(file, section, parameter_leaves(*module)), failures);
 }
 
 }  // namespace hlojit::test

@@ -11,8 +11,8 @@
 namespace hlojit::test {
 namespace {
 
-constexpr std::array<std::string_view, 9> kWords = {"INPUT",       "EXPECT", "ULP",   "TOL",      "OPTION",
-                                                    "UNSUPPORTED", "ERROR",  "CHECK", "CHECK-NOT"};
+constexpr std::array<std::string_view, 10> kWords = {"INPUT",       "EXPECT", "ULP",   "TOL",       "OPTION",
+                                                     "UNSUPPORTED", "ERROR",  "CHECK", "CHECK-NOT", "ROWS"};
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -65,7 +65,7 @@ TestFile read_test_file(const std::string& path) {
   for (std::string option; words >> option;) file.options.push_back(option);
 
   int number = 1;
-  auto begin = [&] { file.sections.push_back({number + 1, {}, {}}); };
+  auto begin = [&] { file.sections.push_back({number + 1, {}, {}, {}}); };
   begin();
   while (std::getline(stream, line)) {
     ++number;
@@ -75,7 +75,13 @@ TestFile read_test_file(const std::string& path) {
     }
     Section& section = file.sections.back();
     section.text += line + "\n";
-    if (auto claim = claim_of(line, path, number)) section.claims.push_back(*claim);
+    const auto claim = claim_of(line, path, number);
+    if (!claim) continue;
+    if (claim->word == "ROWS") {
+      section.rows = claim->text;
+    } else {
+      section.claims.push_back(*claim);
+    }
   }
   return file;
 }

@@ -26,6 +26,7 @@
 // loops, each under a line `loop %HEADER of @FUNCTION`; no such loop may divide, nor fill or read lanes one
 // at a time (--gathers allows that, for programs without a stride-1 digit).
 // `verify` demands a valid module; ERROR: text demands that a diagnostic says so.
+// ROWS: 17, 18-20   in any mode: what the section proves of tests/conformance.md
 #pragma once
 
 #include <string>
@@ -43,6 +44,7 @@ struct Section {
   int first_line = 1;
   std::string text;  // the module; claims are comments in it
   std::vector<Claim> claims;
+  std::string rows;  // of the conformance table
 };
 
 struct TestFile {
@@ -57,9 +59,11 @@ TestFile read_test_file(const std::string& path);
 
 /// What went wrong, a line each, beginning with `PATH:LINE: `.
 using Failures = std::vector<std::string>;
+/// The layouts of the entry under which all cases ran compiled: "written", "permuted", "tiled".
+using LayoutsRun = std::vector<std::string_view>;
 
 // The modes; each checks one section.
-void check_run(const TestFile& file, const Section& section, Failures& failures);
+LayoutsRun check_run(const TestFile& file, const Section& section, Failures& failures);
 void check_opt(const TestFile& file, const Section& section, Failures& failures);
 void check_text(const TestFile& file, const Section& section, Failures& failures);
 void check_codegen(const TestFile& file, const Section& section, Failures& failures);

@@ -129,6 +129,7 @@ TEST_CASE("results do not depend on who comes first") {
   }
 }
 
+// ROWS: 201, 202 (written)
 TEST_CASE("send and recv reach the host") {
   Executable e = compiled(R"(ENTRY e {
     x = f32[2] parameter(0)
@@ -149,6 +150,7 @@ TEST_CASE("send and recv reach the host") {
   CHECK(to_doubles(out.at(0)) == std::vector<double>{6, 8});
 }
 
+// ROWS: 201-203 (written)
 TEST_CASE("a channel leads from device to device") {
   Executable e = compiled(R"(HloModule m, replica_count=2
   ENTRY e {
