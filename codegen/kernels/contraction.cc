@@ -14,6 +14,7 @@
 
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/micro_kernel.h"
+#include "codegen/nest/branch.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 
@@ -218,7 +219,7 @@ class Contraction {
     c_offset = c_offset + shift * nr;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
-    either(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
+    guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
   }
 
   llvm::Value* packed_panel(Scope& ps, const IndexExpr& in_group) {
@@ -298,23 +299,6 @@ class Contraction {
     auto row = address.coefficient(along), depth = address.coefficient(k);
     if (!row || !depth) return std::nullopt;
     return Strides{*row, *depth};
-  }
-
-  static void either(Scope& s, llvm::Value* condition, const std::function<void()>& yes,
-                     const std::function<void()>& no) {
-    auto& context = s.builder.getContext();
-    llvm::Function* f = s.builder.GetInsertBlock()->getParent();
-    auto* first = llvm::BasicBlock::Create(context, "yes", f);
-    auto* second = llvm::BasicBlock::Create(context, "no", f);
-    auto* join = llvm::BasicBlock::Create(context, "join", f);
-    s.builder.CreateCondBr(condition, first, second);
-    s.builder.SetInsertPoint(first);
-    yes();
-    s.builder.CreateBr(join);
-    s.builder.SetInsertPoint(second);
-    no();
-    s.builder.CreateBr(join);
-    s.builder.SetInsertPoint(join);
   }
 
   // A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
@@ -486,26 +470,10 @@ class Contraction {
         [&] { deep(scope, [&](int64_t depth) { emit_box(tail, depth); }); });
   }
 
-  // Branches inside which values may be emitted into `scope`: what one branch memoised must not be
-  // seen by the other or by what follows.
-  void guarded(Scope& scope, llvm::Value* condition, const std::function<void()>& yes,
-               const std::function<void()>& no) {
-    auto memo = scope.memo;
-    auto reductions = scope.reductions;
-    auto reset = [&] {
-      scope.memo = memo;
-      scope.reductions = reductions;
-    };
-    either(
-        scope, condition,
-        [&] {
-          yes();
-          reset();
-        },
-        [&] {
-          no();
-          reset();
-        });
+  static void guarded(Scope& scope, llvm::Value* condition, const std::function<void()>& yes,
+                      const std::function<void()>& no) {
+    auto none = [](const std::function<void()>& emit) { return [&] { return emit(), std::vector<llvm::Value*>(); }; };
+    branch(scope, condition, none(yes), none(no));
   }
 
   void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& c_offset) {

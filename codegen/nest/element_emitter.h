@@ -162,6 +162,7 @@ class ElementEmitter {
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
+  std::optional<llvm::Value*> guards_hold(const Pass& pass, Scope& at);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, const IndexExpr& start,

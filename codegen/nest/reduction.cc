@@ -4,6 +4,7 @@
 // that the error of no sum grows with the number of its terms.
 #include <algorithm>
 
+#include "codegen/nest/branch.h"
 #include "codegen/nest/pass.h"
 #include "codegen/nest/reducer.h"
 
@@ -158,6 +159,30 @@ const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const 
   return at.reductions[i].back().second;
 }
 
+// Whether no guard can fail at any element of a pass, for all lanes: null if none ever does, nullopt if that is
+// not to be told beforehand.
+std::optional<llvm::Value*> ElementEmitter::guards_hold(const Pass& pass, Scope& at) {
+  std::vector<int> inner;
+  Coords elements;
+  for (int64_t n : pass.sizes) {
+    inner.push_back(vars_.fresh());
+    elements.push_back(IndexExpr::var(inner.back(), n));
+  }
+  std::vector<Guard> all;
+  for (const Pass::Member& m : pass.members) {
+    for (const Read& r : access_relation(*m.instruction, m.coords, elements, vars_).reads) {
+      for (const Guard& g : r.guards) {
+        std::vector<int> varying = inner;
+        if (int lane = lane_var(g.expr); lane >= 0) varying.push_back(lane);
+        auto outer = vector_bound(g.expr) ? std::nullopt : for_all(g, varying);
+        if (!outer) return std::nullopt;
+        all.push_back(*outer);
+      }
+    }
+  }
+  return holds(all, at);
+}
+
 void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
   int outer_lanes = 1;
   for (const Pass::Member& m : pass.members) {
@@ -200,28 +225,39 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
   }
   std::sort(counts.rbegin(), counts.rend());
   sums.use_widths(counts);
-  Carried carried = sums.start(at);
-  for (size_t p = 0; p < pieces.size(); ++p) {
-    carried = loops(
-        at, pieces[p], 0, shapes[p], carried,
-        [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
-          std::vector<std::vector<Value>> values(pass.members.size());
-          std::vector<llvm::Value*> element_counts;
-          for (size_t m = 0; m < pass.members.size(); ++m) {
-            const Pass::Member& member = pass.members[m];
-            AccessRelation relation = access_relation(*member.instruction, member.coords, inner, vars_);
-            std::vector<Guard> guards;
-            for (const Read& r : relation.reads) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
-            element_counts.push_back(holds(guards, s));
-            under(element_counts.back(),
-                  [&] { values[m] = sums.reducer(m).operands(*this, s, *member.instruction, relation); });
-            for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes);
-          }
-          if (pass.with) pass.with(s, inner);
-          return sums.step(s, in, lanes, values, element_counts);
-        },
-        &levels[p]);
-  }
+  // Windows that lie inside of their operands take loops without guards.
+  auto sum_up = [&](bool inside) {
+    Carried carried = sums.start(at);
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      carried = loops(
+          at, pieces[p], 0, shapes[p], carried,
+          [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
+            std::vector<std::vector<Value>> values(pass.members.size());
+            std::vector<llvm::Value*> element_counts;
+            for (size_t m = 0; m < pass.members.size(); ++m) {
+              const Pass::Member& member = pass.members[m];
+              AccessRelation relation = access_relation(*member.instruction, member.coords, inner, vars_);
+              std::vector<Guard> guards;
+              for (const Read& r : relation.reads) {
+                if (!inside) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
+              }
+              element_counts.push_back(holds(guards, s));
+              under(element_counts.back(),
+                    [&] { values[m] = sums.reducer(m).operands(*this, s, *member.instruction, relation); });
+              for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes);
+            }
+            if (pass.with) pass.with(s, inner);
+            return sums.step(s, in, lanes, values, element_counts);
+          },
+          &levels[p]);
+    }
+    return carried;
+  };
+  std::optional<llvm::Value*> inside = pass.with ? std::nullopt : guards_hold(pass, at);
+  Carried carried = !inside   ? sum_up(false)
+                    : *inside ? branch(
+                                    at, *inside, [&] { return sum_up(true); }, [&] { return sum_up(false); })
+                              : sum_up(true);
   for (size_t m = 0; m < pass.members.size(); ++m) {
     const Pass::Member& member = pass.members[m];
     at.reductions[member.instruction].emplace_back(member.coords, sums.finish(at, carried, m));
