@@ -175,7 +175,8 @@ int main_with(int argc, char** argv) {
       ->check(number<uint64_t>());
   fuzz->add_option("--count", r.count, "How many modules (default 1000)")->check(number<int64_t>());
   fuzz->add_option("--seconds", r.seconds, "Go on for this long instead")->check(number<double>());
-  fuzz->add_flag("--census", r.census, "Run nothing: count the ops, types and layouts that are drawn, and tell which are not and why");
+  fuzz->add_flag("--census", r.census,
+                 "Run nothing: count the ops, types and layouts that are drawn, and tell which are not and why");
   fuzz->add_option("--out", r.out, "Write failing modules here instead of standard output");
   fuzz->callback([&] {
     action = [&] {

@@ -17,89 +17,87 @@
 #include "codegen/nest/branch.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
+#include "compiler/plan/contraction.h"
 
 namespace hlojit::codegen {
 namespace {
 
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 llvm::Value* i64(llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 
-class Contraction {
+class Product {
  public:
-  Contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
-              const EmitOptions& options)
+  Product(llvm::Module& module, KernelBuilder& kernel, VarSource& vars, const KernelPlan& plan, size_t number,
+          const ProductSite& site, const EmitOptions& options)
       : module_(module),
         plan_(plan),
+        stage_(plan.stages[number]),
         options_(options),
-        dot_(*plan.hero),
+        dot_(*stage_.product),
         vector_bytes_(options.vector_bytes ? options.vector_bytes : options.target->vector_bytes()),
-        product_(dot_, plan.roots[0]->shape, sum_lanes(dot_, vector_bytes_)),
-        blocks_(*plan.blocks),
+        product_(matrix_product(plan, stage_, vector_bytes_)),
+        blocks_(*stage_.blocks),
+        site_(site),
         type_(sum_type(dot_)),
-        kernel_(module, fusion, overlap, options, vars_, ""),
-        e_(kernel_.emitter()) {
+        vars_(vars),
+        kernel_(kernel),
+        e_(kernel_.emitter()),
+        batch_(site.batch),
+        m0_(site.m0),
+        n0_(site.n0) {
     lanes_ = std::max(1, vector_bytes_ / dtype_bytes(type_));
     pair_lanes_ = blocks_.depth % 2 == 0 && product_.k % 2 == 0 ? pair_lanes() : 0;
     packed_type_ = pair_lanes_ ? DType::kS16 : type_;
     pair_ = pair_lanes_ ? 2 : 1;
   }
 
-  KernelFunction run() {
-    int64_t chunks = open_grid();
-    choose_places();
+  void run(Scratch& scratch) {
+    int64_t mark = scratch.mark();
+    choose_places(scratch);
     Scope& root = kernel_.root();
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
-    double flops =
-        2.0 * static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
-    flops *= static_cast<double>(product_.batches());
-    return {kernel_.finish(), chunks, scratch_bytes_, static_cast<int64_t>(flops / 60)};
+    scratch.release(mark);
   }
 
  private:
-  // Chunk number -> (batch dims, block of rows, block of columns).
-  int64_t open_grid() {
-    LoopPiece grid;
-    auto digit = [&](int64_t extent) {
-      grid.loops.push_back({vars_.fresh(), extent, std::nullopt, std::nullopt});
-      return IndexExpr::var(grid.loops.back().var, extent);
-    };
-    for (const Factor& f : product_.batch) batch_.push_back(digit(f.size));
-    m0_ = digit(blocks_of(product_.m, blocks_.rows)) * blocks_.rows;
-    n0_ = digit(blocks_of(product_.n, blocks_.columns)) * blocks_.columns;
-    return kernel_.bind_chunks(grid, grid.loops.size());
-  }
-
   // Which operands are read where they lie, and what of scratch the others and the sums get.
-  void choose_places() {
+  void choose_places(Scratch& scratch) {
     const int64_t bytes = dtype_bytes(type_), packed_bytes = dtype_bytes(packed_type_);
     const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
     slices_ = blocks_of(product_.k, kc);
     panels_ = blocks_.columns / nr;
     tiles_ = blocks_.rows / mr;
-    left_ = in_place(left_side(), true);
-    // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
-    if (left_ && left_->row * bytes >= 4096) left_.reset();
+    if (site_.left) {
+      left_ = Strides{site_.left->stride, 1};
+    } else {
+      left_ = in_place(left_side(), true);
+      // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
+      if (left_ && left_->row * bytes >= 4096) left_.reset();
+      // A last tile moved up would leave rows above the block's tile of sums.
+      if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
+    }
     by_rows_ = !left_ && (in_runs(left_side()) || left_minor_contracts());
     // Packing the right side pays only if several row tiles read it.
     if (product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_) right_ = in_place(right_side(), false);
-    if (right_ && right_->row != 1) right_.reset();
+    // A last panel moved left computes some columns twice, which must not be added up.
+    bool repeats = product_.n % nr != 0 && site_.sums && slices_ > 1;
+    if (right_ && (right_->row != 1 || repeats)) right_.reset();
     group_ = right_ ? 1 : panels_at_once();
 
-    int64_t b_bytes = right_ ? 0 : round_up(kc * nr * group_ * packed_bytes, 64);
-    int64_t a_bytes = left_ ? 0 : round_up(blocks_.rows * kc * packed_bytes, 64);
-    int64_t c_bytes = (slices_ > 1 ? panels_ * tiles_ : 1) * mr * nr * bytes;
-    scratch_bytes_ = b_bytes + a_bytes + c_bytes;
-    llvm::IRBuilder<>& b = kernel_.root().builder;
-    auto at = [&](int64_t offset) {
-      return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel_.scratch(), static_cast<uint64_t>(offset));
-    };
-    b_panel_.pointer = at(0);
-    a_block_.pointer = at(b_bytes);
-    c_tiles_ = at(b_bytes + a_bytes);
+    if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
+    if (!left_) a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
+    if (site_.sums) {
+      c_ = *site_.sums;
+    } else if (slices_ > 1) {
+      // A cache line between rows keeps them from sharing few cache sets.
+      int64_t stride = blocks_.columns + 64 / bytes;
+      c_ = {scratch.take(blocks_.rows * stride * bytes), stride};
+    } else {
+      c_ = {scratch.take(mr * nr * bytes), nr};
+    }
   }
 
   void slice(Scope& ss) {
@@ -191,17 +189,20 @@ class Contraction {
     if (left_) {
       row_stride = left_->row;
       k_stride = left_->k;
-      if (product_.m % mr != 0) {
+      if (product_.m % mr != 0 && !site_.left) {
         llvm::Value* over = b.CreateSub(e_.index(row, ts), i64(b, product_.m - mr));
         shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
       }
-      a = b.CreateGEP(element, operand_at(ss, left_side(), m0_, IndexExpr(0)),
-                      e_.index((t * mr - shift) * row_stride, ts));
+      a = b.CreateGEP(element, left_base(ss), e_.index((t * mr - shift) * row_stride, ts));
     } else {
       a = b.CreateInBoundsGEP(packed, a_block_.pointer, e_.index(t * (kc * mr), ts));
     }
-    IndexExpr c_offset = slices_ > 1 ? (panel * tiles_ + t) * (mr * nr) : IndexExpr(0);
-    llvm::Value* c = b.CreateInBoundsGEP(element, c_tiles_, e_.index(c_offset, ts));
+    IndexExpr c_offset(0), c_row = t * mr;
+    if (site_.sums)
+      c_offset = (c_row - shift) * c_.stride + (column - n0_);
+    else if (slices_ > 1)
+      c_offset = c_row * c_.stride + panel * nr;
+    llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
     int unroll = kc % (4 * pair_) == 0 && product_.k % (4 * pair_) == 0 ? 4 : 1;
     MicroKernelShape shape{type_,
@@ -214,12 +215,20 @@ class Contraction {
                            unroll,
                            pair_lanes_,
                            slices_ > 1};
-    b.CreateCall(micro_kernel(module_, shape, options_),
-                 {a, right, c, b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
-    c_offset = c_offset + shift * nr;
+    b.CreateCall(
+        micro_kernel(module_, shape, options_),
+        {a, right, c, i64(b, c_.stride), b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
+    if (site_.sums) return;
+    c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
     guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
+  }
+
+  // The left operand in place, at the block's first row and the slice's beginning.
+  llvm::Value* left_base(Scope& ss) {
+    if (!site_.left) return operand_at(ss, left_side(), m0_, IndexExpr(0));
+    return ss.builder.CreateInBoundsGEP(storage_type(ss.builder, type_, 1), site_.left->pointer, e_.index(k0_, ss));
   }
 
   llvm::Value* packed_panel(Scope& ps, const IndexExpr& in_group) {
@@ -479,7 +488,7 @@ class Contraction {
   void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& c_offset) {
     ElementEmitter& e = e_;
     const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns;
-    BufferRef tiles{c_tiles_, nullptr, nullptr};
+    BufferRef tiles{c_.pointer, nullptr, nullptr};
     IndexExpr local(0);
     e.provide(&dot_, [&](ElementEmitter& emitter, Scope& s, const Coords&) {
       Value raw = emitter.load(s, tiles, type_, local);
@@ -506,16 +515,17 @@ class Contraction {
       auto elements = [&] {
         e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
                 [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
-                  local = c_offset + in_tile * nr + first + c[0];
+                  local = c_offset + in_tile * c_.stride + first + c[0];
                   Coords at = joined(rows_at, columns_at(c[0]));
                   llvm::Value* there = whole || in_runs(left_side()) ? nullptr : in_result(s, at);
                   if (there) there = splat(s.builder, {DType::kPred, there}, part.count).v;
                   std::vector<Value> values;
                   e.under(there, [&] {
-                    for (const Instruction* r : plan_.roots) values.push_back(e.emit(r, at, s));
+                    for (size_t k : stage_.stores) values.push_back(e.emit(plan_.roots[k], at, s));
                   });
                   for (size_t k = 0; k < values.size(); ++k) {
-                    e.store(s, kernel_.result(k), linear_index(plan_.roots[k]->shape, at), values[k], there);
+                    size_t root = stage_.stores[k];
+                    e.store(s, kernel_.result(root), linear_index(plan_.roots[root]->shape, at), values[k], there);
                   }
                   return ElementEmitter::Carried{};
                 });
@@ -590,14 +600,16 @@ class Contraction {
 
   llvm::Module& module_;
   const KernelPlan& plan_;
+  const Stage& stage_;
   const EmitOptions& options_;
   const Instruction& dot_;
   int vector_bytes_;
   MatrixProduct product_;
   Blocks blocks_;
+  const ProductSite& site_;
   DType type_, packed_type_ = DType::kF32;
-  VarSource vars_;
-  KernelBuilder kernel_;
+  VarSource& vars_;
+  KernelBuilder& kernel_;
   ElementEmitter& e_;
   int lanes_ = 8;
   int pair_lanes_ = 0;  // not 0: 16-bit integers multiplied in pairs
@@ -611,15 +623,14 @@ class Contraction {
   std::optional<Strides> left_, right_;  // of operands read where they lie
   bool by_rows_ = false;                 // the left block is packed row by row
   BufferRef b_panel_, a_block_;
-  llvm::Value* c_tiles_ = nullptr;  // sums: a tile, or all of the block's where slices repeat
-  int64_t scratch_bytes_ = 0;
+  RowTile c_;  // sums: a tile, or all of the block's where slices repeat or stages follow
 };
 
 }  // namespace
 
-KernelFunction emit_contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
-                                const OverlapMatrix& overlap, const EmitOptions& options) {
-  return Contraction(module, fusion, plan, overlap, options).run();
+void emit_product(llvm::Module& module, KernelBuilder& kernel, VarSource& vars, const KernelPlan& plan, size_t number,
+                  const ProductSite& site, Scratch& scratch, const EmitOptions& options) {
+  Product(module, kernel, vars, plan, number, site, options).run(scratch);
 }
 
 }  // namespace hlojit::codegen

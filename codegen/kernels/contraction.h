@@ -1,20 +1,31 @@
-// Contraction kernels: packed panels and register tiles for dots and convolutions large enough to pay for them.
+// One product stage of a kernel: a dot or a convolution, for the block of rows and columns that a task has.
 //
-// The result is cut into blocks, one a task. A task walks the contracting dims in slices; for each
-// slice and each panel of columns it packs the right operand's panel (a nest through the operand's
-// index map: any layout, producers fused in), then runs the register tile down the rows. The left
-// operand is read in place when it is a plain array with constant strides, else packed too. After the
-// last slice each tile goes through the epilogue: the fused elementwise consumers, stored in any layout.
+// The contracting dims are walked in slices; for each slice and each few panels of columns the right
+// operand is packed (a nest through its access relation: any layout, producers fused in), then the register
+// tile runs down the rows. Operands that are plain arrays with constant strides are read in place. After
+// the last slice each tile goes through the epilogue, the elementwise consumers on their way to the result,
+// or the sums stay in scratch for the stages that follow.
 #pragma once
 
 #include <optional>
 
-#include "codegen/kernels/kernel.h"
+#include "codegen/kernels/function.h"
+#include "codegen/kernels/scratch.h"
+#include "compiler/plan/kernel.h"
 
 namespace hlojit::codegen {
 
-/// The fusion as its plan's blocks say; `plan.blocks` must be there.
-KernelFunction emit_contraction(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
-                                const OverlapMatrix& overlap, const EmitOptions& options);
+/// Where a product stage stands.
+struct ProductSite {
+  Coords batch;
+  IndexExpr m0{0}, n0{0};       ///< first row and column of the block
+  std::optional<RowTile> left;  ///< the rows' operand, where an earlier stage left it
+  std::optional<RowTile> sums;  ///< the whole block's sums are left here; none: they go through the epilogue
+};
+
+/// Emits stage `number` of the plan into the kernel's root scope. Of `scratch` it uses what is free, and leaves
+/// it free again.
+void emit_product(llvm::Module& module, KernelBuilder& kernel, VarSource& vars, const KernelPlan& plan, size_t number,
+                  const ProductSite& site, Scratch& scratch, const EmitOptions& options);
 
 }  // namespace hlojit::codegen

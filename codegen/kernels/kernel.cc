@@ -1,3 +1,5 @@
+// See kernel.h. A plan without products is an outer nest over which its stages run; this file decides how much of it
+// is a task, how many vectors stand side by side, and where values that stages keep lie.
 #include "codegen/kernels/kernel.h"
 
 #include "codegen/kernels/merge.h"
@@ -7,9 +9,10 @@
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
 
-#include "codegen/kernels/contraction.h"
+#include "codegen/kernels/block_kernel.h"
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/scatter.h"
+#include "codegen/kernels/stages.h"
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/plan/cost.h"
@@ -51,74 +54,13 @@ class Emission {
   }
 
   std::vector<KernelFunction> run() {
-    if (plan_.blocks) return {emit_contraction(module_, fusion_, plan_, overlap_, options_)};
+    if (plan_.has_products()) return {emit_block_kernel(module_, fusion_, plan_, overlap_, options_, cost_ns_)};
     if (plan_.kind == KernelKind::kScatter) return {emit_scatter(module_, fusion_, plan_, overlap_, options_, vars_)};
     loops();
     return std::move(functions_);
   }
 
  private:
-  bool is_update(const Instruction* root) const {
-    return plan_.kind == KernelKind::kNest && root->is(Opcode::kDynamicUpdateSlice);
-  }
-
-  // Reads and writes of one element of the roots.
-  void walk_roots(AccessWalk& walk, const Coords& coords, const std::vector<size_t>& which) {
-    for (size_t k : which) {
-      const Instruction* root = plan_.roots[k];
-      if (is_update(root)) {
-        walk.read(root->operand(1), coords);
-        WriteRelation write = write_relation(*root, coords, vars_);
-        for (const Symbol& s : write.symbols) walk.read(root->operand(s.operand), s.coords);
-        walk.write(root->shape, write.target);
-      } else {
-        walk.write(root->shape, coords);
-        walk.read(root, coords);
-      }
-    }
-  }
-
-  // The coordinates of each element of a block.
-  static std::vector<Coords> block_of(ElementEmitter& e, const Coords& coords, const Unroll& unroll) {
-    if (unroll.var < 0) return {coords};
-    std::vector<Coords> block;
-    std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
-    for (int64_t k = 0; k < unroll.count; ++k) {
-      values.back() = e.block_var(static_cast<size_t>(k));
-      Coords c;
-      for (const IndexExpr& x : coords) c.push_back(x.substitute(values));
-      block.push_back(std::move(c));
-    }
-    return block;
-  }
-
-  void store_roots(KernelBuilder& kernel, Scope& scope, const Coords& coords, const Unroll& unroll,
-                   const std::vector<size_t>& which) {
-    ElementEmitter& e = kernel.emitter();
-    std::vector<Coords> block = block_of(e, coords, unroll);
-    // All values before the first store: a result may lie in an operand's memory.
-    std::vector<std::vector<Value>> values(which.size());
-    std::vector<std::vector<IndexExpr>> addresses(which.size());
-    for (size_t r = 0; r < which.size(); ++r) {
-      const Instruction* root = plan_.roots[which[r]];
-      bool update = is_update(root);
-      for (const Coords& c : block) {
-        values[r].push_back(e.emit(update ? root->operand(1) : root, c, scope));
-        WriteRelation write{{}, c, {}};
-        if (update) write = write_relation(*root, c, vars_);
-        e.bind_symbols(root, write.symbols, scope);
-        addresses[r].push_back(linear_index(root->shape, write.target));
-      }
-    }
-    for (size_t r = 0; r < which.size(); ++r) {
-      const BufferRef& buffer = kernel.result(which[r]);
-      if (unroll.var >= 0)
-        e.store_block(scope, buffer, addresses[r], values[r]);
-      else
-        e.store(scope, buffer, addresses[r][0], values[r][0]);
-    }
-  }
-
   // A dot as a reduction (matrix times vector): do most of its bytes lie contiguous along the result's
   // dims, or along the contracting ones, which then take the lanes?
   bool lanes_on_result() {
@@ -129,7 +71,7 @@ class Emission {
       coords.push_back(IndexExpr::var(result_vars.back(), n));
     }
     AccessWalk walk(vars_);
-    walk_roots(walk, coords, {0});
+    stages_.walk_roots(walk, coords, {0});
     double along_result = 0, along_contracted = 0;
     for (const Access& a : walk.accesses()) {
       if (a.write || a.bytes == 0 || a.random) continue;
@@ -142,31 +84,8 @@ class Emission {
     return along_result >= along_contracted;
   }
 
-  // The domain's coordinates from outer and inner ones.
-  Coords joined(const Coords& outer, const Coords& inner) const {
-    Coords c;
-    size_t o = 0, n = 0;
-    for (size_t d = 0; d < plan_.domain.size(); ++d) {
-      bool is_inner = std::binary_search(plan_.inner.begin(), plan_.inner.end(), static_cast<int64_t>(d));
-      c.push_back(is_inner ? inner[n++] : outer[o++]);
-    }
-    return c;
-  }
-
-  // What one inner element of a stage reads and writes.
-  void walk_stage(AccessWalk& walk, const Stage& stage, const Coords& at) {
-    for (const Instruction* r : stage.reduces) {
-      for (size_t k = 0; k < r->operand_count() / 2; ++k) walk.read(r->operand(k), at);
-    }
-    walk_roots(walk, at, stage.stores);
-  }
-
-  // Every plan but a contraction's: an outer nest, in which the stages run in order.
+  // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
-    if (plan_.stages.empty()) plan_.stages.emplace_back();  // a dot without a micro-kernel is pulled as a value
-    if (plan_.kind == KernelKind::kContraction) {
-      for (size_t k = 0; k < plan_.roots.size(); ++k) plan_.stages[0].stores.push_back(k);
-    }
     const Ints outer = plan_.outer_sizes(), inner = plan_.inner_sizes();
     int widest = 4, operations = 0;
     bool pulls = false;
@@ -174,7 +93,7 @@ class Emission {
       for (const Stage& stage : plan_.stages) {
         Coords along;
         for (int64_t n : inner) along.push_back(IndexExpr::var(vars_.fresh(), n));
-        walk_stage(w, stage, stage.inner ? joined(at, along) : at);
+        stages_.walk(w, stage, stage.inner ? stages_.joined(at, along) : at);
       }
       widest = w.lane_bytes();
       operations = w.operations();
@@ -210,34 +129,11 @@ class Emission {
               [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
                 if (blocked) e.begin_block(s, piece.unroll);
                 lane = part.number;
-                for (size_t k = 0; k < plan_.stages.size(); ++k) run_stage(kernel, s, k, at, piece.unroll, overlap);
+                for (size_t k = 0; k < plan_.stages.size(); ++k) stages_.run(kernel, s, k, at, piece.unroll, overlap);
                 return ElementEmitter::Carried{};
               });
       finish(kernel, count, ns, scratch);
     }
-  }
-
-  void run_stage(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll,
-                 bool overlap) {
-    const Stage& stage = plan_.stages[number];
-    ElementEmitter& e = kernel.emitter();
-    e.begin_stage(number);
-    if (!stage.inner) return store_roots(kernel, scope, at, unroll, stage.stores);
-    Pass pass;
-    for (const Coords& c : block_of(e, at, unroll)) {
-      for (const Instruction* r : stage.reduces) pass.members.push_back({r, c});
-    }
-    pass.sizes = plan_.inner_sizes();
-    pass.overlap = overlap;
-    pass.serial = plan_.kind != KernelKind::kRows;
-    pass.with_accesses = [&](AccessWalk& w, const Coords& along) { walk_stage(w, stage, joined(at, along)); };
-    pass.with = [&](Scope& s, const Coords& along) {
-      for (const Coords& c : block_of(e, at, unroll)) {
-        for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
-      }
-      if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);
-    };
-    e.run_pass(pass, scope);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own
@@ -256,11 +152,7 @@ class Emission {
         place.buffer.pointer =
             b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
         place.address = [this, &e, &lane, inner, count, rows, tile](const Coords& coords) {
-          Coords along, outer;
-          for (size_t d = 0; d < coords.size(); ++d) {
-            bool is_inner = std::binary_search(plan_.inner.begin(), plan_.inner.end(), static_cast<int64_t>(d));
-            (is_inner ? along : outer).push_back(coords[d]);
-          }
+          auto [outer, along] = stages_.apart(coords);
           IndexExpr at = linearize(inner, along) * tile + lane;
           // Rows of a block lie one after the other.
           for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
@@ -315,6 +207,7 @@ class Emission {
   KernelPlan plan_;
   TargetInfo target_;
   VarSource vars_;
+  Stages stages_{plan_, vars_};
   int vector_bytes_ = 32;
   int64_t cost_ns_ = 0;
   bool in_place_ = false;

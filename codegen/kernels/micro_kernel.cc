@@ -1,3 +1,4 @@
+// See micro_kernel.h.
 #include "codegen/kernels/micro_kernel.h"
 
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   llvm::IRBuilder<> b(context);
   auto* pointer = b.getPtrTy();
   auto* i64 = b.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, b.getInt1Ty()}, false);
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty()}, false);
   auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
   auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
@@ -50,8 +51,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
     options.micro_kernels->push_back(shape);
     return f;
   }
-  llvm::Value *a = f->getArg(0), *panel = f->getArg(1), *c = f->getArg(2), *count = f->getArg(3),
-              *accumulate = f->getArg(4);
+  llvm::Value *a = f->getArg(0), *panel = f->getArg(1), *c = f->getArg(2), *c_stride = f->getArg(3),
+              *count = f->getArg(4), *accumulate = f->getArg(5);
 
   llvm::Type* scalar = storage_type(b, shape.type, 1);
   llvm::Type* vector = storage_type(b, shape.type, shape.lanes);
@@ -62,7 +63,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   auto block = [&](const char* label) { return llvm::BasicBlock::Create(context, label, f); };
   auto *entry = block("entry"), *loop = block("k");
   auto c_address = [&](size_t i, size_t v) {
-    return b.CreateInBoundsGEP(scalar, c, number(static_cast<int64_t>((i * vectors + v)) * shape.lanes));
+    llvm::Value* at = b.CreateMul(number(static_cast<int64_t>(i)), c_stride);
+    return b.CreateInBoundsGEP(scalar, c, b.CreateAdd(at, number(static_cast<int64_t>(v) * shape.lanes)));
   };
   using Tile = std::vector<llvm::Value*>;
   auto phis = [&] {

@@ -36,9 +36,9 @@ struct MicroKernelShape {
 
 /// Its function's name: says all of the shape.
 std::string micro_kernel_name(const MicroKernelShape& shape);
-/// void f(ptr a, ptr b, ptr c, i64 k, i1 accumulate): c is a dense tile of rows x columns; added to if
-/// `accumulate`, else overwritten. Emitted once a module for each shape, or declared and listed in
-/// options.micro_kernels.
+/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate): c is a tile of rows x columns, c_stride
+/// elements from one row to the next; added to if `accumulate`, else overwritten. Emitted once a module for each shape,
+/// or declared and listed in options.micro_kernels.
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options);
 
 }  // namespace hlojit::codegen

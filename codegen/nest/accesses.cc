@@ -13,6 +13,10 @@ bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
 
 void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (visited(i, coords)) return;
+  if (auto stop = stops_.find(i); stop != stops_.end()) {
+    accesses_.push_back({i, stop->second(coords), dtype_bytes(i->shape.type), false, false});
+    return;
+  }
   int price = i->info().price == OpPrice::kTranscendental ? 12 : i->info().price == OpPrice::kFree ? 0 : 1;
   operations_ += price;
   // Scalars are computed outside of all loops; what is only moved counts a little.

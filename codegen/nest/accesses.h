@@ -40,6 +40,10 @@ class AccessWalk {
   void write(DType type, IndexExpr address) {
     accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false});
   }
+  /// `value` stands in scratch: reading it is an access at this address, and nothing below it is read.
+  void stop_at(const Instruction* value, std::function<IndexExpr(const Coords&)> address) {
+    stops_[value] = std::move(address);
+  }
 
   const std::vector<Access>& accesses() const { return accesses_; }
   const std::vector<Edge>& edges() const { return edges_; }
@@ -60,6 +64,7 @@ class AccessWalk {
   std::vector<Edge> edges_;
   std::unordered_map<const Instruction*, std::vector<Coords>> seen_;
   std::unordered_set<int> symbols_;
+  std::unordered_map<const Instruction*, std::function<IndexExpr(const Coords&)>> stops_;
   int operations_ = 0;
   std::map<int, double, std::greater<>> weight_;  // of operations, by the bytes of their elements
   bool has_reduction_ = false;

@@ -15,6 +15,7 @@
 #include "compiler/passes/cluster_graph.h"
 #include "compiler/passes/fusion_builder.h"
 #include "compiler/passes/wrap.h"
+#include "compiler/plan/contraction.h"
 #include "compiler/plan/cost.h"
 
 namespace hlojit {
@@ -41,7 +42,13 @@ bool is_scale(const Instruction* i) {
 /// The packing of a dot's operands may be repeated for each block of the other side, so only what is
 /// nearly free is put there: moves, conversions, scaling.
 bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& members) {
-  std::unordered_set<const Instruction*> packed(plan.hero->operands().begin(), plan.hero->operands().end());
+  std::unordered_set<const Instruction*> packed;
+  for (const Stage& s : plan.stages) {
+    const Instruction* dot = s.product ? s.product : plan.hero;
+    for (int k = 0; k < 2; ++k) {
+      if (k != taken_operand(plan, dot)) packed.insert(dot->operand(static_cast<size_t>(k)));
+    }
+  }
   for (auto at = members.rbegin(); at != members.rend(); ++at) {
     const Instruction* i = *at;
     if (!packed.contains(i)) continue;
@@ -84,6 +91,11 @@ class Fuser {
       int p = static_cast<int>(k);  // clusters were made in order of position
       if (graph_[p].kernel && graph_[p].alive) join_readers(p);
     }
+    // A product takes whole rows: what makes them is a kernel only now.
+    for (size_t k = graph_.size(); k-- > 0;) {
+      int p = static_cast<int>(k);
+      if (graph_[p].kernel && graph_[p].alive && has_rows(graph_[p])) join_readers(p);
+    }
     for (const auto& i : c_.instructions()) join_siblings(i.get());
     return build();
   }
@@ -122,6 +134,10 @@ class Fuser {
     if (!own) return;
     cluster.plan = std::move(own->plan);
     cluster.cost = own->cost;
+  }
+
+  static bool has_rows(const Cluster& cluster) {
+    return cluster.plan && (cluster.plan->kind == KernelKind::kRows || cluster.plan->by_blocks());
   }
 
   /// What a cluster costs as it stands. Alone, an op that leaves the bytes where they are is free: it

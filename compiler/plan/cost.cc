@@ -4,10 +4,12 @@
 #include "compiler/plan/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
+#include "compiler/plan/contraction.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -106,12 +108,24 @@ class Sweep {
       if (auto at = demands_.find(i); at != demands_.end()) read(i, at->second);
     }
     if (plan_.stages.size() > 1) repeat_in_stages();
+    for (const Stage& s : plan_.stages) {
+      if (s.product) pack_again(s);
+    }
     cost_.call_ns = kCallNs;
     cost_.ways = ways();
     return cost_;
   }
 
  private:
+  /// Every block of rows packs the right operand for itself.
+  void pack_again(const Stage& s) {
+    constexpr double kCyclesPerElement = 0.5;
+    MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+    double blocks = std::ceil(static_cast<double>(p.m) / static_cast<double>(s.blocks->rows));
+    double elements = static_cast<double>(p.k) * static_cast<double>(p.n) * static_cast<double>(p.batches());
+    cost_.compute_ns += (blocks - 1) * elements * kCyclesPerElement / kCyclesPerNs;
+  }
+
   /// The sweep counts what an element needs once. A stage computes anew what no earlier one has placed, and
   /// reads its inputs anew: from the level that holds a row.
   void repeat_in_stages() {
@@ -119,9 +133,10 @@ class Sweep {
     std::unordered_map<const Instruction*, int> visits;
     std::vector<const Instruction*> order;  // of first visits
     for (const Stage& s : plan_.stages) {
+      if (s.product) placed.insert(s.product);
       if (!s.inner) continue;
       std::unordered_set<const Instruction*> seen;
-      std::vector<const Instruction*> open;
+      std::vector<const Instruction*> open = s.keeps;
       for (const Instruction* r : s.reduces) {
         for (size_t k = 0; k < r->operand_count() / 2; ++k) open.push_back(r->operand(k));
       }
@@ -158,6 +173,7 @@ class Sweep {
   double ways() const {
     double outer = product(plan_.outer_sizes());
     if (plan_.kind == KernelKind::kColumns) outer /= target_.vector_bytes / 4;
+    if (plan_.by_blocks()) outer /= static_cast<double>(plan_.block_rows());
     return std::clamp(std::min(outer, cost_.work_ns() / kWorthHandingOver), 1.0, kCores);
   }
 

@@ -15,6 +15,8 @@
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
+#include "compiler/plan/contraction.h"
+#include "compiler/plan/dim_maps.h"
 #include "compiler/plan/graph.h"
 #include "compiler/plan/stages.h"
 #include "layout/index.h"
@@ -23,7 +25,6 @@ namespace hlojit {
 namespace {
 
 using Instructions = std::span<const Instruction* const>;
-using DimMap = std::vector<int>;  // for each dim of a value: the domain dim it is, or -1
 using Graph = KernelGraph;
 
 bool is_movement(Opcode o) {
@@ -40,19 +41,6 @@ bool is_movement(Opcode o) {
     case Opcode::kSlice:
     case Opcode::kTranspose: return true;
     default: return false;
-  }
-}
-
-/// What packing a dot's operand applies on the way.
-bool folds_into_packing(const Instruction* i) {
-  switch (i->opcode) {
-    case Opcode::kBroadcast:
-    case Opcode::kConstant:
-    case Opcode::kCopy:
-    case Opcode::kReshape:
-    case Opcode::kSlice:
-    case Opcode::kTranspose: return true;
-    default: return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
   }
 }
 
@@ -124,77 +112,6 @@ KernelPlan plan_scatter(const Graph& g) {
 
 // ---- rows and columns ------------------------------------------------------------------------------
 
-/// Carries dim maps from results to operands over the values that depend on a reduction.
-class Backward {
- public:
-  Backward(const Graph& g, const std::unordered_set<const Instruction*>& dependent) : g_(g), dependent_(dependent) {}
-
-  /// `map` says where the dims of `value` lie in the domain.
-  void reach(const Instruction* value, DimMap map) {
-    if (!g_.has(value) || !dependent_.contains(value)) return;
-    if (value->shape.is_array()) {
-      for (size_t d = 0; d < map.size(); ++d) {
-        if (value->shape.dims[d] == 1) map[d] = -1;
-      }
-    }
-    auto [at, fresh] = maps_.try_emplace(value, map);
-    if (!fresh && at->second != map) refuse(value->name + " is read at two places of a row");
-  }
-
-  void step(const Instruction* i) {
-    auto at = maps_.find(i);
-    if (at == maps_.end()) return;  // does not depend on a reduction
-    const DimMap& map = at->second;
-    if (is_elementwise(i->opcode) || i->is(Opcode::kCopy) || i->is(Opcode::kGetTupleElement)) {
-      for (const Instruction* o : i->operands()) {
-        bool spread = o->shape.is_array() && o->shape.rank() == 0;
-        if (o->shape.is_array() && !spread && o->shape.dims != i->shape.dims) {
-          refuse(quoted(i) + " changes sizes after a reduction");
-        }
-        reach(o, spread ? DimMap{} : map);
-      }
-    } else if (i->is(Opcode::kBroadcast)) {
-      DimMap inner;
-      for (int64_t d : i->attrs.dimensions) inner.push_back(map.at(d));
-      reach(i->operand(0), std::move(inner));
-    } else if (i->is(Opcode::kTranspose)) {
-      DimMap inner(map.size());
-      for (size_t d = 0; d < map.size(); ++d) inner[i->attrs.dimensions.at(d)] = map[d];
-      reach(i->operand(0), std::move(inner));
-    } else if (i->is(Opcode::kReshape)) {
-      reach(i->operand(0), through_reshape(i, map));
-    } else {
-      refuse(quoted(i) + " moves elements after a reduction");
-    }
-  }
-
-  const DimMap& map(const Instruction* value) const { return maps_.at(value); }
-  bool reached(const Instruction* value) const { return maps_.contains(value); }
-
- private:
-  /// Only dims of size 1 may come and go.
-  static DimMap through_reshape(const Instruction* i, const DimMap& map) {
-    const auto& to = i->shape.dims;
-    const auto& from = i->operand(0)->shape.dims;
-    DimMap inner;
-    size_t t = 0;
-    for (int64_t size : from) {
-      if (size == 1) {
-        inner.push_back(-1);
-        continue;
-      }
-      while (t < to.size() && to[t] == 1) ++t;
-      if (t == to.size() || to[t] != size) refuse(quoted(i) + " regroups dims after a reduction");
-      inner.push_back(map[t++]);
-    }
-    return inner;
-  }
-
-  const Graph& g_;
-  const std::unordered_set<const Instruction*>& dependent_;
-  std::unordered_map<const Instruction*, DimMap> maps_;
-};
-
 /// The physically most minor dim of size above 1 is reduced, in the largest operand read in the domain.
 bool reduces_minor(const Graph& g, const KernelPlan& plan) {
   const Shape* widest = nullptr;
@@ -239,12 +156,12 @@ KernelPlan plan_reduction(const Graph& g) {
   }
 
   auto dependent = g.dependents(g.reduces);
-  Backward back(g, dependent);
+  DimMaps maps(g, dependent);
   for (const Instruction* r : g.roots) {
     if (dims_of(r) == kept_dims) {
-      back.reach(r, kept);
+      maps.reach(r, kept);
     } else if (dims_of(r) == plan.domain) {
-      back.reach(r, all);
+      maps.reach(r, all);
     } else {
       refuse("result " + r->name + " has neither the sizes of the rows nor of their elements");
     }
@@ -252,13 +169,13 @@ KernelPlan plan_reduction(const Graph& g) {
   for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
     const Instruction* i = *at;
     if (!i->is(Opcode::kReduce)) {
-      back.step(i);
+      maps.step(i);
       continue;
     }
-    if (back.map(i) != kept) refuse(i->name + " is read across rows");
+    if (maps.map(i) != kept) refuse(i->name + " is read across rows");
     for (size_t k = 0; k < i->operand_count(); ++k) {
       bool init = k >= i->operand_count() / 2;
-      back.reach(i->operand(k), init ? DimMap{} : all);
+      maps.reach(i->operand(k), init ? DimMap{} : all);
     }
   }
 
@@ -276,40 +193,6 @@ std::vector<const Instruction*> contractions(const Graph& g, const TargetInfo& t
     if (choose_blocks(*c, product, target)) found.push_back(c);
   }
   return found;
-}
-
-KernelPlan plan_contraction(const Graph& g, const std::vector<const Instruction*>& dots) {
-  if (dots.size() > 1) refuse("two dots");
-  if (!g.reduces.empty()) refuse("a reduction beside a dot");
-  if (!g.updates.empty()) refuse("an update beside a dot");
-  const Instruction* dot = dots[0];
-  KernelPlan plan;
-  plan.kind = KernelKind::kContraction;
-  plan.roots = g.roots;
-  plan.hero = dot;
-  plan.domain = dot->shape.dims;
-  if (g.roots.size() != 1) refuse("a dot with several results");
-  auto dependent = g.dependents(dots);
-  for (const Instruction* i : g.members) {
-    if (i == dot || !dependent.contains(i)) continue;
-    if (!is_elementwise(i->opcode) || i->shape.dims != dot->shape.dims) {
-      refuse(quoted(i) + " after a dot is not elementwise");
-    }
-    for (const Instruction* o : i->operands()) {
-      if (dependent.contains(o) && o->shape.dims != i->shape.dims) {
-        refuse(quoted(i) + " spreads the result of a dot");
-      }
-    }
-  }
-  if (!dependent.contains(g.roots[0])) refuse("the result does not come from the dot");
-  std::unordered_set<const Instruction*> packed(dot->operands().begin(), dot->operands().end());
-  for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
-    const Instruction* i = *at;
-    if (!packed.contains(i)) continue;
-    if (!folds_into_packing(i)) refuse(quoted(i) + " does not fold into the packing of a dot");
-    packed.insert(i->operands().begin(), i->operands().end());
-  }
-  return plan;
 }
 
 }  // namespace
@@ -352,22 +235,10 @@ namespace {
 
 KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
   if (!g.scatters.empty()) return plan_scatter(g);
-  if (auto dots = contractions(g, target); !dots.empty()) {
-    KernelPlan plan = plan_contraction(g, dots);
-    int64_t lanes = sum_lanes(*plan.hero, target.vector_bytes);
-    MatrixProduct product(*plan.hero, plan.roots[0]->shape, lanes);
-    plan.blocks = choose_blocks(*plan.hero, product, target);
-    auto given = plan.blocks ? blocks_in(config) : std::nullopt;
-    if (given && given->tile_columns % lanes == 0 && given->tile_rows <= product.m && product.holds_runs(*given)) {
-      plan.blocks = given;
-    }
-    return plan;
-  }
+  if (auto dots = contractions(g, target); !dots.empty()) return plan_contraction(g, dots, target, config);
   KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
-  if (auto given = stages_in(config))
-    read_stages(g, *given, plan);
-  else
-    make_stages(g, target, plan);
+  auto given = stages_in(config);
+  if (!given || !read_stages(g, *given, target, plan)) make_stages(g, target, plan);
   return plan;
 }
 
@@ -414,6 +285,10 @@ std::vector<int64_t> KernelPlan::inner_sizes() const {
   std::vector<int64_t> sizes;
   for (int64_t d : inner) sizes.push_back(domain[static_cast<size_t>(d)]);
   return sizes;
+}
+
+int64_t KernelPlan::block_rows() const {
+  return std::ranges::find_if(stages, [](const Stage& s) { return s.blocks.has_value(); })->blocks->rows;
 }
 
 size_t KernelPlan::stage_of_root(size_t k) const {

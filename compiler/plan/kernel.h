@@ -12,15 +12,26 @@
 //
 // The lanes of vectors go along the inner dims where these are minor in memory ("rows"), else along an
 // outer one ("columns"); a kernel without reductions ("nest") is one stage without inner dims. A
-// "scatter" holds one, in place, with light producers of its indices and updates. A
-// contraction has a dot in its middle: producers fold into packing, consumers into the epilogue, and its
-// blocks are in plan/blocks.h.
+// "scatter" holds one, in place, with light producers of its indices and updates.
+//
+// A "contraction" has stages that are products: dots by a micro-kernel, cut up as plan/blocks.h says, whose
+// producers fold into packing. A product that stores sends its tiles through an elementwise epilogue. One
+// that does not leaves a block of rows of sums in scratch, over whose rows the next stages go one by one; what
+// these keep for all rows may be an operand of another product:
+//
+//   attention                                 domain [8,1024,1024], inner {2}; for each block of 48 rows
+//     product %s tile 6x16 block 48x1024x64   s = q.k
+//     inner reduce %m
+//     inner reduce %l keep %e
+//     inner keep %p                           p = e / l, all rows of the block
+//     product %y tile 6x16 block 48x64x256 store %y
 //
 // A value is in a register unless a stage keeps it (in scratch) or stores it (in a result's buffer) and a
 // later one wants it again: then it is made by exactly that stage, and the number of times that a dear op
 // is evaluated can be read off the plan.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -42,40 +53,60 @@ std::string_view kernel_kind_name(KernelKind kind);
 /// One pass: over the inner dims, or (not `inner`) once an outer element.
 struct Stage {
   bool inner = false;
+  const Instruction* product = nullptr;     ///< a dot, for the whole block of rows; then nothing but stores
+  std::optional<Blocks> blocks;             ///< of the product
   std::vector<const Instruction*> reduces;  ///< combined side by side
   std::vector<const Instruction*> keeps;    ///< values of the domain left in scratch for later stages
   std::vector<size_t> stores;               ///< numbers of the roots it stores
   std::vector<size_t> rereads;              ///< of these, the ones that later stages load again
 };
 
+/// A value that the stages of a block of rows leave in scratch for each other.
+struct ScratchTile {
+  const Instruction* value = nullptr;
+  size_t first = 0, last = 0;  ///< the stage that makes it, the last one that reads it
+  bool whole = false;          ///< all rows of the block; else that of the row at hand
+  int64_t stride = 0;          ///< elements from one row to the next
+  int64_t offset = 0;          ///< bytes in scratch; values that do not live together share memory
+};
+
 struct KernelPlan {
   KernelKind kind = KernelKind::kNest;
   /// Result values: the root, or the operands of a root tuple (multi-output), in order.
   std::vector<const Instruction*> roots;
-  /// rows, columns: the first reduce (all others reduce dims of equal sizes); contraction: the dot;
+  /// rows, columns: the first reduce (all others reduce dims of equal sizes); contraction: the first dot;
   /// scatter: the scatter.
   const Instruction* hero = nullptr;
   /// Logical sizes the kernel iterates: nest: the roots' dims (update's dims for a
   /// dynamic-update-slice root); rows, columns: dims of the hero's operand; contraction: dims of the
-  /// dot's result.
+  /// dot's result, or of the values that its rows' stages see.
   std::vector<int64_t> domain;
   /// Dims of the domain that are inner, ascending.
   std::vector<int64_t> inner;
-  /// In order of execution; empty for a contraction.
+  /// In order of execution. A contraction without a product stage pulls the dot's sums in a loop nest over its
+  /// results.
   std::vector<Stage> stages;
-  /// Of a contraction; none: the dot's sums are pulled by a loop nest over its results.
-  std::optional<Blocks> blocks;
+  /// Of a contraction whose stages go through blocks of rows.
+  std::vector<ScratchTile> tiles;
+  int64_t tile_bytes = 0;  ///< of scratch that they take together
 
   /// Sizes of the domain's dims that are not inner, and of those that are.
   std::vector<int64_t> outer_sizes() const;
   std::vector<int64_t> inner_sizes() const;
+  bool has_products() const {
+    return std::ranges::any_of(stages, [](const Stage& s) { return s.product != nullptr; });
+  }
+  /// The stages go through blocks of rows: there are row stages beside the products.
+  bool by_blocks() const { return kind == KernelKind::kContraction && !inner.empty(); }
+  /// Rows of a block; has_products() only.
+  int64_t block_rows() const;
   /// Stage that stores root k.
   size_t stage_of_root(size_t k) const;
 };
 
 /// backend_config of a fusion with this plan:
 /// {"hlojit":{"kernel":"rows","stages":["inner reduce %m","inner reduce %s keep %e","inner store %d"]}} or
-/// {"hlojit":{"kernel":"contraction","blocks":"tile 6x16 block 96x512x256"}}.
+/// {"hlojit":{"kernel":"contraction","stages":["product %y tile 6x16 block 96x512x256 store %y"]}}.
 std::string kernel_config(const KernelPlan& plan);
 /// The fusion carries our own backend_config.
 bool has_kernel_config(const Instruction& fusion);

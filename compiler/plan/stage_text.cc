@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/plan/contraction.h"
 #include "compiler/plan/stages.h"
 
 namespace hlojit {
 namespace {
 
-constexpr std::string_view kMark = R"("stages":[)", kBlocks = R"("blocks":")";
+constexpr std::string_view kMark = R"("stages":[)";
 
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
@@ -23,6 +24,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 std::string text_of(const Stage& s, const KernelPlan& plan) {
   std::string text = s.inner ? "inner" : "outer";
+  if (s.product) text = "product %" + s.product->name + " " + blocks_text(*s.blocks);
   auto list = [&](std::string_view word, const auto& items, auto name) {
     if (items.empty()) return;
     text += " " + std::string(word);
@@ -40,12 +42,18 @@ std::string text_of(const Stage& s, const KernelPlan& plan) {
 /// Everything a stage reads at the domain's elements stands in registers, or was made before.
 class Checker {
  public:
-  Checker(const KernelGraph& g, const KernelPlan& plan) : g_(g), plan_(plan) {}
+  Checker(const KernelGraph& g, const TargetInfo& target, const KernelPlan& plan)
+      : g_(g), target_(target), plan_(plan) {
+    for (const Stage& s : plan.stages) {
+      if (s.product) products_.insert(s.product);
+    }
+  }
 
   void run() {
     std::vector<int> stored(plan_.roots.size(), 0);
     std::unordered_map<const Instruction*, int> reduced;
     for (const Stage& s : plan_.stages) {
+      if (s.product) check_product(s);
       for (const Instruction* r : s.reduces) {
         if (!s.inner) refuse("a reduction outside the inner dims");
         if (++reduced[r] > 1) refuse(r->name + " is reduced twice");
@@ -58,7 +66,7 @@ class Checker {
       for (size_t k : s.stores) {
         ++stored[k];
         bool full = !plan_.inner.empty() && dims_of(plan_.roots[k]) == plan_.domain;
-        if (full != s.inner) refuse(plan_.roots[k]->name + " is stored by a stage of other sizes");
+        if (!s.product && full != s.inner) refuse(plan_.roots[k]->name + " is stored by a stage of other sizes");
         need(plan_.roots[k], plan_.roots[k]->name);
       }
       for (const Instruction* r : s.reduces) complete_.insert(r);
@@ -66,12 +74,31 @@ class Checker {
     for (size_t k = 0; k < stored.size(); ++k) {
       if (stored[k] != 1) refuse(plan_.roots[k]->name + " is not stored once");
     }
-    for (const Instruction* r : g_.reduces) {
-      if (!complete_.contains(r)) refuse(r->name + " is in no stage");
+    for (const auto* list : {&g_.reduces, &g_.dots}) {
+      for (const Instruction* r : *list) {
+        if (!complete_.contains(r) && (plan_.by_blocks() || !r->is(Opcode::kDot))) refuse(r->name + " is in no stage");
+      }
     }
   }
 
  private:
+  void check_product(const Stage& s) {
+    const Instruction* dot = s.product;
+    if (s.inner || !s.reduces.empty() || !s.keeps.empty() || !s.rereads.empty())
+      refuse("a product beside other work of a stage");
+    if (complete_.contains(dot)) refuse(dot->name + " is multiplied twice");
+    if (!plan_.by_blocks() && s.stores.empty()) refuse(dot->name + " has no result");
+    for (const Instruction* o : dot->operands()) {
+      if (taken_operand(plan_, dot) >= 0 && dot->operand(static_cast<size_t>(taken_operand(plan_, dot))) == o) continue;
+      need(o, dot->name);
+    }
+    MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+    const Blocks& b = *s.blocks;
+    if (plan_.by_blocks() && b.columns < p.n) refuse("the block of " + dot->name + " leaves columns out");
+    if (plan_.by_blocks() && (b.rows != plan_.block_rows() || b.rows > 4096)) refuse("blocks of different rows");
+    complete_.insert(dot);
+  }
+
   /// All reductions below `value` are complete.
   void need(const Instruction* value, const std::string& reader) {
     std::vector<const Instruction*> open = {value};
@@ -80,26 +107,42 @@ class Checker {
       const Instruction* i = open.back();
       open.pop_back();
       if (!g_.has(i) || complete_.contains(i) || !seen.insert(i).second) continue;
-      if (i->is(Opcode::kReduce)) refuse(reader + " reads " + i->name + " before its stage");
+      bool waits = i->is(Opcode::kReduce) || (plan_.by_blocks() && products_.contains(i));
+      if (waits) refuse(reader + " reads " + i->name + " before its stage");
       open.insert(open.end(), i->operands().begin(), i->operands().end());
     }
   }
 
   const KernelGraph& g_;
+  const TargetInfo& target_;
   const KernelPlan& plan_;
+  std::unordered_set<const Instruction*> products_;
   std::unordered_set<const Instruction*> complete_;
 };
+
+/// The target has the registers and the scratch for what the plan says.
+bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
+  for (const Stage& s : plan.stages) {
+    if (!s.product) continue;
+    MatrixProduct p = matrix_product(plan, s, target.vector_bytes);
+    int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
+    if (!choose_blocks(*s.product, p, target)) return false;
+    if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
+    if (!p.holds_runs(*s.blocks)) return false;
+  }
+  return plan.tile_bytes <= target.l2_bytes;
+}
 
 }  // namespace
 
 std::string kernel_config(const KernelPlan& plan) {
   std::string text = R"({"hlojit":{"kernel":")" + std::string(kernel_kind_name(plan.kind)) + '"';
-  if (plan.kind == KernelKind::kRows || plan.kind == KernelKind::kColumns) {
+  bool plain = plan.stages.empty() || (plan.stages.size() == 1 && !plan.stages[0].inner && !plan.stages[0].product);
+  if (!plain && plan.kind != KernelKind::kScatter) {
     text += "," + std::string(kMark);
     for (size_t s = 0; s < plan.stages.size(); ++s) text += (s ? ",\"" : "\"") + text_of(plan.stages[s], plan) + '"';
     text += "]";
   }
-  if (plan.blocks) text += "," + std::string(kBlocks) + blocks_text(*plan.blocks) + '"';
   return text + "}}";
 }
 
@@ -121,14 +164,8 @@ std::optional<std::vector<std::string>> stages_in(std::string_view config) {
   return texts;
 }
 
-std::optional<Blocks> blocks_in(std::string_view config) {
-  size_t at = config.find(kBlocks);
-  if (at == std::string_view::npos) return std::nullopt;
-  at += kBlocks.size();
-  return read_blocks(config.substr(at, config.find('"', at) - at));
-}
-
-void read_stages(const KernelGraph& g, const std::vector<std::string>& texts, KernelPlan& plan) {
+bool read_stages(const KernelGraph& g, const std::vector<std::string>& texts, const TargetInfo& target,
+                 KernelPlan& plan) {
   std::unordered_map<std::string, const Instruction*> named;
   for (const Instruction* i : g.members) named[i->name] = i;
   auto value = [&](const std::string& name) {
@@ -143,13 +180,18 @@ void read_stages(const KernelGraph& g, const std::vector<std::string>& texts, Ke
   };
   for (const std::string& text : texts) {
     Stage s;
+    if (size_t at = text.find(" tile "); at != std::string::npos) s.blocks = read_blocks(text.substr(at + 1));
     std::string verb;
     for (const std::string& word : words_of(text)) {
       std::string name = word.starts_with('%') ? word.substr(1) : "";
       if (name.empty() && (word == "inner" || word == "outer"))
         s.inner = word == "inner";
+      else if (name.empty() && std::isdigit(static_cast<unsigned char>(word[0])))
+        continue;  // sizes of the blocks
       else if (name.empty())
         verb = word;
+      else if (verb == "product")
+        s.product = value(name);
       else if (verb == "reduce")
         s.reduces.push_back(value(name));
       else if (verb == "keep")
@@ -164,9 +206,17 @@ void read_stages(const KernelGraph& g, const std::vector<std::string>& texts, Ke
     for (const Instruction* r : s.reduces) {
       if (!r->is(Opcode::kReduce)) refuse("the plan reduces " + r->name + ", which is no reduction");
     }
+    bool multiplies = s.product && (s.product->is(Opcode::kDot) || s.product->is(Opcode::kConvolution));
+    if (s.product && !multiplies) refuse("the plan multiplies " + s.product->name + ", which is no contraction");
+    if (!s.product != !s.blocks) refuse("a product without blocks that can be had");
     plan.stages.push_back(std::move(s));
   }
-  Checker(g, plan).run();
+  if (plan.by_blocks()) place_tiles(g, plan);
+  Checker(g, target, plan).run();
+  if (fits_target(plan, target)) return true;
+  plan.stages.clear();
+  plan.tiles.clear();
+  return false;
 }
 
 }  // namespace hlojit

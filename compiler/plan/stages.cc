@@ -47,7 +47,8 @@ Stage inner_pass(std::vector<size_t> stores = {}) {
 
 class Stager {
  public:
-  Stager(const KernelGraph& g, const TargetInfo& target, KernelPlan& plan) : g_(g), target_(target), plan_(plan) {}
+  Stager(const KernelGraph& g, const TargetInfo& target, const BlockParts& parts, KernelPlan& plan)
+      : g_(g), target_(target), parts_(parts), plan_(plan) {}
 
   void run() {
     if (plan_.kind == KernelKind::kNest) {
@@ -62,6 +63,7 @@ class Stager {
       plan_.stages[s].reduces.push_back(r);
     }
     place_results();
+    place_operands();
     find_needs();
     keep_dear_values();
   }
@@ -105,14 +107,18 @@ class Stager {
       for (size_t k = 0; k < r->operand_count() / 2; ++k) all.push_back(r->operand(k));
     }
     for (size_t k : stage.stores) all.push_back(plan_.roots[k]);
+    all.insert(all.end(), stage.keeps.begin(), stage.keeps.end());
     return all;
   }
+
+  bool is_made(const Instruction* i) const { return std::ranges::find(parts_.making, i) != parts_.making.end(); }
 
   void place_results() {
     size_t reduce_stages = plan_.stages.size();
     std::vector<size_t> narrow, last, early;
     for (size_t k = 0; k < plan_.roots.size(); ++k) {
       const Instruction* root = plan_.roots[k];
+      if (std::ranges::find(parts_.later, k) != parts_.later.end()) continue;
       if (!is_full(root))
         narrow.push_back(k);
       else
@@ -136,7 +142,27 @@ class Stager {
     if (!narrow.empty()) {
       plan_.stages.emplace_back();
       plan_.stages.back().stores = narrow;
-    };
+    }
+  }
+
+  /// What later products take is kept by the first pass that computes it anyway, or by a last one.
+  void place_operands() {
+    for (const Instruction* v : parts_.operands) {
+      if (is_made(v) || kept_.contains(v)) continue;
+      size_t at = level(v), last = plan_.stages.size();
+      for (; at < last; ++at) {
+        Set set;
+        for (const Instruction* o : outputs(plan_.stages[at])) add_aligned(o, set);
+        if (plan_.stages[at].inner && set.contains(v)) break;
+      }
+      if (at == last) {
+        bool joins = last > 0 && level(v) < last && plan_.stages.back().inner;
+        if (!joins) plan_.stages.push_back(inner_pass());
+        at = plan_.stages.size() - 1;
+      }
+      plan_.stages[at].keeps.push_back(v);
+      kept_.insert(v);
+    }
   }
 
   void find_needs() {
@@ -159,7 +185,7 @@ class Stager {
     if (cones_.empty()) {
       for (const Instruction* m : g_.members) {
         double sum = cycles(m);
-        if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain)
+        if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain || is_made(m))
           sum = 0;
         else
           for (size_t k = 0; k < m->operand_count(); ++k) {
@@ -182,7 +208,8 @@ class Stager {
     int64_t count = 1;
     for (int64_t n : plan_.inner_sizes()) count *= n;
     int64_t used = 0, most = target_.l2_bytes / 2;
-    Set made;  // kept, or stored as a result, by an earlier stage
+    Set made = kept_;  // or stored as a result, by an earlier stage
+    made.insert(parts_.making.begin(), parts_.making.end());
     auto first_stage = [&](const Instruction* v) {
       size_t s = 0;
       while (!needs_[s].contains(v)) ++s;
@@ -204,9 +231,10 @@ class Stager {
         const Instruction* i = open.back();
         open.pop_back();
         if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !seen.insert(i).second) continue;
-        if (made.contains(i)) continue;
+        bool kept_here = std::ranges::find(plan_.stages[s].keeps, i) != plan_.stages[s].keeps.end();
+        if (made.contains(i) && !kept_here) continue;
         size_t first = first_stage(i);
-        bool again = first < s && !elsewhere_.contains(i) && cone(i) > kDear;
+        bool again = !kept_here && first < s && !elsewhere_.contains(i) && cone(i) > kDear;
         if (again && stored.contains(i)) {
           made.insert(i);
           reread(stored.at(i), i);
@@ -230,7 +258,9 @@ class Stager {
 
   const KernelGraph& g_;
   const TargetInfo& target_;
+  const BlockParts& parts_;
   KernelPlan& plan_;
+  Set kept_;  // operands of later products
   std::unordered_map<const Instruction*, size_t> levels_;
   std::unordered_map<const Instruction*, double> cones_;
   std::vector<Set> needs_;
@@ -249,7 +279,12 @@ int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target) {
 }
 
 void make_stages(const KernelGraph& graph, const TargetInfo& target, KernelPlan& plan) {
-  Stager(graph, target, plan).run();
+  BlockParts none;
+  Stager(graph, target, none, plan).run();
+}
+
+void make_row_stages(const KernelGraph& graph, const TargetInfo& target, const BlockParts& parts, KernelPlan& plan) {
+  Stager(graph, target, parts, plan).run();
 }
 
 }  // namespace hlojit

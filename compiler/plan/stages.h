@@ -15,16 +15,27 @@ namespace hlojit {
 /// Fills plan.stages of a nest, rows or columns kernel.
 void make_stages(const KernelGraph& graph, const TargetInfo& target, KernelPlan& plan);
 
+/// Of a contraction by blocks: what the stages between its products have to do with them.
+struct BlockParts {
+  std::vector<const Instruction*> making;    ///< dots whose sums lie in scratch before the first of these stages
+  std::vector<const Instruction*> operands;  ///< values of the domain to be kept for later products
+  std::vector<size_t> later;                 ///< roots that later products store
+};
+/// Fills plan.stages with the stages that go along the block's rows.
+void make_row_stages(const KernelGraph& graph, const TargetInfo& target, const BlockParts& parts, KernelPlan& plan);
+/// Gives the values that stages of a block leave for each other their places: plan.tiles.
+void place_tiles(const KernelGraph& graph, KernelPlan& plan);
+
 /// Vectors of columns that a columns kernel with values kept in scratch takes at a time; a row of its scratch
 /// holds as many. Four read whole pairs of cache lines, two are for long columns: scratch fills half of L2.
 int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target);
 
 /// The texts of the stages in a backend_config, or nullopt if there are none.
 std::optional<std::vector<std::string>> stages_in(std::string_view config);
-/// The blocks in a backend_config, or nullopt.
-std::optional<Blocks> blocks_in(std::string_view config);
 /// Takes the stages as written. Refuses what would read a value before the stage that makes it, make one
-/// twice, or leave one out.
-void read_stages(const KernelGraph& graph, const std::vector<std::string>& texts, KernelPlan& plan);
+/// twice, or leave one out. Returns false, with no stages, if they were made for a target of other registers or
+/// less scratch.
+bool read_stages(const KernelGraph& graph, const std::vector<std::string>& texts, const TargetInfo& target,
+                 KernelPlan& plan);
 
 }  // namespace hlojit

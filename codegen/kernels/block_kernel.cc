@@ -1,0 +1,164 @@
+// A kernel that goes through its stages block by block: a task has a block of rows of one batch (and, where
+// the product is all there is, of columns), and runs the stages in order over all of it. Products leave their
+// sums in scratch, row stages between them go through the block's rows one by one, and what they keep for all
+// rows is the left operand of the next product. The scores of attention are never in memory.
+#include "codegen/kernels/block_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/kernels/contraction.h"
+#include "codegen/kernels/stages.h"
+#include "codegen/number/elementwise.h"
+#include "compiler/plan/contraction.h"
+#include "layout/index.h"
+
+namespace hlojit::codegen {
+namespace {
+
+class BlockKernel {
+ public:
+  BlockKernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
+              const EmitOptions& options)
+      : module_(module),
+        plan_(plan),
+        options_(options),
+        first_(*std::ranges::find_if(plan.stages, [](const Stage& s) { return s.product != nullptr; })),
+        product_(matrix_product(plan, first_, vector_bytes(options))),
+        kernel_(module, fusion, overlap, options, vars_, ""),
+        scratch_(kernel_) {}
+
+  KernelFunction run(int64_t cost_ns) {
+    int64_t chunks = open_grid();
+    if (plan_.by_blocks()) place_tiles();
+    for (size_t s = 0; s < plan_.stages.size();) {
+      if (plan_.stages[s].product) {
+        kernel_.emitter().begin_stage(s);
+        emit_product(module_, kernel_, vars_, plan_, s, site(plan_.stages[s]), scratch_, options_);
+        ++s;
+      } else {
+        s = row_stages(s);
+      }
+    }
+    return {kernel_.finish(), chunks, scratch_.bytes(), cost_ns};
+  }
+
+ private:
+  static int64_t vector_bytes(const EmitOptions& options) {
+    return options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
+  }
+
+  // Chunk number -> (batch dims, block of rows, block of columns).
+  int64_t open_grid() {
+    const Blocks& blocks = *first_.blocks;
+    LoopPiece grid;
+    auto digit = [&](int64_t extent) {
+      grid.loops.push_back({vars_.fresh(), extent, std::nullopt, std::nullopt});
+      return IndexExpr::var(grid.loops.back().var, extent);
+    };
+    for (const Factor& f : product_.batch) batch_.push_back(digit(f.size));
+    m0_ = digit((product_.m + blocks.rows - 1) / blocks.rows) * blocks.rows;
+    if (!plan_.by_blocks()) n0_ = digit((product_.n + blocks.columns - 1) / blocks.columns) * blocks.columns;
+    return kernel_.bind_chunks(grid, grid.loops.size());
+  }
+
+  // Pointers of the values that stages leave for each other, and how the others come by them.
+  void place_tiles() {
+    ElementEmitter& e = kernel_.emitter();
+    llvm::Value* base = scratch_.take(plan_.tile_bytes);
+    llvm::IRBuilder<>& b = kernel_.root().builder;
+    for (const ScratchTile& t : plan_.tiles) {
+      BufferRef buffer;
+      buffer.pointer = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), base, static_cast<uint64_t>(t.offset));
+      pointers_.push_back(buffer.pointer);
+      auto address = [this, &t](const Coords& coords) {
+        IndexExpr along = linearize(plan_.inner_sizes(), stages_.apart(coords).second);
+        return t.whole ? row_ * t.stride + along : along;
+      };
+      bool sums = plan_.stages[t.first].product != nullptr;
+      if (sums) {
+        DType type = sum_type(*t.value);
+        e.provide(t.value, [&t, buffer, address, type](ElementEmitter& emitter, Scope& s, const Coords& coords) {
+          return convert(s.builder, emitter.number(), emitter.load(s, buffer, type, address(coords)),
+                         t.value->shape.type);
+        });
+        continue;
+      }
+      DType stored = is_narrow_float(t.value->shape.type) ? DType::kF32 : t.value->shape.type;
+      e.place(t.value, {buffer, t.first, true, stored, address});
+    }
+  }
+
+  ProductSite site(const Stage& stage) {
+    ProductSite site{batch_, m0_, n0_, std::nullopt, std::nullopt};
+    if (!plan_.by_blocks()) return site;
+    int taken = taken_operand(plan_, stage.product);
+    for (size_t k = 0; k < plan_.tiles.size(); ++k) {
+      const ScratchTile& t = plan_.tiles[k];
+      RowTile at{pointers_[k], t.stride};
+      if (t.value == stage.product) site.sums = at;
+      if (taken >= 0 && t.value == stage.product->operand(static_cast<size_t>(taken))) site.left = at;
+    }
+    return site;
+  }
+
+  // Stages from `first` to the next product, row by row. Returns the stage after them.
+  size_t row_stages(size_t first) {
+    Scope& root = kernel_.root();
+    ElementEmitter& e = kernel_.emitter();
+    const int64_t rows = first_.blocks->rows;
+    llvm::Value* count =
+        root.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - m0_, root),
+                                           root.builder.getInt64(static_cast<uint64_t>(rows)));
+    auto loop = open_loop(root, count, 1, "row");
+    int var = vars_.fresh();
+    e.bind(var, *loop, loop->counter);
+    row_ = IndexExpr::var(var, rows);
+    size_t s = first;
+    for (; s < plan_.stages.size() && !plan_.stages[s].product; ++s) {
+      stages_.run(kernel_, *loop, s, outer_at(m0_ + row_), {}, true);
+    }
+    close_loop(root, std::move(loop));
+    return s;
+  }
+
+  // Coordinates along the domain's outer dims, of this row of the batch.
+  Coords outer_at(const IndexExpr& row) const {
+    std::vector<int64_t> batch = batch_dims(plan_);
+    Ints sizes;
+    for (size_t d = 0; d < plan_.domain.size(); ++d) {
+      auto dim = static_cast<int64_t>(d);
+      if (!std::ranges::binary_search(plan_.inner, dim) && !std::ranges::binary_search(batch, dim))
+        sizes.push_back(plan_.domain[d]);
+    }
+    Coords rows = delinearize(sizes, row), all;
+    size_t b = 0, r = 0;
+    for (size_t d = 0; d < plan_.domain.size(); ++d) {
+      auto dim = static_cast<int64_t>(d);
+      if (std::ranges::binary_search(plan_.inner, dim)) continue;
+      all.push_back(std::ranges::binary_search(batch, dim) ? batch_[b++] : rows[r++]);
+    }
+    return all;
+  }
+
+  llvm::Module& module_;
+  const KernelPlan& plan_;
+  const EmitOptions& options_;
+  const Stage& first_;  // product
+  MatrixProduct product_;
+  VarSource vars_;
+  Stages stages_{plan_, vars_};
+  KernelBuilder kernel_;
+  Scratch scratch_;
+  Coords batch_;                      // of this task
+  IndexExpr m0_{0}, n0_{0}, row_{0};  // where its block begins; the row at hand in it
+  std::vector<llvm::Value*> pointers_;
+};
+
+}  // namespace
+
+KernelFunction emit_block_kernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
+                                 const OverlapMatrix& overlap, const EmitOptions& options, int64_t cost_ns) {
+  return BlockKernel(module, fusion, plan, overlap, options).run(cost_ns);
+}
+
+}  // namespace hlojit::codegen

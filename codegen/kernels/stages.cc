@@ -1,0 +1,124 @@
+// See stages.h.
+#include "codegen/kernels/stages.h"
+
+#include <algorithm>
+
+#include "codegen/nest/pass.h"
+#include "layout/index.h"
+
+namespace hlojit::codegen {
+namespace {
+
+// The coordinates of each element of a block.
+std::vector<Coords> block_of(ElementEmitter& e, const Coords& coords, const Unroll& unroll) {
+  if (unroll.var < 0) return {coords};
+  std::vector<Coords> block;
+  std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
+  for (int64_t k = 0; k < unroll.count; ++k) {
+    values.back() = e.block_var(static_cast<size_t>(k));
+    Coords c;
+    for (const IndexExpr& x : coords) c.push_back(x.substitute(values));
+    block.push_back(std::move(c));
+  }
+  return block;
+}
+
+}  // namespace
+
+bool Stages::is_update(const Instruction* root) const {
+  return plan_.kind == KernelKind::kNest && root->is(Opcode::kDynamicUpdateSlice);
+}
+
+bool Stages::is_inner(size_t d) const { return std::ranges::binary_search(plan_.inner, static_cast<int64_t>(d)); }
+
+Coords Stages::joined(const Coords& outer, const Coords& inner) const {
+  Coords c;
+  size_t o = 0, n = 0;
+  for (size_t d = 0; d < plan_.domain.size(); ++d) c.push_back(is_inner(d) ? inner[n++] : outer[o++]);
+  return c;
+}
+
+std::pair<Coords, Coords> Stages::apart(const Coords& coords) const {
+  std::pair<Coords, Coords> both;
+  for (size_t d = 0; d < coords.size(); ++d) (is_inner(d) ? both.second : both.first).push_back(coords[d]);
+  return both;
+}
+
+void Stages::walk_roots(AccessWalk& walk, const Coords& coords, const std::vector<size_t>& which) const {
+  for (size_t k : which) {
+    const Instruction* root = plan_.roots[k];
+    if (is_update(root)) {
+      walk.read(root->operand(1), coords);
+      WriteRelation write = write_relation(*root, coords, vars_);
+      for (const Symbol& s : write.symbols) walk.read(root->operand(s.operand), s.coords);
+      walk.write(root->shape, write.target);
+    } else {
+      walk.write(root->shape, coords);
+      walk.read(root, coords);
+    }
+  }
+}
+
+void Stages::walk(AccessWalk& walk, const Stage& stage, const Coords& at) const {
+  for (const ScratchTile& t : plan_.tiles) {
+    if (&plan_.stages[t.first] >= &stage) break;
+    walk.stop_at(t.value, [this](const Coords& c) { return linearize(plan_.inner_sizes(), apart(c).second); });
+  }
+  for (const Instruction* v : stage.keeps) walk.read(v, at);
+  for (const Instruction* r : stage.reduces) {
+    for (size_t k = 0; k < r->operand_count() / 2; ++k) walk.read(r->operand(k), at);
+  }
+  walk_roots(walk, at, stage.stores);
+}
+
+void Stages::store_roots(KernelBuilder& kernel, Scope& scope, const Coords& coords, const Unroll& unroll,
+                         const std::vector<size_t>& which) const {
+  ElementEmitter& e = kernel.emitter();
+  std::vector<Coords> block = block_of(e, coords, unroll);
+  // All values before the first store: a result may lie in an operand's memory.
+  std::vector<std::vector<Value>> values(which.size());
+  std::vector<std::vector<IndexExpr>> addresses(which.size());
+  for (size_t r = 0; r < which.size(); ++r) {
+    const Instruction* root = plan_.roots[which[r]];
+    bool update = is_update(root);
+    for (const Coords& c : block) {
+      values[r].push_back(e.emit(update ? root->operand(1) : root, c, scope));
+      WriteRelation write{{}, c, {}};
+      if (update) write = write_relation(*root, c, vars_);
+      e.bind_symbols(root, write.symbols, scope);
+      addresses[r].push_back(linear_index(root->shape, write.target));
+    }
+  }
+  for (size_t r = 0; r < which.size(); ++r) {
+    const BufferRef& buffer = kernel.result(which[r]);
+    if (unroll.var >= 0)
+      e.store_block(scope, buffer, addresses[r], values[r]);
+    else
+      e.store(scope, buffer, addresses[r][0], values[r][0]);
+  }
+}
+
+void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll,
+                 bool overlap) const {
+  const Stage& stage = plan_.stages[number];
+  ElementEmitter& e = kernel.emitter();
+  e.begin_stage(number);
+  if (!stage.inner) return store_roots(kernel, scope, at, unroll, stage.stores);
+  Pass pass;
+  for (const Coords& c : block_of(e, at, unroll)) {
+    for (const Instruction* r : stage.reduces) pass.members.push_back({r, c});
+  }
+  pass.sizes = plan_.inner_sizes();
+  pass.overlap = overlap;
+  pass.serial = plan_.kind == KernelKind::kColumns;
+  pass.with_accesses = [&](AccessWalk& w, const Coords& along) { walk(w, stage, joined(at, along)); };
+  pass.with = [&](Scope& s, const Coords& along) {
+    for (const Coords& c : block_of(e, at, unroll)) {
+      for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
+    }
+    if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);
+  };
+  e.run_pass(pass, scope);
+}
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,367 @@
+// See contraction.h. The rows of a block and what stands in them:
+//
+//   making   a dot whose result is a value of the domain: [batch, rows, inner]
+//   taking   a dot that contracts the domain's inner dims of a value that depends on the kernel's rows
+//
+// Everything else that depends on either meets the domain as a row meets its elements (DimMaps); the other
+// operands of dots depend on parameters alone, and fold into packing.
+#include "compiler/plan/contraction.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/analysis/access.h"
+#include "compiler/plan/dim_maps.h"
+#include "compiler/plan/stages.h"
+
+namespace hlojit {
+namespace {
+
+using Set = std::unordered_set<const Instruction*>;
+
+// Rows of a block at most: a right operand that is packed for every block is then worth its packing.
+constexpr int64_t kMostRows = 96;
+// Blocks that a kernel has at least where its rows allow, so that any machine's cores are busy.
+constexpr int64_t kFewestBlocks = 8;
+
+/// What packing a dot's operand applies on the way.
+bool folds_into_packing(const Instruction* i) {
+  switch (i->opcode) {
+    case Opcode::kBroadcast:
+    case Opcode::kConstant:
+    case Opcode::kCopy:
+    case Opcode::kReshape:
+    case Opcode::kSlice:
+    case Opcode::kTranspose: return true;
+    default: return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
+  }
+}
+
+/// Refuses if something below `values` does not fold into packing. What is in `made` is not packed.
+void check_packing(const KernelGraph& g, std::span<const Instruction* const> values, const Set& made) {
+  Set packed(values.begin(), values.end());
+  for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
+    const Instruction* i = *at;
+    if (!packed.contains(i) || made.contains(i)) continue;
+    if (!folds_into_packing(i)) refuse(quoted(i) + " does not fold into the packing of a dot");
+    packed.insert(i->operands().begin(), i->operands().end());
+  }
+}
+
+Stage product_stage(const Instruction* dot, const Blocks& blocks, std::vector<size_t> stores = {}) {
+  Stage s;
+  s.product = dot;
+  s.blocks = blocks;
+  s.stores = std::move(stores);
+  return s;
+}
+
+// ---- one dot ---------------------------------------------------------------------------------------
+
+KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const TargetInfo& target,
+                        std::string_view config) {
+  KernelPlan plan;
+  plan.kind = KernelKind::kContraction;
+  plan.roots = g.roots;
+  plan.hero = dot;
+  plan.domain = dot->shape.dims;
+  auto dependent = g.dependents(std::vector<const Instruction*>{dot});
+  for (const Instruction* i : g.members) {
+    if (i == dot || !dependent.contains(i)) continue;
+    if (!is_elementwise(i->opcode) || i->shape.dims != dot->shape.dims) {
+      refuse(quoted(i) + " after a dot is not elementwise");
+    }
+    for (const Instruction* o : i->operands()) {
+      if (dependent.contains(o) && o->shape.dims != i->shape.dims) {
+        refuse(quoted(i) + " spreads the result of a dot");
+      }
+    }
+  }
+  if (!dependent.contains(g.roots[0])) refuse("the result does not come from the dot");
+  std::vector<const Instruction*> packed(dot->operands().begin(), dot->operands().end());
+  check_packing(g, packed, {});
+  if (auto given = stages_in(config); given && read_stages(g, *given, target, plan)) return plan;
+  auto blocks =
+      choose_blocks(*dot, MatrixProduct(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes)), target);
+  Stage all = blocks ? product_stage(dot, *blocks) : Stage{};
+  all.stores = {0};
+  plan.stages = {std::move(all)};
+  return plan;
+}
+
+// ---- blocks of rows --------------------------------------------------------------------------------
+
+class BlockPlanner {
+ public:
+  BlockPlanner(const KernelGraph& g, const TargetInfo& target) : g_(g), target_(target) {
+    plan_.kind = KernelKind::kContraction;
+    plan_.roots = g.roots;
+    plan_.hero = g.dots[0];
+  }
+
+  KernelPlan run(std::string_view config) {
+    find_domain();
+    check_products();
+    check_maps();
+    if (auto given = stages_in(config); given && read_stages(g_, *given, target_, plan_)) return std::move(plan_);
+    make_row_stages(g_, target_, {making_, operands_, later_}, plan_);
+    choose_product_stages();
+    return std::move(plan_);
+  }
+
+ private:
+  void find_domain() {
+    Set sources(g_.dots.begin(), g_.dots.end());
+    sources.insert(g_.reduces.begin(), g_.reduces.end());
+    dependent_ = g_.dependents(std::vector<const Instruction*>(sources.begin(), sources.end()));
+    for (const Instruction* d : g_.dots) {
+      bool left = dependent_.contains(d->operand(0)), right = dependent_.contains(d->operand(1));
+      if (left && right) refuse(quoted(d) + " multiplies two values of a block");
+      if (left || right) {
+        taking_.push_back(d);
+        operands_.push_back(d->operand(left ? 0 : 1));
+      } else {
+        making_.push_back(d);
+      }
+    }
+    if (!g_.reduces.empty()) {
+      plan_.domain = g_.reduces[0]->operand(0)->shape.dims;
+      plan_.inner = g_.reduces[0]->attrs.dimensions;
+    } else if (!taking_.empty()) {
+      plan_.domain = operands_[0]->shape.dims;
+      plan_.inner = contracted(0);
+    } else {
+      refuse("two dots");
+    }
+    std::ranges::sort(plan_.inner);
+    for (const Instruction* r : g_.reduces) {
+      Ints reduced = r->attrs.dimensions;
+      std::ranges::sort(reduced);
+      if (r->operand(0)->shape.dims != plan_.domain || reduced != plan_.inner) {
+        refuse(r->name + " reduces other dims than those of the rows");
+      }
+    }
+  }
+
+  const Ints& contracted(size_t t) const {
+    const DotDims& d = taking_[t]->attrs.dot;
+    return operands_[t] == taking_[t]->operand(0) ? d.lhs_contracting : d.rhs_contracting;
+  }
+
+  void check_products() {
+    for (const Instruction* d : making_) {
+      if (d->shape.dims != plan_.domain) refuse(quoted(d) + " has other sizes than the rows");
+      Ints batch = d->attrs.dot.lhs_batch;
+      std::iota(batch.begin(), batch.end(), 0);
+      if (d != making_[0] && batch != batch_) refuse(quoted(d) + " has other batch dims");
+      batch_ = batch;
+      MatrixProduct p(*d, Shape::array(d->shape.type, d->shape.dims), 1);
+      auto first = static_cast<int64_t>(batch.size()), lhs = static_cast<int64_t>(p.lhs_free.size());
+      Ints left(static_cast<size_t>(lhs)), right(p.rhs_free.size());
+      std::iota(left.begin(), left.end(), first);
+      std::iota(right.begin(), right.end(), first + lhs);
+      if (plan_.inner.empty() || (plan_.inner != left && plan_.inner != right))
+        refuse("the rows are not those of " + quoted(d));
+    }
+    for (size_t t = 0; t < taking_.size(); ++t) {
+      const Instruction* d = taking_[t];
+      bool left = operands_[t] == d->operand(0);
+      Ints batch = left ? d->attrs.dot.lhs_batch : d->attrs.dot.rhs_batch;
+      if (!std::ranges::is_sorted(batch)) refuse(quoted(d) + " has batch dims in another order");
+      if ((t > 0 || !making_.empty()) && batch != batch_) refuse(quoted(d) + " has other batch dims");
+      batch_ = batch;
+      if (operands_[t]->shape.dims != plan_.domain || contracted(t) != plan_.inner)
+        refuse(quoted(d) + " does not contract the rows");
+      DType kept = operands_[t]->shape.type;
+      if (!is_float(kept) || sum_type(*d) != (is_narrow_float(kept) ? DType::kF32 : kept))
+        refuse(quoted(d) + " sums in another type than its rows are kept in");
+    }
+    for (const Instruction* d : g_.dots) {
+      std::vector<const Instruction*> packed;
+      for (const Instruction* o : d->operands()) {
+        if (!dependent_.contains(o)) packed.push_back(o);
+      }
+      check_packing(g_, packed, dependent_);
+    }
+  }
+
+  /// Values that depend on a taking dot form its epilogue: elementwise, with nothing else of the block.
+  void check_epilogues() {
+    Set after = g_.dependents(taking_);
+    for (const Instruction* i : g_.members) {
+      if (!after.contains(i) || std::ranges::count(taking_, i) > 0) continue;
+      if (!is_elementwise(i->opcode)) refuse(quoted(i) + " after a dot is not elementwise");
+      for (const Instruction* o : i->operands()) {
+        if (!dependent_.contains(o)) continue;
+        if (!after.contains(o)) refuse(quoted(i) + " reads a row's value after the last product");
+        if (o->shape.dims != i->shape.dims) refuse(quoted(i) + " spreads the result of a dot");
+        auto [at, fresh] = product_of_.try_emplace(i, product(o));
+        if (!fresh && at->second != product(o)) refuse(quoted(i) + " reads two products");
+      }
+    }
+    for (size_t k = 0; k < plan_.roots.size(); ++k) {
+      const Instruction* r = plan_.roots[k];
+      if (!after.contains(r)) continue;
+      later_.push_back(k);
+      const Instruction* d = product(r);
+      bool left = operands_[index(d)] == d->operand(0);
+      if (MatrixProduct(*d, r->shape, 1).swapped == left) refuse("result " + r->name + " has the block's rows minor");
+    }
+    for (const Instruction* d : taking_) {
+      bool stored = std::ranges::any_of(later_, [&](size_t k) { return product(plan_.roots[k]) == d; });
+      if (!stored) refuse(quoted(d) + " has no result");
+    }
+  }
+  const Instruction* product(const Instruction* i) const {
+    return std::ranges::count(taking_, i) > 0 ? i : product_of_.at(i);
+  }
+  size_t index(const Instruction* taking) const {
+    return static_cast<size_t>(std::ranges::find(taking_, taking) - taking_.begin());
+  }
+
+  void check_maps() {
+    check_epilogues();
+    DimMap all, kept;
+    std::vector<int64_t> kept_dims;
+    for (int d = 0; d < static_cast<int>(plan_.domain.size()); ++d) {
+      int id = plan_.domain[static_cast<size_t>(d)] == 1 ? -1 : d;
+      all.push_back(id);
+      if (std::ranges::binary_search(plan_.inner, d)) continue;
+      kept.push_back(id);
+      kept_dims.push_back(plan_.domain[static_cast<size_t>(d)]);
+    }
+    DimMaps maps(g_, dependent_);
+    for (size_t k = 0; k < plan_.roots.size(); ++k) {
+      const Instruction* r = plan_.roots[k];
+      if (std::ranges::count(later_, k) > 0) continue;
+      if (!dependent_.contains(r)) refuse("result " + r->name + " does not come from the block's rows");
+      if (dims_of(r) == plan_.domain)
+        maps.reach(r, all);
+      else if (dims_of(r) == kept_dims)
+        maps.reach(r, kept);
+      else
+        refuse("result " + r->name + " has neither the sizes of the rows nor of their elements");
+    }
+    for (const Instruction* o : operands_) maps.reach(o, all);
+    for (auto at = g_.members.rbegin(); at != g_.members.rend(); ++at) {
+      const Instruction* i = *at;
+      if (!maps.reached(i)) continue;
+      if (std::ranges::count(making_, i) > 0) {
+        if (maps.map(i) != all) refuse(i->name + " is read across rows");
+      } else if (i->is(Opcode::kReduce)) {
+        if (maps.map(i) != kept) refuse(i->name + " is read across rows");
+        for (size_t k = 0; k < i->operand_count(); ++k) {
+          bool init = k >= i->operand_count() / 2;
+          maps.reach(i->operand(k), init ? DimMap{} : all);
+        }
+      } else {
+        maps.step(i);
+      }
+    }
+  }
+
+  void choose_product_stages() {
+    std::vector<Stage> before, after;
+    int64_t rows = 1;
+    for (const Instruction* d : making_) before.push_back(product_stage(d, {}));
+    for (const Instruction* d : taking_) {
+      Stage s = product_stage(d, {});
+      for (size_t k : later_) {
+        if (product(plan_.roots[k]) == d) s.stores.push_back(k);
+      }
+      after.push_back(std::move(s));
+    }
+    plan_.stages.insert(plan_.stages.begin(), before.begin(), before.end());
+    plan_.stages.insert(plan_.stages.end(), after.begin(), after.end());
+    int64_t batches = 1;
+    for (Stage& s : plan_.stages) {
+      if (!s.product) continue;
+      MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+      auto blocks = choose_blocks(*s.product, p, target_);
+      if (!blocks) refuse(quoted(s.product) + " is too small for a micro-kernel");
+      s.blocks = blocks;
+      s.blocks->columns = (p.n + blocks->tile_columns - 1) / blocks->tile_columns * blocks->tile_columns;
+      rows = p.m;
+      batches = p.batches();
+      tile_rows_ = blocks->tile_rows;
+    }
+    // As many rows as half of L2 holds, in equal blocks.
+    int64_t most = kMostRows / tile_rows_ * tile_rows_;
+    while (most > tile_rows_ && batches * ((rows + most - 1) / most) < kFewestBlocks) most -= tile_rows_;
+    for (;; most -= tile_rows_) {
+      if (most <= 0) refuse("a row of the block does not fit into scratch");
+      set_rows(most);
+      if (plan_.tile_bytes <= target_.l2_bytes / 2) break;
+    }
+    int64_t count = (rows + most - 1) / most, even = (rows + count - 1) / count;
+    set_rows((even + tile_rows_ - 1) / tile_rows_ * tile_rows_);
+  }
+
+  void set_rows(int64_t rows) {
+    for (Stage& s : plan_.stages) {
+      if (s.blocks) s.blocks->rows = rows;
+    }
+    place_tiles(g_, plan_);
+  }
+
+  const KernelGraph& g_;
+  const TargetInfo& target_;
+  KernelPlan plan_;
+  Set dependent_;
+  std::vector<const Instruction*> making_, taking_;
+  std::vector<const Instruction*> operands_;  // of the taking dots: the value of the block
+  Ints batch_;                                // domain dims
+  std::vector<size_t> later_;                 // roots behind a taking dot
+  std::unordered_map<const Instruction*, const Instruction*> product_of_;
+  int64_t tile_rows_ = 1;
+};
+
+}  // namespace
+
+KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, const TargetInfo& target,
+                            std::string_view config) {
+  if (!g.updates.empty()) refuse("an update beside a dot");
+  if (dots.size() > 1 || !g.reduces.empty()) {
+    if (!g.convolutions.empty()) refuse("a convolution among rows");
+    return BlockPlanner(g, target).run(config);
+  }
+  if (g.roots.size() != 1) refuse("a dot with several results");
+  return plan_product(g, dots[0], target, config);
+}
+
+int taken_operand(const KernelPlan& plan, const Instruction* dot) {
+  for (const ScratchTile& t : plan.tiles) {
+    for (int k = 0; k < 2; ++k) {
+      if (t.value != dot && dot->operand(static_cast<size_t>(k)) == t.value) return k;
+    }
+  }
+  return -1;
+}
+
+MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes) {
+  const Instruction* dot = stage.product;
+  int64_t lanes = sum_lanes(*dot, vector_bytes);
+  if (!plan.by_blocks() || !stage.stores.empty()) {
+    return MatrixProduct(*dot, (stage.stores.empty() ? dot : plan.roots[stage.stores[0]])->shape, lanes);
+  }
+  // The inner dims are the columns, whatever the dot's layout.
+  Shape as = Shape::array(dot->shape.type, dot->shape.dims);
+  std::vector<int64_t>& order = as.layout.minor_to_major;
+  std::ranges::stable_partition(order, [&](int64_t d) { return std::ranges::binary_search(plan.inner, d); });
+  return MatrixProduct(*dot, as, lanes);
+}
+
+std::vector<int64_t> batch_dims(const KernelPlan& plan) {
+  for (const Stage& s : plan.stages) {
+    if (!s.product) continue;
+    const DotDims& d = s.product->attrs.dot;
+    int taken = taken_operand(plan, s.product);
+    if (taken >= 0) return taken == 0 ? d.lhs_batch : d.rhs_batch;
+    std::vector<int64_t> leading(d.lhs_batch.size());
+    std::iota(leading.begin(), leading.end(), 0);
+    return leading;
+  }
+  return {};
+}
+
+}  // namespace hlojit

@@ -1,0 +1,30 @@
+// Plans of kernels that hold dots, and what a product stage is cut along.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/graph.h"
+#include "compiler/plan/kernel.h"
+#include "compiler/plan/target_info.h"
+
+namespace hlojit {
+
+/// `dots`: the contractions, convolutions among them. One with elementwise consumers; or blocks of rows, in which dots
+/// make values of the domain, reductions go along their rows, and further dots take what comes of it. `config` as in
+/// plan_kernel.
+KernelPlan plan_contraction(const KernelGraph& graph, const std::vector<const Instruction*>& dots,
+                            const TargetInfo& target, std::string_view config);
+
+/// How a product stage is cut: rows are those of the kernel's block where it goes by blocks, else what the
+/// result's layout suggests.
+MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes);
+
+/// Of a plan by blocks: the operand of a product that is a value of the domain (made by earlier stages), or -1
+/// if the product itself makes such a value.
+int taken_operand(const KernelPlan& plan, const Instruction* dot);
+
+/// The domain's dims that are batch dims of its products, ascending; the other outer ones are the block's rows.
+std::vector<int64_t> batch_dims(const KernelPlan& plan);
+
+}  // namespace hlojit

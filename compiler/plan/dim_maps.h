@@ -1,0 +1,36 @@
+// Where the dims of a value lie in a kernel's domain, carried backwards from results to operands: whether the
+// values that depend on a reduction or a product only meet the domain the way a row meets its elements.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/plan/graph.h"
+
+namespace hlojit {
+
+/// For each dim of a value: the domain dim it is, or -1 (a dim of size 1).
+using DimMap = std::vector<int>;
+
+class DimMaps {
+ public:
+  /// `dependent`: the values it is about; others are computed anew wherever they are wanted.
+  DimMaps(const KernelGraph& g, const std::unordered_set<const Instruction*>& dependent)
+      : g_(g), dependent_(dependent) {}
+
+  /// `map` says where the dims of `value` lie. Refuses a value read at two places of a row.
+  void reach(const Instruction* value, DimMap map);
+  /// Carries the map of `i`, if it has one, to its operands. Refuses what moves elements.
+  void step(const Instruction* i);
+
+  const DimMap& map(const Instruction* value) const { return maps_.at(value); }
+  bool reached(const Instruction* value) const { return maps_.contains(value); }
+
+ private:
+  const KernelGraph& g_;
+  const std::unordered_set<const Instruction*>& dependent_;
+  std::unordered_map<const Instruction*, DimMap> maps_;
+};
+
+}  // namespace hlojit
