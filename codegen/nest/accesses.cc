@@ -63,9 +63,10 @@ void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
     if (std::any_of(r.guards.begin(), r.guards.end(), [](const Guard& g) { return g.never(); })) continue;
     for (const Guard& g : r.guards) {
       if (g.always()) continue;
-      if (!g.expr.is_affine()) add_index(g.expr);
-      edges_.push_back({g.expr, g.lo});
-      edges_.push_back({g.expr, g.hi});
+      // A window's guards stay: dims they are about are not to be lost in merged ones.
+      if (!g.expr.is_affine() || is_reduction(*i)) add_index(g.expr);
+      edges_.push_back({g.expr, g.lo, false});
+      edges_.push_back({g.expr, g.hi, true});
     }
     read(i->operand(r.operand), r.coords);
   }

@@ -27,6 +27,7 @@ struct Access {
 struct Edge {
   IndexExpr expr;
   int64_t bound;
+  bool upper;  ///< the guard holds below the bound, not from it on
 };
 
 class AccessWalk {

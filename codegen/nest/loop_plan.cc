@@ -246,6 +246,13 @@ void choose_group(Candidate& c, Unroll& unroll) {
   }
 }
 
+// From which value of a variable on (or up to which) a guard holds whatever the rest of its expression is.
+int64_t inside_edge(const Edge& e, const IndexExpr& variable, int64_t coefficient) {
+  Range rest = (e.expr - variable * coefficient).range();
+  int64_t room = e.upper ? e.bound - rest.hi : e.bound - rest.lo;
+  return (room + coefficient - 1) / coefficient;
+}
+
 }  // namespace
 
 int lanes_for(int64_t extent, int max_lanes) {
@@ -269,8 +276,8 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
   AccessWalk accesses(vars);
   walk(accesses, coords);
 
-  std::vector<DimCut> cuts;
-  for (size_t d = 0; d < dims.size(); ++d) {
+  // `windows`: also where the positions of a window end that are inside of an operand for all the window.
+  auto cut = [&](size_t d, bool windows) {
     std::vector<Break> breaks;
     for (const Access& a : accesses.accesses()) {
       for (const Break& b : breaks_of(a.address, dim_vars[d])) {
@@ -280,14 +287,20 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     std::vector<int64_t> edges;
     for (const Edge& e : accesses.edges()) {
       auto c = e.expr.coefficient(dim_vars[d]);
-      if (!c || (*c != 1 && *c != -1) || e.expr.terms().size() != 1) continue;
-      int64_t at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
+      bool alone = c && (*c == 1 || *c == -1) && e.expr.terms().size() == 1;
+      int64_t at = 0;
+      if (alone)
+        at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
+      else if (windows && c && *c > 0)
+        at = inside_edge(e, IndexExpr::var(dim_vars[d], dims[d]), *c);
       if (at > 0 && at < dims[d]) edges.push_back(at);
     }
     // Pieces of an inner dimension would be met one after the other, which is another order.
     bool whole = options.in_order && d > 0;
-    cuts.push_back(whole ? cut_dimension(dims[d], breaks, {}, 1) : cut_dimension(dims[d], breaks, edges));
-  }
+    return whole ? cut_dimension(dims[d], breaks, {}, 1) : cut_dimension(dims[d], breaks, edges);
+  };
+  std::vector<DimCut> cuts;
+  for (size_t d = 0; d < dims.size(); ++d) cuts.push_back(cut(d, false));
 
   std::vector<LoopPiece> result;
   std::vector<const DimPiece*> chosen(dims.size());
@@ -309,6 +322,18 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     piece.coords = std::move(c.coords);
     result.push_back(std::move(piece));
   };
+  product(0);
+  // Lanes along windows: all of a vector is inside where most vectors are.
+  if (!accesses.has_reduction() || options.in_order || result.empty() || !result[0].has_lanes) return result;
+  bool again = false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!result[0].coords[d].depends_on(result[0].loops.back().var)) continue;
+    DimCut windows = cut(d, true);
+    again |= windows.pieces.size() > cuts[d].pieces.size();
+    cuts[d] = std::move(windows);
+  }
+  if (!again) return result;
+  result.clear();
   product(0);
   return result;
 }

@@ -67,6 +67,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
     case Opcode::kRaggedDot: return expand_ragged_dot(b, op);
     case Opcode::kReduceWindow: return expand_prefix_window(b, op);
+    case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);
     case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
     case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);

@@ -34,6 +34,9 @@ Instruction* expand_scan(Builder& b, const Instruction& op);
 /// Dots, by the role of the ragged dim. nullptr for sizes that differ by batch.
 Instruction* expand_ragged_dot(Builder& b, const Instruction& op);
 
+/// A dot of the scaled operands. nullptr for types that are not float.
+Instruction* expand_scaled_dot(Builder& b, const Instruction& op);
+
 /// nullptr if its select is more than elementwise ops on scalars.
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
 
