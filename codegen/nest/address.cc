@@ -343,6 +343,7 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
     return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  if (mask && !mask->getType()->isVectorTy()) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
   if (mask && stride == 1) {
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(0);
