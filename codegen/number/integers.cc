@@ -76,6 +76,15 @@ Value power(B& b, const Value& x, const Value& y) {
   return {x.type, b.CreateSelect(negative, inverse, result)};
 }
 
+// The upper half of the product, which has twice as many bits.
+Value high_product(B& b, const Value& x, const Value& y) {
+  bool s = is_signed(x.type);
+  unsigned bits = x.v->getType()->getScalarSizeInBits();
+  llvm::Type* wide = x.v->getType()->getWithNewType(b.getIntNTy(2 * bits));
+  llvm::Value* product = b.CreateMul(b.CreateIntCast(x.v, wide, s), b.CreateIntCast(y.v, wide, s));
+  return {x.type, b.CreateTrunc(b.CreateLShr(product, static_cast<uint64_t>(dtype_bits(x.type))), x.v->getType())};
+}
+
 // The amount is unsigned; amounts >= width give 0, or the top bit everywhere.
 Value shift(B& b, Opcode op, const Value& x, const Value& y) {
   int bits = dtype_bits(x.type);
@@ -104,6 +113,7 @@ Value integer_binary(B& b, Opcode op, const Value& x, const Value& y) {
     case kDivide: return divide(b, x, y, false);
     case kRemainder: return divide(b, x, y, true);
     case kPower: return power(b, x, y);
+    case kMulHi: return high_product(b, x, y);
     case kMaximum: return chosen(s ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
     case kMinimum: return chosen(s ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
     case kAnd: return made(b.CreateAnd(x.v, y.v));

@@ -56,6 +56,11 @@ struct Integer {
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
     return static_cast<T>(a % b);
   }
+  /// The upper half of the product of twice as many bits.
+  T high_product(T a, T b) const {
+    using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    return cut(static_cast<uint64_t>(static_cast<Wide>(a) * static_cast<Wide>(b) >> bits));
+  }
   T power(T base, T exponent) const {
     if (std::is_signed_v<T> && exponent < 0) {
       if (base == 1) return 1;
@@ -114,6 +119,7 @@ void integers(const ElementOp& op, int64_t n, const void* const* in, void* out) 
     case Opcode::kDivide: return map2<T>(n, in, out, [&](T a, T b) { return k.divide(a, b); });
     case Opcode::kRemainder: return map2<T>(n, in, out, [&](T a, T b) { return k.remainder(a, b); });
     case Opcode::kPower: return map2<T>(n, in, out, [&](T a, T b) { return k.power(a, b); });
+    case Opcode::kMulHi: return map2<T>(n, in, out, [&](T a, T b) { return k.high_product(a, b); });
     case Opcode::kMaximum: return map2<T>(n, in, out, [](T a, T b) { return std::max(a, b); });
     case Opcode::kMinimum: return map2<T>(n, in, out, [](T a, T b) { return std::min(a, b); });
     case Opcode::kAnd: return map2<T>(n, in, out, [](T a, T b) { return a & b; });

@@ -103,6 +103,7 @@ enum class OpPrice : uint8_t { kFree, kCheap, kDivide, kTranscendental };
   X(Maximum, "maximum", 2, Elementwise, Cheap)                                    \
   X(Minimum, "minimum", 2, Elementwise, Cheap)                                    \
   X(Multiply, "multiply", 2, Elementwise, Cheap)                                  \
+  X(MulHi, "mulhi", 2, Elementwise, Cheap)                                        \
   X(Negate, "negate", 1, Elementwise, Cheap)                                      \
   X(Not, "not", 1, Elementwise, Cheap)                                            \
   X(OptBarrier, "opt-barrier", 1, Control, Free)                                  \

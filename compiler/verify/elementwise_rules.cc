@@ -41,6 +41,7 @@ constexpr Row kRows[] = {
     {Opcode::kOr, kLogic},
     {Opcode::kXor, kLogic},
     {Opcode::kNot, kLogic},
+    {Opcode::kMulHi, kInt},
     {Opcode::kShiftLeft, kInt},
     {Opcode::kShiftRightArithmetic, kInt},
     {Opcode::kShiftRightLogical, kInt},

@@ -20,6 +20,7 @@ const std::vector<Opcode> kIntUnary = {kAbs, kNegate, kNot, kPopcnt, kClz, kSign
 const std::vector<Opcode> kIntBinary = {kAdd,
                                         kSubtract,
                                         kMultiply,
+                                        kMulHi,
                                         kDivide,
                                         kRemainder,
                                         kMaximum,
