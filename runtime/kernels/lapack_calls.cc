@@ -170,6 +170,34 @@ Matrices geqrf(const Site& s) {
   };
 }
 
+/// (a, pivots) -> (a overwritten, pivots, tau); a pivot given as 0 may be chosen.
+template <class T>
+Matrices geqp3(const Site& s) {
+  using R = typename Real<T>::type;
+  using F =
+      std::conditional_t<kComplex<T>, void(const int*, const int*, T*, const int*, int*, T*, T*, const int*, R*, int*),
+                         void(const int*, const int*, T*, const int*, int*, T*, T*, const int*, int*)>;
+  auto* f = s.function<F>("geqp3");
+  const std::vector<size_t> bytes = {s.stride(0), s.stride(1)};
+  return [=, m = s.dim(0, 0), n = s.dim(0, 1)](void* const* p) {
+    take(p[2], p[0], bytes[0]);
+    take(p[3], p[1], bytes[1]);
+    int length = -1, info = 0;
+    T best{};
+    std::vector<R> real(kComplex<T> ? static_cast<size_t>(2 * n) : 0);
+    auto run = [&](T* work) {
+      if constexpr (kComplex<T>) {
+        f(&m, &n, as<T>(p[2]), &m, as<int>(p[3]), as<T>(p[4]), work, &length, real.data(), &info);
+      } else {
+        f(&m, &n, as<T>(p[2]), &m, as<int>(p[3]), as<T>(p[4]), work, &length, &info);
+      }
+    };
+    run(&best);
+    std::vector<T> work(static_cast<size_t>(length = asked(best)));
+    run(work.data());
+  };
+}
+
 /// (a, tau) -> q
 template <class T>
 Matrices orgqr(const Site& s) {
@@ -295,7 +323,63 @@ Matrices syevd(const Site& s) {
   }
 }
 
-/// a -> (a overwritten, singular values, u, v transposed, info)
+/// a -> (a overwritten, diagonal, beside it, tau, info)
+template <class T>
+Matrices sytrd(const Site& s) {
+  using R = typename Real<T>::type;
+  using F = void(const char*, const int*, T*, const int*, R*, R*, T*, T*, const int*, int*);
+  auto* f = s.function<F>(kComplex<T> ? "hetrd" : "sytrd");
+  return [f, n = s.dim(0, 0), uplo = s.letter("uplo", 'L'), bytes = s.stride(0)](void* const* p) {
+    take(p[1], p[0], bytes);
+    int length = -1;
+    T best{};
+    auto run = [&](T* work) {
+      f(&uplo, &n, as<T>(p[1]), &n, as<R>(p[2]), as<R>(p[3]), as<T>(p[4]), work, &length, as<int>(p[5]));
+    };
+    run(&best);
+    std::vector<T> work(static_cast<size_t>(length = asked(best)));
+    run(work.data());
+  };
+}
+
+/// a -> (a overwritten, singular values, u, v transposed, info), by QR iterations
+template <class T>
+Matrices gesvd(const Site& s) {
+  using R = typename Real<T>::type;
+  using F = std::conditional_t<kComplex<T>,
+                               void(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,
+                                    const int*, T*, const int*, T*, const int*, R*, int*),
+                               void(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,
+                                    const int*, T*, const int*, T*, const int*, int*)>;
+  auto* f = s.function<F>("gesvd");
+  const char job = s.letter("mode", 'A');
+  const int m = s.dim(0, 0), n = s.dim(0, 1), small = std::min(m, n);
+  const int rows = job == 'S' ? small : n;  // of v transposed
+  return [=, count = s.stride(0) / sizeof(T), bytes = s.stride(0)](void* const* p) {
+    auto* info = as<int>(p[5]);
+    take(p[1], p[0], bytes);
+    if (!all_finite(as<T>(p[1]), count)) {
+      *info = -4;
+      return;
+    }
+    std::vector<R> real(kComplex<T> ? static_cast<size_t>(5 * small) : 0);
+    int length = -1;
+    T best{};
+    auto run = [&](T* work) {
+      if constexpr (kComplex<T>) {
+        f(&job, &job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length,
+          real.data(), info);
+      } else {
+        f(&job, &job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length, info);
+      }
+    };
+    run(&best);
+    std::vector<T> work(static_cast<size_t>(length = asked(best)));
+    run(work.data());
+  };
+}
+
+/// a -> (a overwritten, singular values, u, v transposed, info), divide and conquer
 template <class T>
 Matrices gesdd(const Site& s) {
   using R = typename Real<T>::type;
@@ -454,10 +538,12 @@ struct Row {
 #define HLOJIT_LAPACK(f) {&f<float>, &f<double>, &f<std::complex<float>>, &f<std::complex<double>>}
 constexpr Row kRows[] = {
     {"gees", 1, 6, HLOJIT_LAPACK(gees)},   {"geev", 1, 5, HLOJIT_LAPACK(geev)},   {"gehrd", 1, 3, HLOJIT_LAPACK(gehrd)},
-    {"geqrf", 1, 2, HLOJIT_LAPACK(geqrf)}, {"gesdd", 1, 5, HLOJIT_LAPACK(gesdd)}, {"getrf", 1, 3, HLOJIT_LAPACK(getrf)},
-    {"gtsv", 4, 5, HLOJIT_LAPACK(gtsv)},   {"heevd", 1, 3, HLOJIT_LAPACK(syevd)}, {"orgqr", 2, 1, HLOJIT_LAPACK(orgqr)},
+    {"geqp3", 2, 3, HLOJIT_LAPACK(geqp3)}, {"geqrf", 1, 2, HLOJIT_LAPACK(geqrf)}, {"gesdd", 1, 5, HLOJIT_LAPACK(gesdd)},
+    {"gesvd", 1, 5, HLOJIT_LAPACK(gesvd)}, {"getrf", 1, 3, HLOJIT_LAPACK(getrf)}, {"gtsv", 4, 5, HLOJIT_LAPACK(gtsv)},
+    {"heevd", 1, 3, HLOJIT_LAPACK(syevd)}, {"hetrd", 1, 5, HLOJIT_LAPACK(sytrd)}, {"orgqr", 2, 1, HLOJIT_LAPACK(orgqr)},
     {"ormqr", 3, 1, HLOJIT_LAPACK(ormqr)}, {"potrf", 1, 2, HLOJIT_LAPACK(potrf)}, {"syevd", 1, 3, HLOJIT_LAPACK(syevd)},
-    {"trsm", 2, 1, HLOJIT_LAPACK(trsm)},   {"ungqr", 2, 1, HLOJIT_LAPACK(orgqr)}, {"unmqr", 3, 1, HLOJIT_LAPACK(ormqr)},
+    {"sytrd", 1, 5, HLOJIT_LAPACK(sytrd)}, {"trsm", 2, 1, HLOJIT_LAPACK(trsm)},   {"ungqr", 2, 1, HLOJIT_LAPACK(orgqr)},
+    {"unmqr", 3, 1, HLOJIT_LAPACK(ormqr)},
 };
 #undef HLOJIT_LAPACK
 

@@ -1,0 +1,87 @@
+// LAPACK's functions as JAX calls them: what a factorisation gives, put together, is the matrix again.
+#include <hlojit/hlojit.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace hlojit {
+namespace {
+
+// A column-major 3x2 or 3x3 matrix in, the leaves of one call out.
+std::vector<Buffer> call(const std::string& target, const std::string& operands, const std::string& result,
+                         const std::string& config, std::vector<Buffer> inputs) {
+  std::string text = "HloModule m\nENTRY e {\n", names, types;
+  size_t number = 0;
+  for (size_t from = 0; from < operands.size();) {
+    size_t end = std::min(operands.find(' ', from), operands.size());
+    std::string type = operands.substr(from, end - from), name = "p" + std::to_string(number);
+    text += name + " = " + type + " parameter(" + std::to_string(number++) + ")\n";
+    names += (names.empty() ? "" : ", ") + name;
+    types += (types.empty() ? "" : ", ") + type;
+    from = end + 1;
+  }
+  text += "ROOT r = " + result + " custom-call(" + names + "), custom_call_target=\"" + target +
+          "\", operand_layout_constraints={" + types +
+          "}, api_version=API_VERSION_TYPED_FFI, backend_config=" + config + "\n}\n";
+  return compile(parse(text)).run(std::move(inputs));
+}
+
+const float kMatrix[6] = {3, 0, 4, 1, 2, -1};  // columns (3, 0, 4) and (1, 2, -1)
+const float kSymmetric[9] = {4, 1, 2, 1, 3, 0, 2, 0, 5};
+
+TEST_CASE("gesvd: u s vt is the matrix") {
+  auto out =
+      call("lapack_sgesvd_ffi", "f32[3,2]{0,1}", "(f32[3,2]{0,1}, f32[2]{0}, f32[3,2]{0,1}, f32[2,2]{0,1}, s32[])",
+           "{mode = 83 : ui8}", {Buffer::copy_of(kMatrix, Shape::parse("f32[3,2]{0,1}"))});
+  const float *s = out[1].data<float>(), *u = out[2].data<float>(), *vt = out[3].data<float>();
+  CHECK(*out[4].data<int32_t>() == 0);
+  CHECK(s[0] >= s[1]);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 2; ++j) {
+      float sum = u[i] * s[0] * vt[2 * j] + u[3 + i] * s[1] * vt[2 * j + 1];
+      CHECK(sum == doctest::Approx(kMatrix[3 * j + i]).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("geqp3: the column of the largest norm comes first") {
+  const int32_t free[2] = {0, 0};
+  auto out =
+      call("lapack_sgeqp3_ffi", "f32[3,2]{0,1} s32[2]{0}", "(f32[3,2]{0,1}, s32[2]{0}, f32[2]{0})", "{}",
+           {Buffer::copy_of(kMatrix, Shape::parse("f32[3,2]{0,1}")), Buffer::copy_of(free, Shape::parse("s32[2]"))});
+  CHECK(std::abs(out[0].data<float>()[0]) == doctest::Approx(5));
+  CHECK(out[1].data<int32_t>()[0] == 1);
+  CHECK(out[1].data<int32_t>()[1] == 2);
+}
+
+TEST_CASE("sytrd: the tridiagonal form has the same trace and norm") {
+  auto out = call("lapack_ssytrd_ffi", "f32[3,3]{0,1}", "(f32[3,3]{0,1}, f32[3]{0}, f32[2]{0}, f32[2]{0}, s32[])",
+                  "{uplo = 76 : ui8}", {Buffer::copy_of(kSymmetric, Shape::parse("f32[3,3]{0,1}"))});
+  const float *d = out[1].data<float>(), *e = out[2].data<float>();
+  CHECK(d[0] + d[1] + d[2] == doctest::Approx(12));
+  CHECK(d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 2 * (e[0] * e[0] + e[1] * e[1]) == doctest::Approx(60));
+  CHECK(*out[4].data<int32_t>() == 0);
+}
+
+TEST_CASE("complex forms take their scratch") {
+  const float a[8] = {2, 0, 0, 1, 0, -1, 3, 0};  // {{2, -i}, {i, 3}}, Hermitian
+  Buffer matrix = Buffer::copy_of(a, Shape::parse("c64[2,2]{0,1}"));
+  auto svd = call("lapack_cgesvd_ffi", "c64[2,2]{0,1}",
+                  "(c64[2,2]{0,1}, f32[2]{0}, c64[2,2]{0,1}, c64[2,2]{0,1}, s32[])", "{mode = 65 : ui8}", {matrix});
+  CHECK(svd[1].data<float>()[0] * svd[1].data<float>()[1] == doctest::Approx(5));
+  auto tri = call("lapack_chetrd_ffi", "c64[2,2]{0,1}", "(c64[2,2]{0,1}, f32[2]{0}, f32[1]{0}, c64[1]{0}, s32[])",
+                  "{uplo = 76 : ui8}", {matrix});
+  CHECK(tri[1].data<float>()[0] + tri[1].data<float>()[1] == doctest::Approx(5));
+  CHECK(std::abs(tri[2].data<float>()[0]) == doctest::Approx(1));
+  const int32_t free[2] = {0, 0};
+  auto qr = call("lapack_cgeqp3_ffi", "c64[2,2]{0,1} s32[2]{0}", "(c64[2,2]{0,1}, s32[2]{0}, c64[2]{0})", "{}",
+                 {matrix, Buffer::copy_of(free, Shape::parse("s32[2]"))});
+  CHECK(qr[1].data<int32_t>()[0] == 2);
+}
+
+}  // namespace
+}  // namespace hlojit
