@@ -4,8 +4,6 @@
 namespace hlojit::pjrt {
 namespace {
 
-thread_local const Queue* running_queue = nullptr;
-
 PJRT_Error* copy(const PJRT_Error* e) { return e ? new PJRT_Error(*e) : nullptr; }
 
 PJRT_Error* Event_Destroy(PJRT_Event_Destroy_Args* a) {
@@ -91,10 +89,7 @@ void Queue::add(std::function<void()> work) {
   changed_.notify_one();
 }
 
-bool Queue::inside() const { return running_queue == this; }
-
 void Queue::loop() {
-  running_queue = this;
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stop_ || !work_.empty(); });

@@ -42,7 +42,7 @@ void put_bytes(std::string& out, char field, std::string_view bytes) {
 // What HloModuleProto says of a partitioned program: the result's sharding (12) and the parameters' (14),
 // as the program's own instructions have them; where they have none, every device has all.
 std::string shardings(const Program& program) {
-  if (!program.joint) return {};
+  if (!program.partitioned) return {};
   constexpr uint32_t kComputations = 3, kEntryId = 6, kInstructions = 2, kComputationId = 5, kRootId = 6;
   constexpr uint32_t kOpcode = 2, kParameterNumber = 9, kInstructionId = 35, kSharding = 40;
   constexpr std::string_view kTupleType("\x08\x02", 2);

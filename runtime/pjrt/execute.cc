@@ -13,24 +13,23 @@
 namespace hlojit::pjrt {
 namespace {
 
-// A call on one device, or of a joint program on all: then operands and results of the devices follow one
-// another.
+// A call, on all its devices: operands and results of the devices follow one another.
 struct Launch {
   std::shared_ptr<Program> program;
   std::vector<std::shared_ptr<Array>> operands, results;
-  std::vector<bool> donated;
+  std::vector<bool> donated;  // of one device
   std::vector<ffi::UserData> user_data;
-  int device = 0;
+  std::vector<int> devices;
   int64_t id = 0;
   std::shared_ptr<Completion> done;
 };
 
-std::vector<Buffer> inputs_of(Launch& launch) {
+std::vector<Buffer> inputs_of(Launch& launch, size_t device) {
   std::vector<Buffer> inputs;
-  for (size_t k = 0; k < launch.operands.size(); ++k) {
-    std::shared_ptr<Array>& array = launch.operands[k];
-    if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
+  const size_t count = launch.program->parameters.size();
+  for (size_t k = 0; k < count; ++k) {
     if (!launch.program->parameters[k].shape.is_array()) continue;
+    std::shared_ptr<Array>& array = launch.operands[device * count + k];
     // Nobody else can come to hold an Array that no buffer names any more.
     if (launch.donated[k] && array.use_count() == 1 && !array->data.borrowed()) {
       inputs.push_back(std::move(array->data));
@@ -41,11 +40,8 @@ std::vector<Buffer> inputs_of(Launch& launch) {
   return inputs;
 }
 
-std::vector<Buffer> joined_inputs_of(Launch& launch) {
+std::vector<Buffer> joined_inputs_of(const Launch& launch) {
   const Program& p = *launch.program;
-  for (const auto& array : launch.operands) {
-    if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
-  }
   std::vector<Buffer> inputs;
   for (size_t k = 0; k < p.parameters.size(); ++k) {
     if (!p.parameters[k].shape.is_array()) continue;
@@ -57,24 +53,69 @@ std::vector<Buffer> joined_inputs_of(Launch& launch) {
   return inputs;
 }
 
-void run(Launch& launch) {
+// f(k) for each result that is an array, beside its number among those.
+template <class F>
+void for_each_output(const Program& p, F f) {
+  size_t next = 0;
+  for (size_t k = 0; k < p.results.size(); ++k) {
+    if (p.results[k].shape.is_array()) f(k, next++);
+  }
+}
+
+void run_joint(Launch& launch) {
   const Program& p = *launch.program;
-  std::optional<PJRT_Error> error;
-  ffi::Execution execution(launch.user_data, launch.device, launch.id);
-  try {
-    std::vector<Buffer> outputs = p.code->run(p.joint ? joined_inputs_of(launch) : inputs_of(launch));
-    size_t next = 0;
-    for (size_t k = 0; k < p.results.size(); ++k) {
-      if (!p.results[k].shape.is_array()) continue;
-      Buffer& out = outputs[next++];
-      if (!p.joint) {
-        launch.results[k]->data = std::move(out);
-        continue;
-      }
-      for (size_t d = 0; d * p.results.size() < launch.results.size(); ++d) {
-        launch.results[d * p.results.size() + k]->data = cut_shard(out, p.result_shards[k], d);
-      }
+  ffi::Execution execution(launch.user_data, launch.devices[0], launch.id);
+  std::vector<Buffer> outputs = p.code->run(joined_inputs_of(launch));
+  for_each_output(p, [&](size_t k, size_t output) {
+    for (size_t d = 0; d < launch.devices.size(); ++d) {
+      launch.results[d * p.results.size() + k]->data = cut_shard(outputs[output], p.result_shards[k], d);
     }
+  });
+}
+
+void run_each(Launch& launch) {
+  const Program& p = *launch.program;
+  auto give = [&](size_t device, std::vector<Buffer> outputs) {
+    for_each_output(p, [&](size_t k, size_t output) {
+      launch.results[device * p.results.size() + k]->data = std::move(outputs[output]);
+    });
+  };
+  if (launch.devices.size() == 1) {
+    ffi::Execution execution(launch.user_data, launch.devices[0], launch.id);
+    return give(0, p.code->run(inputs_of(launch, 0)));
+  }
+  DeviceRun together(*p.code);
+  std::mutex mutex;
+  std::exception_ptr first;  // the others fail because of it
+  auto on_device = [&](size_t d) {
+    ffi::Execution execution(launch.user_data, launch.devices[d], launch.id);
+    try {
+      give(d, together.run(static_cast<int64_t>(d), inputs_of(launch, d)));
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (size_t d = 1; d < launch.devices.size(); ++d) threads.emplace_back(on_device, d);
+    on_device(0);
+  } catch (const std::system_error& e) {  // no more threads can be had
+    together.stop(e.what());
+    std::lock_guard lock(mutex);
+    if (!first) first = std::current_exception();
+  }
+  for (std::thread& t : threads) t.join();
+  if (first) std::rethrow_exception(first);
+}
+
+void run(Launch& launch) {
+  std::optional<PJRT_Error> error;
+  try {
+    for (const auto& array : launch.operands) {
+      if (const PJRT_Error* e = array->ready.wait()) throw PJRT_Error(*e);
+    }
+    launch.program->joint ? run_joint(launch) : run_each(launch);
   } catch (...) {
     error = current_error();
   }
@@ -127,7 +168,8 @@ void take_operands(Launch& launch, PJRT_Buffer* const* arguments, size_t count, 
 }
 
 void start(std::shared_ptr<Launch> launch, Queue& queue) {
-  bool now = queue.inside();
+  // What a callback starts cannot wait until the callback is over.
+  bool now = ffi::Execution::inside();
   if (!now && launch->program->brief && queue.idle()) {
     now = std::all_of(launch->operands.begin(), launch->operands.end(), [](const auto& a) { return a->ready.done(); });
   }
@@ -153,28 +195,24 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
     }
     static std::atomic<int64_t> next_id{1};
     const Program& program = *e.program;
-    std::vector<std::shared_ptr<Launch>> launches;
+    auto launch = std::make_shared<Launch>();
+    launch->program = e.program;
+    launch->done = std::make_shared<Completion>();
+    launch->id = next_id.fetch_add(1);
+    if (a->options && a->options->context) launch->user_data = a->options->context->user_data;
     for (size_t d = 0; d < devices.size(); ++d) {
-      if (d == 0 || !program.joint) {
-        launches.push_back(std::make_shared<Launch>());
-        launches.back()->program = e.program;
-        launches.back()->done = std::make_shared<Completion>();
-        if (a->options && a->options->context) launches.back()->user_data = a->options->context->user_data;
-        launches.back()->device = devices[d]->description.id;
-        launches.back()->id = next_id.fetch_add(1);
-      }
-      take_operands(*launches.back(), a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
+      launch->devices.push_back(devices[d]->description.id);
+      take_operands(*launch, a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
     }
     for (size_t d = 0; d < devices.size(); ++d) {
-      Launch& launch = *launches[program.joint ? 0 : d];
       for (size_t k = 0; k < program.results.size(); ++k) {
-        launch.results.push_back(std::make_shared<Array>());
+        launch->results.push_back(std::make_shared<Array>());
         a->output_lists[d][k] =
-            new PJRT_Buffer(program.results[k].shape, &devices[d]->memory[0], launch.results.back());
+            new PJRT_Buffer(program.results[k].shape, &devices[d]->memory[0], launch->results.back());
       }
-      if (a->device_complete_events) a->device_complete_events[d] = new_event(launch.done);
+      if (a->device_complete_events) a->device_complete_events[d] = new_event(launch->done);
     }
-    for (size_t d = 0; d < launches.size(); ++d) start(launches[d], devices[d]->queue);
+    start(std::move(launch), devices[0]->queue);
   });
 }
 

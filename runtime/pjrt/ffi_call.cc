@@ -243,6 +243,7 @@ Execution::Execution(std::span<const UserData> data, int device, int64_t run)
   current = this;
 }
 Execution::~Execution() { current = outer_; }
+bool Execution::inside() { return current != nullptr; }
 
 int64_t register_type(std::string name, int64_t id, void (*deleter)(void*)) {
   Types& t = types();

@@ -24,6 +24,8 @@ class Execution {
  public:
   Execution(std::span<const UserData> data, int device, int64_t run);
   ~Execution();
+  /// The caller is inside one: a callback that runs a program of its own.
+  static bool inside();
 
  private:
   friend struct Calls;

@@ -87,8 +87,6 @@ class Queue {
   void add(std::function<void()> work);
   /// Nothing waits or runs.
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
-  /// The caller is this queue's thread: a callback that runs a program.
-  bool inside() const;
 
  private:
   void loop();
@@ -208,7 +206,9 @@ struct Program {
   std::string name, fingerprint, optimized;
   std::optional<Executable> code;
   std::vector<Leaf> parameters, results;
-  /// Several devices, one run on whole arrays (shards.h); `parameters` and `results` are then one device's.
+  bool partitioned = false;  ///< operands and results are cut among the devices
+  /// Several devices, one run on whole arrays (shards.h); else each device runs the program on a thread of
+  /// its own. `parameters` and `results` are one device's.
   bool joint = false;
   std::vector<Shape> whole_parameters, whole_results;
   std::vector<Shards> parameter_shards, result_shards;

@@ -9,6 +9,7 @@
 #include "compiler/ir/module.h"
 #include "compiler/proto/wire.h"
 #include "layout/index.h"
+#include "runtime/pjrt/manual.h"
 #include "runtime/pjrt/objects.h"
 
 namespace hlojit::pjrt {
@@ -109,32 +110,7 @@ bool is_brief(const Module& module) {
   return work < 1e6;
 }
 
-// Devices run on their own, or as one: what tells or joins them has no meaning in either.
-void refuse_talk_between_devices(const Module& module) {
-  for (const auto& c : module.computations()) {
-    for (const auto& i : c->instructions()) {
-      switch (i->opcode) {
-        case Opcode::kAllReduce:
-        case Opcode::kAllReduceStart:
-        case Opcode::kAllGather:
-        case Opcode::kAllGatherStart:
-        case Opcode::kAllToAll:
-        case Opcode::kReduceScatter:
-        case Opcode::kCollectiveBroadcast:
-        case Opcode::kCollectivePermute:
-        case Opcode::kCollectivePermuteStart:
-        case Opcode::kRaggedAllToAll:
-        case Opcode::kReplicaId:
-        case Opcode::kPartitionId:
-          throw Error(ErrorKind::kUnsupported, i->location,
-                      fmt::format("{} between devices is not supported", op_name(i->opcode)));
-        default: break;
-      }
-    }
-  }
-}
-
-// Turns the leaves of a joint program into those of one device.
+// Turns the leaves of a partitioned program into those of one device.
 void cut(Program& p, const Module& module) {
   int64_t devices = p.options.partitions;
   auto cut_leaf = [&](Leaf& leaf, std::string_view sharding, std::vector<Shape>& whole, std::vector<Shards>& shards) {
@@ -236,12 +212,11 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->options = read_compile_options(p->options_proto);
   ModulePtr parsed = parse(p->proto);
   std::unique_ptr<Module> module = parsed->clone();
-  p->joint = p->options.partitions > 1 && p->options.spmd;
-  if (p->joint) module->config.num_partitions = 1;
-  if (p->options.replicas * p->options.partitions > 1) refuse_talk_between_devices(*module);
+  p->partitioned = p->options.partitions > 1 && p->options.spmd;
+  const bool apart = tells_devices_apart(*module);
+  p->joint = p->partitioned && !apart;
   p->default_layouts = default_layouts;
   if (default_layouts) set_default_layouts(*module);
-  pair_donors(*module);
   const ModuleConfig& config = module->config;
   const auto& parameters = module->entry()->parameters();
   for (size_t k = 0; k < parameters.size(); ++k) {
@@ -250,12 +225,19 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
                   p->parameters);
   }
   append_leaves(config.has_entry_layout ? config.entry_result : module->entry()->root()->shape, p->results);
+  if (p->partitioned) cut(*p, *module);
+  module->config.replica_count = p->options.replicas;
+  module->config.num_partitions = p->joint ? 1 : p->options.partitions;
+  if (p->partitioned && apart) {
+    make_program_of_one_device(*module, p->parameter_shards, p->result_shards);
+    set_default_layouts(*module);
+  }
+  pair_donors(*module);
   p->donated.resize(p->parameters.size());
   for (const Alias& a : config.input_output_alias)
     p->donated.at(parameter_leaf(*module, a.operand, a.operand_index)) = true;
   for (const auto& [parameter, index] : config.buffer_donor)
     p->donated.at(parameter_leaf(*module, parameter, index)) = true;
-  if (p->joint) cut(*p, *module);
   p->name = module->name;
   p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);
   p->fingerprint = codegen::digest(codegen::digest(p->proto) + p->options_proto);

@@ -3,7 +3,7 @@
 // A program whose arrays are annotated with shardings means what it means without them. The devices of a
 // client are names for the same cores, so such a program runs once, on whole arrays, on all cores: its
 // operands are put together from the devices' shards, its results cut into them. (Programs that speak of
-// one device's part themselves, in shard_map, are another matter, and refused.)
+// one device's part themselves, in shard_map, are another matter: see manual.h.)
 #pragma once
 
 #include <string_view>
