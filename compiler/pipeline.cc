@@ -17,6 +17,7 @@
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/layouts.h"
 #include "compiler/passes/legalize_check.h"
+#include "compiler/passes/pack.h"
 #include "compiler/passes/schedule.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_concatenations.h"
@@ -61,6 +62,7 @@ constexpr Pass kPasses[] = {
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts, true},
+    {"pack", pack},
     // What is left now must be in some kernel, or the module is refused by name.
     {"legalize_check", legalize_check, true},
     {"fuse", fuse},

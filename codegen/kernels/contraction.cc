@@ -80,10 +80,15 @@ class Product {
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
     by_rows_ = !left_ && (in_runs(left_side()) || left_minor_contracts());
+    const Instruction* columns = dot_.operand(static_cast<size_t>(right_side()));
+    auto panels = panel_layout(dot_, product_, blocks_);
+    in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
+                 columns->shape.layout == *panels;
+    if (in_panels_) right_ = Strides{1, nr};
     // Packing the right side pays only if several row tiles read it.
-    if (product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_) right_ = in_place(right_side(), false);
+    if (!right_ && product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_) right_ = in_place(right_side(), false);
     // A last panel moved left computes some columns twice, which must not be added up.
-    bool repeats = product_.n % nr != 0 && site_.sums && slices_ > 1;
+    bool repeats = !in_panels_ && product_.n % nr != 0 && site_.sums && slices_ > 1;
     if (right_ && (right_->row != 1 || repeats)) right_.reset();
     group_ = right_ ? 1 : panels_at_once();
 
@@ -127,7 +132,7 @@ class Product {
     e_.bind(panel_var, ps, ps.counter);
     IndexExpr in_group = IndexExpr::var(panel_var, group_), panel = first_panel + in_group;
     IndexExpr column = n0_ + panel * nr;
-    if (right_ && product_.n % nr != 0) {
+    if (right_ && !in_panels_ && product_.n % nr != 0) {
       // The last panel in place ends where the operand ends, and computes some columns twice.
       column = e_.symbol(ps, minimum(ps, e_.index(column, ps), product_.n - nr), {0, product_.n - nr});
     }
@@ -237,6 +242,7 @@ class Product {
                                         e_.index(in_group * (blocks_.depth * blocks_.tile_columns), ps));
   }
   llvm::Value* right_base(Scope& ps, const IndexExpr& column) {
+    if (in_panels_) return operand_at(ps, right_side(), IndexExpr(0), column);
     llvm::Value* base = operand_at(ps, right_side(), IndexExpr(0), IndexExpr(0));
     return ps.builder.CreateGEP(storage_type(ps.builder, type_, 1), base, e_.index(column, ps));
   }
@@ -569,7 +575,7 @@ class Product {
       return;
     }
     auto columns_at = [&](const IndexExpr& j) { return product_.split(product_.swapped, column + j); };
-    if (right_ || product_.n % nr == 0) return box(scope, nr, IndexExpr(0), true, columns_at);
+    if ((right_ && !in_panels_) || product_.n % nr == 0) return box(scope, nr, IndexExpr(0), true, columns_at);
     llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), i64(scope.builder, product_.n - nr));
     guarded(
         scope, whole, [&] { box(scope, nr, IndexExpr(0), true, columns_at); },
@@ -621,6 +627,7 @@ class Product {
   int64_t slices_ = 1, panels_ = 1, tiles_ = 1, group_ = 1;
   llvm::Value* depth_ = nullptr;         // of the slice
   std::optional<Strides> left_, right_;  // of operands read where they lie
+  bool in_panels_ = false;               // the right one lies as the micro-kernel reads it
   bool by_rows_ = false;                 // the left block is packed row by row
   BufferRef b_panel_, a_block_;
   RowTile c_;  // sums: a tile, or all of the block's where slices repeat or stages follow

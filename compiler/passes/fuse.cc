@@ -71,9 +71,11 @@ bool is_cheap(const Instruction* i) {
   }
 }
 
-/// A copy that changes the layout was put there for its readers: it stays a buffer.
+/// A copy that changes the layout was put there for its readers: it stays a buffer, unless a product packs it.
 bool stays_buffer(const Instruction* i) {
-  return i->is(Opcode::kCopy) && i->shape.layout != i->operand(0)->shape.layout;
+  auto multiplies = [](const Instruction* user) { return user->is(Opcode::kDot); };
+  return i->is(Opcode::kCopy) && i->shape.layout != i->operand(0)->shape.layout &&
+         !std::ranges::all_of(i->users(), multiplies);
 }
 
 struct Candidate {

@@ -19,8 +19,6 @@ namespace {
 
 using Set = std::unordered_set<const Instruction*>;
 
-// Rows of a block at most: a right operand that is packed for every block is then worth its packing.
-constexpr int64_t kMostRows = 96;
 // Blocks that a kernel has at least where its rows allow, so that any machine's cores are busy.
 constexpr int64_t kFewestBlocks = 8;
 
@@ -286,7 +284,7 @@ class BlockPlanner {
       tile_rows_ = blocks->tile_rows;
     }
     // As many rows as half of L2 holds, in equal blocks.
-    int64_t most = kMostRows / tile_rows_ * tile_rows_;
+    int64_t most = kMostBlockRows / tile_rows_ * tile_rows_;
     while (most > tile_rows_ && batches * ((rows + most - 1) / most) < kFewestBlocks) most -= tile_rows_;
     for (;; most -= tile_rows_) {
       if (most <= 0) refuse("a row of the block does not fit into scratch");
@@ -327,6 +325,23 @@ KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instru
   }
   if (g.roots.size() != 1) refuse("a dot with several results");
   return plan_product(g, dots[0], target, config);
+}
+
+std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& product, const Blocks& blocks) {
+  if (!dot.is(Opcode::kDot)) return std::nullopt;
+  bool left = product.swapped;
+  const DotDims& d = dot.attrs.dot;
+  const Ints &batch = left ? d.lhs_batch : d.rhs_batch, &contracting = left ? d.lhs_contracting : d.rhs_contracting;
+  const Shape& shape = dot.operand(left ? 0 : 1)->shape;
+  if (contracting.size() != 1 || shape.rank() != static_cast<int64_t>(batch.size()) + 2) return std::nullopt;
+  Layout panels;
+  panels.minor_to_major = contracting;
+  for (int64_t n = 0; n < shape.rank(); ++n) {
+    if (n != contracting[0] && std::ranges::count(batch, n) == 0) panels.minor_to_major.push_back(n);
+  }
+  panels.minor_to_major.insert(panels.minor_to_major.end(), batch.rbegin(), batch.rend());
+  panels.tiles = {Tile{{blocks.tile_columns, 1}}};
+  return panels;
 }
 
 int taken_operand(const KernelPlan& plan, const Instruction* dot) {

@@ -1,6 +1,7 @@
 // Plans of kernels that hold dots, and what a product stage is cut along.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,13 @@ KernelPlan plan_contraction(const KernelGraph& graph, const std::vector<const In
 /// How a product stage is cut: rows are those of the kernel's block where it goes by blocks, else what the
 /// result's layout suggests.
 MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes);
+
+/// A block of rows between products has at most so many, so that what its stages leave for each other stays near.
+inline constexpr int64_t kMostBlockRows = 96;
+
+/// The layout in which a micro-kernel reads the operand of a dot's columns in place: panels as wide as its tile,
+/// one k after the other. nullopt where no layout says so (several free or contracting dims).
+std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& product, const Blocks& blocks);
 
 /// Of a plan by blocks: the operand of a product that is a value of the domain (made by earlier stages), or -1
 /// if the product itself makes such a value.

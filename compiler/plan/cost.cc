@@ -109,7 +109,7 @@ class Sweep {
     }
     if (plan_.stages.size() > 1) repeat_in_stages();
     for (const Stage& s : plan_.stages) {
-      if (s.product) pack_again(s);
+      if (s.product) pack_columns(s);
     }
     cost_.call_ns = kCallNs;
     cost_.ways = ways();
@@ -117,13 +117,21 @@ class Sweep {
   }
 
  private:
-  /// Every block of rows packs the right operand for itself.
-  void pack_again(const Stage& s) {
-    constexpr double kCyclesPerElement = 0.5;
+  /// Every block of rows packs the columns' operand for itself, unless it lies in panels already.
+  void pack_columns(const Stage& s) {
+    // Measured: a copy along its own minor dim, and one that transposes in registers.
+    constexpr double kCopied = 0.2, kTransposed = 0.5;
     MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+    auto panels = panel_layout(*s.product, p, *s.blocks);
+    if (!panels) return;
+    const Instruction* columns = s.product->operand(p.swapped ? 0 : 1);
+    bool inside = std::ranges::find(members_, columns) != members_.end();
+    if (!inside && columns->shape.layout == *panels) return;
+    if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
+    bool transposes = columns->shape.layout.minor_to_major[0] == panels->minor_to_major[0];
     double blocks = std::ceil(static_cast<double>(p.m) / static_cast<double>(s.blocks->rows));
     double elements = static_cast<double>(p.k) * static_cast<double>(p.n) * static_cast<double>(p.batches());
-    cost_.compute_ns += (blocks - 1) * elements * kCyclesPerElement / kCyclesPerNs;
+    cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;
   }
 
   /// The sweep counts what an element needs once. A stage computes anew what no earlier one has placed, and

@@ -1,0 +1,79 @@
+// See pack.h.
+#include "compiler/passes/pack.h"
+
+#include <fmt/format.h>
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/plan/contraction.h"
+
+namespace hlojit {
+namespace {
+
+class Packer {
+ public:
+  Packer(Computation& c, const PipelineOptions& options) : c_(c), options_(options) {}
+
+  bool run() {
+    bool changed = false;
+    for (Instruction* i : c_.snapshot()) {
+      if (i->is(Opcode::kDot)) changed |= visit(i);
+    }
+    return changed;
+  }
+
+ private:
+  bool visit(Instruction* dot) {
+    MatrixProduct product(*dot, dot->shape, sum_lanes(*dot, options_.target.vector_bytes));
+    auto blocks = choose_blocks(*dot, product, options_.target);
+    if (!blocks || product.m <= kMostBlockRows || !is_float(sum_type(*dot))) return false;
+    auto panels = panel_layout(*dot, product, *blocks);
+    size_t side = product.swapped ? 0 : 1;
+    Instruction* operand = dot->operand(side);
+    if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
+    Shape as = operand->shape;
+    as.type = sum_type(*dot);
+    as.layout = *panels;
+    if (as.type != operand->shape.type && !is_narrow_float(operand->shape.type)) return false;
+    dot->set_operand(side, packed(operand, as, dot));
+    if (options_.explain) {
+      options_.explain(fmt::format("pack {}: {} of {} as {}", c_.name, operand->name, dot->name, as.to_string()));
+    }
+    return true;
+  }
+
+  /// The operand with this shape; equal ones are one.
+  Instruction* packed(Instruction* operand, const Shape& as, Instruction* before) {
+    for (auto& [from, to] : made_) {
+      if (from == operand && to->shape == as) return to;
+    }
+    Instruction* value = operand;
+    std::string name = operand->name + ".panels";
+    if (operand->is(Opcode::kConstant) && operand->shape.type == as.type) {
+      value = c_.clone_instruction(*operand, {}, name, before);
+      value->shape = as;
+    } else {
+      if (operand->shape.type != as.type) {
+        Shape converted = operand->shape;
+        converted.type = as.type;
+        value = c_.add(Opcode::kConvert, converted, {value}, operand->name + ".convert", before);
+      }
+      value = c_.add(Opcode::kCopy, as, {value}, name, before);
+    }
+    made_.emplace_back(operand, value);
+    return value;
+  }
+
+  Computation& c_;
+  const PipelineOptions& options_;
+  std::vector<std::pair<Instruction*, Instruction*>> made_;
+};
+
+}  // namespace
+
+bool pack(Module& module, const PipelineOptions& options) {
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= Packer(*c, options).run();
+  return changed;
+}
+
+}  // namespace hlojit
