@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <ranges>
 #include <unordered_map>
 
 #include "compiler/analysis/access.h"
@@ -173,9 +174,11 @@ class Stager {
       }
       needs_.push_back(std::move(set));
     }
-    for (const Instruction* i : g_.members) {
+    // What is computed at other elements reads its operands there, too; users come first.
+    for (const Instruction* i : g_.members | std::views::reverse) {
       for (size_t k = 0; k < i->operand_count(); ++k) {
-        if (!i->is(Opcode::kReduce) && !reads_own_element(*i, k)) elsewhere_.insert(i->operand(k));
+        const bool away = elsewhere_.contains(i) || !reads_own_element(*i, k);
+        if (away && !i->is(Opcode::kReduce)) elsewhere_.insert(i->operand(k));
       }
     }
   }
@@ -264,7 +267,7 @@ class Stager {
   std::unordered_map<const Instruction*, size_t> levels_;
   std::unordered_map<const Instruction*, double> cones_;
   std::vector<Set> needs_;
-  Set elsewhere_;  // read at other elements than their reader's
+  Set elsewhere_;  // read at other elements than those of the results
 };
 
 }  // namespace
