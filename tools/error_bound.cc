@@ -315,12 +315,16 @@ Value Walk::execute(const Instruction& i, const In& in) {
   }
   Value out = with(evaluated(i, operands), 0);
   auto set = [&](auto rule) {
+    auto bound = [&](size_t k, const Literal& o) {
+      double e = rule(k, o);
+      return std::isnan(e) ? kUnbounded : e;  // 0 times anything
+    };
     if (out.leaf) {
-      out.error = rule(size_t{0}, *out.leaf);
+      out.error = bound(0, *out.leaf);
       return;
     }
     for (size_t k = 0; k < out.elements.size(); ++k) {
-      if (out.elements[k].leaf) out.elements[k].error = rule(k, *out.elements[k].leaf);
+      if (out.elements[k].leaf) out.elements[k].error = bound(k, *out.elements[k].leaf);
     }
   };
   switch (i.opcode) {

@@ -149,6 +149,26 @@ Instruction* conditional(Scope& s) {
   return s.b.conditional(which, branches, in);
 }
 
+// A constant that is a tuple, maybe of tuples.
+Instruction* constant(Scope& s) {
+  auto leaf = [&](auto&& self, int depth) -> Literal {
+    if (depth > 0) {
+      std::vector<Literal> elements;
+      for (int64_t n = s.random.between(1, 3); n > 0; --n) {
+        elements.push_back(self(self, s.random.chance(0.3) ? depth - 1 : 0));
+      }
+      return Literal::tuple(std::move(elements));
+    }
+    Literal l(Shape::array(s.type(), Ints(static_cast<size_t>(s.random.below(3)), s.random.between(1, 3))));
+    for (int64_t k = 0; k < l.shape().element_count() && !is_complex(l.shape().type); ++k) {
+      l.set_double(k, static_cast<double>(s.random.below(2)));
+    }
+    return l;
+  };
+  Instruction* made = s.b.constant(leaf(leaf, s.random.chance(0.3) ? 2 : 1));
+  return s.random.chance(0.3) ? s.b.tuple({made, s.any()}) : made;
+}
+
 Instruction* barrier(Scope& s) {
   if (s.random.chance(0.5)) return s.b.unary(kOptBarrier, s.any());
   return s.b.unary(kOptBarrier, s.b.tuple(arguments(s, 1, 3)));
@@ -157,7 +177,9 @@ Instruction* barrier(Scope& s) {
 }  // namespace
 
 Family control_family() {
-  return {"control", {{fusion, 4}, {call, 2}, {map, 1}, {while_loop, 3}, {conditional, 2}, {barrier, 1}}, 0.5};
+  return {"control",
+          {{fusion, 4}, {call, 2}, {map, 1}, {while_loop, 3}, {conditional, 2}, {barrier, 1}, {constant, 1}},
+          0.5};
 }
 
 }  // namespace hlojit::tools::fuzz
