@@ -511,6 +511,9 @@ Opcode combination(const Computation& c, size_t k, size_t count) {
 
 double free_order(double n, double u, double sum) { return (16 + 4 * std::sqrt(n)) * u * sum; }
 
+// Reductions and dots are summed in chains of bounded length, so that more terms than these add nothing.
+double in_chains(double n, double u, double sum) { return (32 + std::sqrt(std::min(n, 1024.0))) * u * sum; }
+
 double Walk::reduced(const Instruction& i, const In& in, size_t k, const Literal& out) {
   size_t count = in.size() / 2;
   double error = 0;
@@ -533,7 +536,7 @@ double Walk::reduced(const Instruction& i, const In& in, size_t k, const Literal
       double grain = std::min(r.grain, range(*in[k + count]->leaf).grain);
       bool exact = x.error == 0 && (sum == 0 || sum * sum_unit(t) <= grain);
       if (exact) return 0;
-      return n * x.error + free_order(n, sum_unit(t), sum) + 2 * unit(t) * most(out);
+      return n * x.error + in_chains(n, sum_unit(t), sum) + 2 * unit(t) * most(out);
     }
     case Opcode::kMultiply: {
       bool powers = x.error == 0;
@@ -559,7 +562,7 @@ double Walk::contracted(const Instruction& i, const In& in, const Literal& out) 
   double n = std::sqrt(static_cast<double>(in[0]->leaf->shape().element_count()) *
                        static_cast<double>(in[1]->leaf->shape().element_count()));
   double rounded = i.attrs.dot_algorithm.empty() ? 0 : 0x1p-7 * sum;
-  return n * (ea * b.most + eb * a.most) + free_order(n, sum_unit(t), sum) + 2 * unit(t) * most(out) + rounded;
+  return n * (ea * b.most + eb * a.most) + in_chains(n, sum_unit(t), sum) + 2 * unit(t) * most(out) + rounded;
 }
 
 // Windows and scatters, whose sums are over no more than everything.

@@ -87,9 +87,9 @@ void draw_aliases(Module& module, Random& random) {
   struct Place {
     int64_t parameter;
     Ints index;
-    const Shape* shape;
+    Shape* shape;
   };
-  auto leaves_of = [](auto&& self, const Shape& s, Place at, std::vector<Place>& out) -> void {
+  auto leaves_of = [](auto&& self, Shape& s, Place at, std::vector<Place>& out) -> void {
     for (int64_t k = 0; k < std::ssize(s.elements); ++k) {
       Place inner = at;
       inner.index.push_back(k);
@@ -102,7 +102,7 @@ void draw_aliases(Module& module, Random& random) {
   ModuleConfig& config = module.config;
   std::vector<Place> in, out;
   for (Instruction* p : module.entry()->parameters()) {
-    const Shape& s =
+    Shape& s =
         config.has_entry_layout ? config.entry_parameters[static_cast<size_t>(p->attrs.parameter_number)] : p->shape;
     leaves_of(leaves_of, s, {p->attrs.parameter_number, {}, nullptr}, in);
   }
@@ -110,8 +110,12 @@ void draw_aliases(Module& module, Random& random) {
             out);
   random.shuffle(in);
   for (const Place& result : out) {
-    auto donor = std::ranges::find_if(in, [&](const Place& p) { return *p.shape == *result.shape; });
+    // A caller who hands over memory wants its result in that memory's layout.
+    bool follows = config.has_entry_layout && random.chance(0.5);
+    auto donor = std::ranges::find_if(
+        in, [&](const Place& p) { return follows ? compatible(*p.shape, *result.shape) : *p.shape == *result.shape; });
     if (donor == in.end() || random.chance(0.3)) continue;
+    if (follows) *result.shape = *donor->shape;
     Alias a;
     a.output_index = result.index;
     a.operand = donor->parameter;

@@ -85,6 +85,11 @@ Computation* argument_combiner(Scope& s, DType type, DType index, bool greatest)
   Instruction* i0 = b.parameter(Shape::scalar(index));
   Instruction* v1 = b.parameter(Shape::scalar(type));
   Instruction* i1 = b.parameter(Shape::scalar(index));
+  if (s.random.chance(0.3)) {  // no word on equals: the order of the elements decides
+    Direction d = s.random.pick(std::vector{Direction::kGt, Direction::kGe, Direction::kLt, Direction::kLe});
+    Instruction* stays = b.compare(d, v0, v1);
+    return b.build(b.tuple({b.op(kSelect, {stays, v0, v1}), b.op(kSelect, {stays, i0, i1})}));
+  }
   Instruction* better = b.compare(greatest ? Direction::kGt : Direction::kLt, v0, v1);
   if (is_float(type) && s.random.chance(0.7)) better = b.op(kOr, {better, b.compare(Direction::kNe, v0, v0)});
   Instruction* first = b.op(kAnd, {b.compare(Direction::kEq, v0, v1), b.compare(Direction::kLt, i0, i1)});
@@ -98,7 +103,9 @@ Instruction* argmax(Scope& s) {
   DType t = x->shape.type, index = s.random.chance(0.7) ? DType::kS32 : DType::kS64;
   int64_t d = s.random.below(x->shape.rank());
   bool greatest = s.random.chance(0.6);
-  Instruction* positions = s.b.iota(Shape::array(index, x->shape.dims), d);
+  Instruction* positions =
+      s.random.chance(0.8) ? s.b.iota(Shape::array(index, x->shape.dims), d) : s.of(index, x->shape.dims);
+  if (is_float(t) && s.random.chance(0.3)) x = s.small(x, 2);  // has equals
   return s.b.reduce({x, positions}, {init_value(s, greatest ? kMaximum : kMinimum, t), s.b.constant(index, 0)},
                     argument_combiner(s, t, index, greatest), {d});
 }
@@ -137,7 +144,11 @@ Instruction* ordered(Scope& s) {
     case 1: root = x0; break;
     case 2: root = bits ? b.op(kOr, {b.op(kAnd, {x0, x1}), b.unary(kNot, x1)}) : b.unary(kAbs, x1); break;
     case 3: root = is_pred(t) ? b.op(kAnd, {x0, b.unary(kNot, x1)}) : b.op(kSubtract, {x1, x0}); break;
-    case 4: root = b.op(kSelect, {b.compare(Direction::kEq, x1, b.constant(t, 0)), x0, x1}); break;
+    case 4: {  // the last that is beyond a bound few are beyond: lanes on their own would not know which is last
+      Direction far = is_pred(t) ? Direction::kEq : Direction::kLt;
+      root = b.op(kSelect, {b.compare(far, x1, b.constant(t, is_pred(t) ? 0 : 3)), x0, x1});
+      break;
+    }
   }
   b.build(root);
   Instruction* init = s.b.constant(t, is_pred(t) ? static_cast<double>(s.random.below(2)) : 1);
@@ -151,7 +162,7 @@ Instruction* long_sum(Scope& s) {
   if (s.draw.most_elements < 100'000) return nullptr;
   Ints sizes = {s.random.between(30'000, 60'000)};
   for (int64_t n = s.random.between(0, 2); n > 0; --n) {
-    sizes.insert(sizes.begin() + s.random.between(0, std::ssize(sizes)), s.random.between(1, 3));
+    sizes.insert(sizes.begin() + s.random.between(0, std::ssize(sizes)), s.random.pick(Ints{1, 2, 3, 8, 16, 32}));
   }
   while (!s.fits(sizes)) *std::ranges::max_element(sizes) /= 2;
   int64_t d = std::ranges::max_element(sizes) - sizes.begin();

@@ -10,9 +10,13 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "compiler/text/parser.h"
+#include "compiler/text/printer.h"
 #include "tools/error_bound.h"
 #include "tools/fuzz/scope.h"
 #include "tools/request.h"
@@ -36,7 +40,7 @@ Bits run(const ModulePtr& module, const Config& c, const std::vector<Buffer>& in
   auto devices = static_cast<size_t>(e.replicas() * e.partitions());
   std::vector<std::vector<Buffer>> own(devices), got;  // given away, so that aliases take effect
   for (std::vector<Buffer>& set : own) {
-    for (const Buffer& b : inputs) set.push_back(Buffer::copy_of(b.raw(), b.shape()));
+    for (size_t k = 0; k < inputs.size(); ++k) set.push_back(inputs[k].to_layout(e.parameter_shapes()[k]));
   }
   if (devices == 1)
     got.push_back(e.run(std::move(own[0])));
@@ -82,6 +86,24 @@ std::vector<ErrorBound> exactly(const Bits& bits) {
   return exact;
 }
 
+// Other layouts for all that is not in a fusion.
+std::string relaid(const std::string& text, uint64_t seed) {
+  std::unique_ptr<Module> module = parse_module(text);
+  std::set<const Instruction*> pinned;
+  for (const auto& c : module->computations()) {
+    for (const auto& i : c->instructions()) {
+      if (!i->is(Opcode::kFusion)) continue;
+      for (const auto& inner : i->to_apply()->instructions()) pinned.insert(inner.get());
+    }
+  }
+  module->config.input_output_alias.clear();
+  module->config.entry_parameters.clear();
+  module->config.has_entry_layout = false;
+  Random random(seed);
+  draw_layouts(*module, random, pinned);
+  return to_string(*module);
+}
+
 std::string try_config(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs,
                        const std::vector<Literal>& leaves) {
   if (c.until.empty() && !c.again) {
@@ -91,7 +113,13 @@ std::string try_config(const ModulePtr& module, const Config& c, const std::vect
   plain.threads = 1;
   Bits want = run(module, plain, inputs);
   if (c.again) return difference(run(module, c, inputs), exactly(want), "one thread");
-  ModulePtr printed = parse(to_text(run_passes(module, options_of(c), c.until)));
+  std::string text = to_text(run_passes(module, options_of(c), c.until));
+  if (c.relaid) {
+    ModulePtr other = parse(relaid(text, c.relaid));
+    verify(other);
+    return difference(run(other, c, inputs), evaluated(*module, leaves, c.strict), "the evaluator");
+  }
+  ModulePtr printed = parse(text);
   verify(printed);
   return difference(run(printed, plain, inputs), exactly(want), "the program before passes");
 }
@@ -153,6 +181,7 @@ std::string Config::options() const {
   text += fmt::format("--threads {}", threads);
   if (wide) text += ", vectors of 64 bytes";
   if (!until.empty()) text += fmt::format(", after opt --until={}", until);
+  if (relaid != 0) text += fmt::format(" and layouts of seed {}", relaid);
   if (again) text += ", against one thread";
   return text;
 }
@@ -171,6 +200,7 @@ std::vector<Config> configs_for(uint64_t seed) {
   if (random.chance(0.3))
     list.push_back({.wide = wide, .threads = static_cast<int>(random.between(2, 3)), .again = true});
   if (random.chance(0.5)) list.push_back({.wide = wide, .until = random.pick(pass_list())});
+  if (random.chance(0.15)) list.push_back({.wide = wide, .until = "wrap", .relaid = random.next() | 1});
   return list;
 }
 

@@ -8,13 +8,15 @@
 namespace hlojit::tools::fuzz {
 
 /// A way to compile and run. With `until`, the program is printed after that pass, read back and must give
-/// the bits that it gives without; with `again`, the bits that one thread gives.
+/// the bits that it gives without; with `relaid`, layouts are drawn anew for what is printed, but inside fusions,
+/// which carry our plans; with `again`, the bits that one thread gives.
 struct Config {
   bool strict = false;
   bool wide = false;  ///< 64-byte vectors instead of 32
   int threads = 1;
   std::string until = {};
   bool again = false;
+  uint64_t relaid = 0;  ///< seed of the layouts; 0: as printed
 
   std::string options() const;  ///< as on the command line
 };
