@@ -174,12 +174,13 @@ class EntryEmitter {
 
   // ---- instructions --------------------------------------------------------------------------------------
 
-  // A value handed on as it is, too small for several threads to copy it faster.
+  // A value handed on as it is, too small for several threads to copy it faster, and hardly any of it padding.
   static bool is_small_copy(const Instruction& fusion) {
     const Instruction* root = fusion.to_apply()->root();
     return root->is(Opcode::kCopy) && root->operand(0)->is(Opcode::kParameter) && fusion.operand_count() == 1 &&
            fusion.shape == root->shape && root->shape == root->operand(0)->shape &&
-           root->shape == fusion.operand(0)->shape && physical_size(root->shape) <= kCopyBytes;
+           root->shape == fusion.operand(0)->shape && physical_size(root->shape) <= kCopyBytes &&
+           physical_size(root->shape) <= root->shape.dense_bytes() * 5 / 4;
   }
 
   void fusion(const Instruction& i) {
