@@ -19,15 +19,19 @@ llvm::Value* own_bits(B& b, const Value& x) {
   return bits < 8 && is_signed(x.type) ? b.CreateAnd(x.v, integer(x, (1 << bits) - 1)) : x.v;
 }
 
+// By a constant the compiler multiplies; 64 bits have the processor's own division, an element at a time.
+bool divides_itself(const Value& x, const llvm::Value* y) {
+  llvm::Type* type = x.v->getType();
+  return !type->isVectorTy() || type->getScalarSizeInBits() > 32 || llvm::isa<llvm::Constant>(y);
+}
+
 // Vectors have no integer division but a float one, which is exact here: with quotients below 2^n and a
 // mantissa of at least n + 8 bits, rounding moves a quotient by less than its distance to the next integer.
 llvm::Value* quotient(B& b, const Value& x, llvm::Value* y) {
   llvm::Type* type = x.v->getType();
   bool s = is_signed(x.type);
   unsigned bits = type->getScalarSizeInBits();
-  if (!type->isVectorTy() || bits > 32 || llvm::isa<llvm::Constant>(y)) {
-    return s ? b.CreateSDiv(x.v, y) : b.CreateUDiv(x.v, y);
-  }
+  if (divides_itself(x, y)) return s ? b.CreateSDiv(x.v, y) : b.CreateUDiv(x.v, y);
   llvm::Type* wide = type->getWithNewType(bits == 32 ? b.getDoubleTy() : b.getFloatTy());
   // Through 32-bit integers, which convert in one instruction.
   llvm::Type* middle = type->getWithNewType(b.getInt32Ty());
@@ -44,15 +48,22 @@ llvm::Value* quotient(B& b, const Value& x, llvm::Value* y) {
 Value divide(B& b, const Value& x, const Value& y, bool remainder) {
   llvm::Value* zero = b.CreateICmpEQ(y.v, integer(y, 0));
   llvm::Value* patched = zero;
-  if (is_signed(x.type)) {
+  llvm::Constant* known = llvm::dyn_cast<llvm::Constant>(y.v);
+  if (known && y.v->getType()->isVectorTy()) known = known->getSplatValue();
+  bool overflows = is_signed(x.type) && !(known && !known->isAllOnesValue());
+  if (overflows) {
     // With the divisor 1 the overflow already gives MIN and 0.
     auto min = llvm::APInt::getSignedMinValue(x.v->getType()->getScalarSizeInBits());
     llvm::Value* smallest = b.CreateICmpEQ(x.v, llvm::ConstantInt::get(x.v->getType(), min));
     patched = b.CreateOr(zero, b.CreateAnd(smallest, b.CreateICmpEQ(y.v, integer(y, -1))));
   }
   llvm::Value* safe = b.CreateSelect(patched, integer(y, 1), y.v);
-  llvm::Value* q = quotient(b, x, safe);
-  llvm::Value* r = remainder ? b.CreateSub(x.v, b.CreateMul(q, safe)) : q;
+  llvm::Value* r;
+  if (remainder && divides_itself(x, safe))
+    r = is_signed(x.type) ? b.CreateSRem(x.v, safe) : b.CreateURem(x.v, safe);
+  else
+    r = quotient(b, x, safe);
+  if (remainder && !divides_itself(x, safe)) r = b.CreateSub(x.v, b.CreateMul(r, safe));
   return {x.type, b.CreateSelect(zero, remainder ? x.v : integer(x, -1), r)};
 }
 
