@@ -176,11 +176,12 @@ bool can_be_innermost(const Candidate& c, const LoopDigit& l) {
 }
 
 // Picks the lane digit and moves it innermost.
-bool choose_lanes(Candidate& c, int max_lanes, int block) {
+bool choose_lanes(Candidate& c, int max_lanes, int block, bool in_order) {
   double best = 0;
   size_t at = c.loops.size();
   for (size_t k = 0; k < c.loops.size(); ++k) {
     if (c.loops[k].extent < 2 || !can_be_innermost(c, c.loops[k])) continue;
+    if (in_order && k + 1 != c.loops.size()) continue;
     double s = lane_score(c, c.loops[k], max_lanes, block);
     if (s > best || (s == best && s > 0)) best = s, at = k;
   }
@@ -261,6 +262,19 @@ int lanes_for(int64_t extent, int max_lanes) {
   return lanes;
 }
 
+namespace {
+
+// A short dim that lies innermost in the result, beside one long enough for the lanes: they will be stored
+// together as a block (see interleaves).
+bool alternates(const AccessWalk& walk, int var, std::span<const int64_t> dims, size_t d, const LoopPlanOptions& o) {
+  if (!o.lanes || o.unroll == 0 || walk.has_reduction() || (dims[d] != 2 && dims[d] != 4)) return false;
+  bool innermost = false;
+  for (const Access& a : walk.accesses()) innermost |= a.write && a.address.coefficient(var) == 1;
+  return innermost && std::any_of(dims.begin(), dims.end(), [&](int64_t n) { return n >= o.max_lanes; });
+}
+
+}  // namespace
+
 std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars,
                                   const std::function<void(AccessWalk&, const Coords&)>& walk,
                                   const LoopPlanOptions& options) {
@@ -295,6 +309,8 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
         at = inside_edge(e, IndexExpr::var(dim_vars[d], dims[d]), *c);
       if (at > 0 && at < dims[d]) edges.push_back(at);
     }
+    // Values that alternate in the result are made side by side, not one after the other with gaps.
+    if (alternates(accesses, dim_vars[d], dims, d, options)) edges.clear();
     // Pieces of an inner dimension would be met one after the other, which is another order.
     bool whole = options.in_order && d > 0;
     return whole ? cut_dimension(dims[d], breaks, {}, 1) : cut_dimension(dims[d], breaks, edges);
@@ -315,7 +331,7 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     merge_digits(c, vars);  // neighbours may have become mergeable by the order
     LoopPiece piece;
     int block = accesses.has_reduction() ? 0 : options.unroll;
-    piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes, block);
+    piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes, block, options.in_order);
     if (piece.has_lanes && block > 0) choose_unroll(c, block, options.overlap, vars, piece.unroll);
     if (!options.lanes && options.unroll > 0) choose_group(c, piece.unroll);
     piece.loops = std::move(c.loops);

@@ -87,6 +87,11 @@ Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& s
   for (const Read& r : relation.reads) {
     if (std::any_of(r.guards.begin(), r.guards.end(), [](const Guard& g) { return g.never(); })) continue;
     llvm::Value* condition = holds(r.guards, scope);
+    // Blocks of elements have coordinates that are known.
+    if (auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(condition)) {
+      if (known->isZero()) continue;
+      condition = nullptr;
+    }
     under(condition, [&] { choices.push_back({condition, emit(i->operand(r.operand), r.coords, scope)}); });
     if (!condition) break;
   }
