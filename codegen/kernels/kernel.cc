@@ -103,7 +103,7 @@ class Emission {
     bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
     bool overlap = !in_place_ && !streams_unaligned();
     int unroll = rows ? 2 : nest || !inner.empty() ? vector_bytes_ / 4 : 0;
-    if (plan_.kind == KernelKind::kColumns) unroll = 0;
+    if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) unroll = 0;
     std::vector<LoopPiece> pieces =
         plan_loops(outer, vars_, walk, {lanes, vector_bytes_ / 4, unroll, false, overlap && nest});
     int native = std::max(1, vector_bytes_ / widest);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/nest/pass.h"
+#include "compiler/analysis/prefix.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -38,6 +39,12 @@ Coords Stages::joined(const Coords& outer, const Coords& inner) const {
   return c;
 }
 
+// The element that a scan comes to when the inner coordinate has this value.
+Coords Stages::scanned(const Coords& outer, const Coords& inner) const {
+  if (!prefix_window(*plan_.hero)->backwards) return joined(outer, inner);
+  return joined(outer, {IndexExpr(plan_.inner_sizes()[0] - 1) - inner[0]});
+}
+
 std::pair<Coords, Coords> Stages::apart(const Coords& coords) const {
   std::pair<Coords, Coords> both;
   for (size_t d = 0; d < coords.size(); ++d) (is_inner(d) ? both.second : both.first).push_back(coords[d]);
@@ -60,6 +67,10 @@ void Stages::walk_roots(AccessWalk& walk, const Coords& coords, const std::vecto
 }
 
 void Stages::walk(AccessWalk& walk, const Stage& stage, const Coords& at) const {
+  if (plan_.kind == KernelKind::kScan) {
+    walk.write(plan_.hero->shape, at);
+    return walk.read(plan_.hero->operand(0), at);
+  }
   for (const ScratchTile& t : plan_.tiles) {
     if (&plan_.stages[t.first] >= &stage) break;
     walk.stop_at(t.value, [this](const Coords& c) { return linearize(plan_.inner_sizes(), apart(c).second); });
@@ -110,6 +121,15 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
   }
   pass.sizes = plan_.inner_sizes();
   pass.overlap = overlap;
+  if (plan_.kind == KernelKind::kScan) {
+    pass.members = {{plan_.hero, at}};
+    pass.running = [&](const Coords& along) { return scanned(at, along); };
+    pass.with_accesses = [&](AccessWalk& w, const Coords& along) { walk(w, stage, scanned(at, along)); };
+    pass.with = [&](Scope& s, const Coords& along) {
+      store_roots(kernel, s, scanned(at, along), unroll, stage.stores);
+    };
+    return e.run_pass(pass, scope);
+  }
   pass.serial = plan_.kind == KernelKind::kColumns;
   pass.with_accesses = [&](AccessWalk& w, const Coords& along) { walk(w, stage, joined(at, along)); };
   pass.with = [&](Scope& s, const Coords& along) {

@@ -33,6 +33,7 @@ class Stages {
   void store_roots(KernelBuilder& kernel, Scope& scope, const Coords& coords, const Unroll& unroll,
                    const std::vector<size_t>& which) const;
   bool is_inner(size_t d) const;
+  Coords scanned(const Coords& outer, const Coords& inner) const;
 
   const KernelPlan& plan_;
   VarSource& vars_;

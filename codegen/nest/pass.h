@@ -21,6 +21,9 @@ struct Pass {
   /// Reads and writes of `with`, and `with` itself: what else is done at each element. May be empty.
   std::function<void(AccessWalk&, const Coords&)> with_accesses;
   std::function<void(Scope&, const Coords&)> with;
+  /// Not empty: the members are prefix windows and this is the element where a value of the inner coordinate
+  /// leads to; `with` finds their values there, combined of all that were visited before.
+  std::function<Coords(const Coords&)> running;
   bool serial = false;  ///< lanes are on outer dims, whatever the members' coordinates say
   bool overlap = true;  ///< an element may be visited twice (its reductions count it once)
 };

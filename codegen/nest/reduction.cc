@@ -22,8 +22,10 @@ using Carry = ElementEmitter::Carried;
 /// The accumulators of a pass: for each lane count in use, each member, each result, its parts.
 class Accumulators {
  public:
-  Accumulators(ElementEmitter& e, Scope& root, Scope& at, const std::vector<Pass::Member>& members, int outer_lanes)
-      : e_(e), members_(members), outer_lanes_(outer_lanes) {
+  /// `running`: members are prefix windows, whose initial values come first, not last.
+  Accumulators(ElementEmitter& e, Scope& root, Scope& at, const std::vector<Pass::Member>& members, int outer_lanes,
+               bool running)
+      : running(running), e_(e), members_(members), outer_lanes_(outer_lanes) {
     for (const Pass::Member& m : members) {
       reducers_.push_back(Reducer::of(*m.instruction));
       std::vector<Value> values;
@@ -43,7 +45,12 @@ class Accumulators {
   }
   const Reducer& reducer(size_t m) const { return reducers_[m]; }
 
+  /// Can lanes follow each other? What is before the first of them must be nothing.
+  bool have_identities() const {
+    return std::all_of(reducers_.begin(), reducers_.end(), [](const Reducer& r) { return r.has_identity(); });
+  }
   void use_widths(std::vector<int> counts) { counts_ = std::move(counts); }
+  const bool running;
   bool own_lanes = false;
 
   Carry start(Scope& s) const {
@@ -51,7 +58,8 @@ class Accumulators {
     for (int w : counts_) {
       for (size_t m = 0; m < members_.size(); ++m) {
         for (const Value& first : initial_[m]) {
-          Value v = reducers_[m].has_identity() ? reducers_[m].identity(s.builder) : first;
+          bool neutral = reducers_[m].has_identity() && !running;
+          Value v = neutral ? reducers_[m].identity(s.builder) : first;
           append_parts(carried, splat(s.builder, v, w > 1 ? w : outer_lanes_));
         }
       }
@@ -75,6 +83,48 @@ class Accumulators {
         append_parts(made, counts[m] ? choose(s.builder, counts[m], v, old[k]) : v);
       }
       std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));
+    }
+    return out;
+  }
+
+  /// Running values: every lane combined with those before it and with what is carried, in all lanes of the
+  /// widest vectors; the last lane takes its place. `results`: a member each.
+  Carry run(Scope& s, const Carry& in, int lanes, const std::vector<std::vector<Value>>& values,
+            std::vector<std::vector<Value>>& results) const {
+    llvm::IRBuilder<>& b = s.builder;
+    Carry out;
+    size_t part = 0;
+    for (size_t m = 0; m < members_.size(); ++m) {
+      const Reducer& r = reducers_[m];
+      std::vector<Value> before = take(m, in, part), now = values[m];
+      for (int apart = 1; apart < lanes; apart *= 2) {
+        std::vector<int> moved;
+        for (int k = 0; k < lanes; ++k) moved.push_back(k < apart ? k : lanes + k - apart);
+        Value nothing = splat(b, r.identity(b), lanes), earlier = now[0];
+        earlier.v = b.CreateShuffleVector(nothing.v, now[0].v, moved);
+        if (earlier.imag) earlier.imag = b.CreateShuffleVector(nothing.imag, now[0].imag, moved);
+        now = r.combine(b, e_.number(), std::vector<Value>{earlier}, now);
+      }
+      const int widest = counts_[0];
+      auto narrowed = [&](llvm::Value* x) -> llvm::Value* {
+        if (lanes == 1) return b.CreateExtractElement(x, uint64_t{0});
+        return b.CreateShuffleVector(x, std::vector<int>(static_cast<size_t>(lanes), 0));
+      };
+      auto last = [&](llvm::Value* x) {
+        return b.CreateShuffleVector(x, std::vector<int>(static_cast<size_t>(widest), lanes - 1));
+      };
+      const bool alone = lanes == 1 && widest > 1;
+      if (lanes < widest) {
+        for (Value& v : before) v = map_parts(v, narrowed);
+      }
+      now = r.combine(b, e_.number(), before, now);
+      for (const Value& v : now) {
+        if (widest == 1 || alone)
+          append_parts(out, splat(b, v, widest > 1 ? widest : outer_lanes_));
+        else
+          append_parts(out, map_parts(v, last));
+      }
+      results.push_back(r.finish(b, e_.number(), now));
     }
     return out;
   }
@@ -188,14 +238,19 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
   for (const Pass::Member& m : pass.members) {
     for (const IndexExpr& e : m.coords) outer_lanes = std::max(outer_lanes, lane_count(e));
   }
-  Accumulators sums(*this, root_, at, pass.members, outer_lanes);
+  Accumulators sums(*this, root_, at, pass.members, outer_lanes, static_cast<bool>(pass.running));
   bool reorder = sums.reorderable();
-  sums.own_lanes = outer_lanes == 1 && reorder && !pass.serial;
+  sums.own_lanes = outer_lanes == 1 && !pass.serial && (sums.running ? sums.have_identities() : reorder);
+  if (sums.running) reorder = false;
 
   int widest = 1, operations = 0;
   auto walk = [&](AccessWalk& w, const Coords& inner) {
     if (pass.with_accesses) pass.with_accesses(w, inner);
     for (const Pass::Member& m : pass.members) {
+      if (sums.running) {
+        w.read(m.instruction->operand(0), pass.running(inner));
+        continue;
+      }
       w.follow(m.instruction, access_relation(*m.instruction, m.coords, inner, vars_));
     }
     widest = std::max(widest, w.lane_bytes());
@@ -205,13 +260,13 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
   std::vector<LoopPiece> pieces =
       plan_loops(pass.sizes, vars_, walk, {sums.own_lanes, kInFlight * native, 0, !reorder});
   native = std::max(1, vector_bytes() / std::max(widest, 1));
-  int wide = native * (pass.members.empty() ? vectors_in_flight(operations) : kInFlight);
+  int wide = sums.running ? native : native * (pass.members.empty() ? vectors_in_flight(operations) : kInFlight);
 
   std::vector<int> counts;
   std::vector<LaneWidths> shapes;
   std::vector<Cascade> levels;
   for (LoopPiece& p : pieces) {
-    LaneWidths shape = widths(p, wide, native, pass.overlap);
+    LaneWidths shape = widths(p, wide, native, pass.overlap && !sums.running);
     Cascade cascade;
     if (reorder && sums.sums()) cascade.cuts = cut_chains(p, shape.widths[0], kChain, vars_);
     if (!cascade.cuts.empty()) shape = widths(p, shape.widths[0], native, pass.overlap);
@@ -224,6 +279,7 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
     levels.push_back(std::move(cascade));
   }
   std::sort(counts.rbegin(), counts.rend());
+  if (sums.running) counts.resize(1);  // what is carried is one value, whatever the lanes
   sums.use_widths(counts);
   // Windows that lie inside of their operands take loops without guards.
   auto sum_up = [&](bool inside) {
@@ -233,6 +289,20 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
           at, pieces[p], 0, shapes[p], carried,
           [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
             std::vector<std::vector<Value>> values(pass.members.size());
+            if (sums.running) {
+              Coords element = pass.running(inner);
+              for (size_t m = 0; m < values.size(); ++m) {
+                values[m] = {emit(pass.members[m].instruction->operand(0), element, s)};
+                for (Value& v : values[m]) v = splat(s.builder, v, std::max(lanes.count, outer_lanes));
+              }
+              std::vector<std::vector<Value>> results;
+              Carried next = sums.run(s, in, lanes.count, values, results);
+              for (size_t m = 0; m < values.size(); ++m) {
+                s.reductions[pass.members[m].instruction].emplace_back(element, results[m]);
+              }
+              pass.with(s, inner);
+              return next;
+            }
             std::vector<llvm::Value*> element_counts;
             for (size_t m = 0; m < pass.members.size(); ++m) {
               const Pass::Member& member = pass.members[m];
@@ -258,7 +328,7 @@ void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
                     : *inside ? branch(
                                     at, *inside, [&] { return sum_up(true); }, [&] { return sum_up(false); })
                               : sum_up(true);
-  for (size_t m = 0; m < pass.members.size(); ++m) {
+  for (size_t m = 0; m < pass.members.size() && !sums.running; ++m) {
     const Pass::Member& member = pass.members[m];
     at.reductions[member.instruction].emplace_back(member.coords, sums.finish(at, carried, m));
   }

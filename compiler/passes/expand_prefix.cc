@@ -1,13 +1,15 @@
-// Windows that hold everything up to (or from) each element: cumulative sums and their kin. As windows they
-// would take n*n/2 steps; in blocks, with the blocks' totals summed the same way, they take some 20 n:
+// Long windows that hold everything up to (or from) each element: cumulative sums and their kin. One running
+// value would be one thread's, and its error would grow with n; in blocks, with the blocks' totals summed the
+// same way, each element takes two steps:
 //
 //   y[i] = x[0] + ... + x[i]      n = 1000
-//     ->  inside blocks of 16       b = reduce-window of f32[63,16]
+//     ->  inside blocks of 128      b = reduce-window of f32[8,128], a kernel that runs along (plan/kernel.h)
 //         before each block         t = y of the blocks' last sums, moved on by one
 //         y = b + t
 //
-// Blocks are parallel, and the error grows with the number of levels, not with n. One operation that may be
-// regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
+// Blocks are parallel, and the error grows with their size and the number of levels, not with n. One operation that may
+// be regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
+#include "compiler/analysis/prefix.h"
 #include "compiler/passes/expansions.h"
 
 namespace hlojit {
@@ -15,29 +17,8 @@ namespace {
 
 using enum Opcode;
 
-constexpr int64_t kBlock = 16;
-constexpr int64_t kDirect = 64;  // windows up to this size are taken as they are
-
-struct Prefix {
-  size_t dim;
-  bool backwards;
-};
-
-// The one dim along which windows begin at the first element (or end at the last), all others single.
-std::optional<Prefix> prefix_of(const Instruction& op) {
-  const Ints &dims = op.operand(0)->shape.dims, &results = op.shape.dims;
-  std::optional<Prefix> found;
-  for (size_t d = 0; d < op.attrs.window.size(); ++d) {
-    const WindowDim& w = op.attrs.window[d];
-    if (w.stride != 1 || w.lhs_dilate != 1 || w.rhs_dilate != 1) return std::nullopt;
-    if (w.size == 1 && w.pad_low == 0 && w.pad_high == 0) continue;
-    bool forwards = w.pad_low == w.size - 1 && w.pad_high == 0, back = w.pad_high == w.size - 1 && w.pad_low == 0;
-    if (found || w.size < dims[d] || results[d] != dims[d] || !(forwards || back)) return std::nullopt;
-    found = Prefix{d, back};
-  }
-  if (!found || dims[found->dim] <= kDirect) return std::nullopt;
-  return found;
-}
+constexpr int64_t kBlock = 128;
+constexpr int64_t kDirect = 256;  // up to this size one running value does
 
 std::optional<Opcode> regroupable(const Computation& c) {
   const Instruction* root = c.root();
@@ -126,10 +107,9 @@ class PrefixSums {
 }  // namespace
 
 Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
-  if (!op.shape.is_array()) return nullptr;
-  std::optional<Prefix> prefix = prefix_of(op);
+  std::optional<PrefixWindow> prefix = prefix_window(op);
   std::optional<Opcode> step = regroupable(*op.to_apply());
-  if (!prefix || !step) return nullptr;
+  if (!prefix || !step || op.shape.dims[static_cast<size_t>(prefix->dim)] <= kDirect) return nullptr;
   Instruction *x = op.operand(0), *init = op.operand(1);
   const DType type = x->shape.type;
   const DType wide = is_narrow_float(type) ? DType::kF32 : type;
@@ -137,11 +117,11 @@ Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
     x = b.convert(x, wide);
     init = b.convert(init, wide);
   }
-  if (prefix->backwards) x = b.rev(x, {static_cast<int64_t>(prefix->dim)});
-  PrefixSums sums(b, *step, wide, init, prefix->dim);
+  if (prefix->backwards) x = b.rev(x, {prefix->dim});
+  PrefixSums sums(b, *step, wide, init, static_cast<size_t>(prefix->dim));
   Instruction* y = sums.of(x);
   if (sums.init_enters_last()) y = b.binary(*step, b.broadcast(init, y->shape.dims), y);
-  if (prefix->backwards) y = b.rev(y, {static_cast<int64_t>(prefix->dim)});
+  if (prefix->backwards) y = b.rev(y, {prefix->dim});
   return wide == type ? y : b.convert(y, type);
 }
 

@@ -12,6 +12,7 @@ namespace {
 FusionKind fusion_kind(KernelKind kind) {
   switch (kind) {
     case KernelKind::kNest:
+    case KernelKind::kScan:
     case KernelKind::kScatter: return FusionKind::kLoop;
     case KernelKind::kRows:
     case KernelKind::kColumns: return FusionKind::kInput;

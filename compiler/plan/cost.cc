@@ -267,6 +267,11 @@ class Sweep {
         for (const Instruction* o : i->operands()) want_apart(o, count(o->shape), code);
         break;
       case Opcode::kReduceWindow: {
+        if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
+          want_together(i->operand(0), n, code, d.strided);
+          want_together(i->operand(1), 1, 1);
+          break;
+        }
         auto inits = static_cast<size_t>(initial_values(*i).size());
         for (size_t k = 0; k < i->operand_count(); ++k) {
           if (k + inits >= i->operand_count())
@@ -293,6 +298,8 @@ class Sweep {
     double cycles = elements / lanes * cycles_per_vector(i);
     if (i->is(Opcode::kReduce)) {
       cycles = reduce_cycles(i, lanes);
+    } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
+      cycles = elements;
     } else if (is_reduction(*i)) {
       cycles = elements * product(reduction_sizes(*i)) / lanes * 0.5;
     } else if (i->is(Opcode::kGather) || i->is(Opcode::kScatter)) {

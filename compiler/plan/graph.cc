@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/prefix.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit {
@@ -46,6 +47,7 @@ KernelGraph::KernelGraph(Instructions given_members, Instructions given_roots) {
     if (i->is(Opcode::kConvolution)) convolutions.push_back(i);
     if (i->is(Opcode::kDynamicUpdateSlice)) updates.push_back(i);
     if (i->is(Opcode::kScatter)) scatters.push_back(i);
+    if (prefix_window(*i)) scans.push_back(i);
     for (const Instruction* o : i->operands()) {
       if (!has(o) && !o->shape.is_array()) refuse(i->name + " reads a tuple");
     }

@@ -32,6 +32,7 @@ struct KernelGraph {
   std::unordered_set<const Instruction*> set;
   std::vector<const Instruction*> roots;
   std::vector<const Instruction*> reduces, dots, convolutions, updates, scatters;
+  std::vector<const Instruction*> scans;  ///< prefix windows (analysis/prefix.h)
 
   bool has(const Instruction* i) const { return set.contains(i); }
   /// Members that depend on one of `sources` (themselves included).

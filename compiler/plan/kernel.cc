@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/prefix.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/dim_maps.h"
 #include "compiler/plan/graph.h"
@@ -107,6 +108,25 @@ KernelPlan plan_scatter(const Graph& g) {
   for (const Instruction* r : g.roots) {
     if (r != scatter && !is_result_element(r)) refuse("result " + r->name + " beside a scatter");
   }
+  return plan;
+}
+
+// ---- scan ------------------------------------------------------------------------------------------
+
+/// A prefix window over whatever its elements are computed from.
+KernelPlan plan_scan(const Graph& g) {
+  const Instruction* scan = g.scans[0];
+  if (g.scans.size() > 1) refuse("two scans");
+  if (g.roots.size() > 1 || g.roots[0] != scan) refuse("results beside a scan");
+  if (!g.reduces.empty()) refuse("a reduction before a scan");
+  if (!g.updates.empty()) refuse("an update before a scan");
+  KernelPlan plan;
+  plan.kind = KernelKind::kScan;
+  plan.roots = g.roots;
+  plan.hero = scan;
+  plan.domain = scan->shape.dims;
+  plan.inner = {prefix_window(*scan)->dim};
+  plan.stages = {Stage{.inner = true, .stores = {0}}};
   return plan;
 }
 
@@ -204,6 +224,7 @@ std::string_view kernel_kind_name(KernelKind kind) {
     case KernelKind::kColumns: return "columns";
     case KernelKind::kContraction: return "contraction";
     case KernelKind::kScatter: return "scatter";
+    case KernelKind::kScan: return "scan";
   }
   return "nest";
 }
@@ -236,6 +257,7 @@ namespace {
 KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
   if (!g.scatters.empty()) return plan_scatter(g);
   if (auto dots = contractions(g, target); !dots.empty()) return plan_contraction(g, dots, target, config);
+  if (!g.scans.empty()) return plan_scan(g);
   KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
   auto given = stages_in(config);
   if (!given || !read_stages(g, *given, target, plan)) make_stages(g, target, plan);

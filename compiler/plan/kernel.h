@@ -12,7 +12,8 @@
 //
 // The lanes of vectors go along the inner dims where these are minor in memory ("rows"), else along an
 // outer one ("columns"); a kernel without reductions ("nest") is one stage without inner dims. A
-// "scatter" holds one, in place, with light producers of its indices and updates.
+// "scatter" holds one, in place, with light producers of its indices and updates. A "scan" is one pass along
+// the dim of a prefix window, whose running value is stored at each step.
 //
 // A "contraction" has stages that are products: dots by a micro-kernel, cut up as plan/blocks.h says, whose
 // producers fold into packing. A product that stores sends its tiles through an elementwise epilogue. One
@@ -45,9 +46,9 @@
 
 namespace hlojit {
 
-enum class KernelKind : uint8_t { kNest, kRows, kColumns, kContraction, kScatter };
+enum class KernelKind : uint8_t { kNest, kRows, kColumns, kContraction, kScatter, kScan };
 
-/// "nest", "rows", "columns", "contraction", "scatter": the words in backend_config={"hlojit":{"kernel":...}}.
+/// "nest", "rows", "columns", "contraction", "scatter", "scan": the words in backend_config={"hlojit":{"kernel":...}}.
 std::string_view kernel_kind_name(KernelKind kind);
 
 /// One pass: over the inner dims, or (not `inner`) once an outer element.
@@ -75,7 +76,7 @@ struct KernelPlan {
   /// Result values: the root, or the operands of a root tuple (multi-output), in order.
   std::vector<const Instruction*> roots;
   /// rows, columns: the first reduce (all others reduce dims of equal sizes); contraction: the first dot;
-  /// scatter: the scatter.
+  /// scatter, scan: the scatter, the prefix window.
   const Instruction* hero = nullptr;
   /// Logical sizes the kernel iterates: nest: the roots' dims (update's dims for a
   /// dynamic-update-slice root); rows, columns: dims of the hero's operand; contraction: dims of the

@@ -138,7 +138,7 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
 std::string kernel_config(const KernelPlan& plan) {
   std::string text = R"({"hlojit":{"kernel":")" + std::string(kernel_kind_name(plan.kind)) + '"';
   bool plain = plan.stages.empty() || (plan.stages.size() == 1 && !plan.stages[0].inner && !plan.stages[0].product);
-  if (!plain && plan.kind != KernelKind::kScatter) {
+  if (!plain && plan.kind != KernelKind::kScatter && plan.kind != KernelKind::kScan) {
     text += "," + std::string(kMark);
     for (size_t s = 0; s < plan.stages.size(); ++s) text += (s ? ",\"" : "\"") + text_of(plan.stages[s], plan) + '"';
     text += "]";
