@@ -21,10 +21,15 @@ void require_memory(const void* data, const Shape& shape) {
 
 }  // namespace
 
+const Shape& Buffer::no_shape() {
+  static const Shape none;
+  return none;
+}
+
 Buffer Buffer::borrow(const void* data, Shape shape) {
   require_memory(data, shape);
   Buffer b;
-  b.shape_ = std::move(shape);
+  b.shape_ = std::make_shared<const Shape>(std::move(shape));
   b.data_ = const_cast<void*>(data);  // never written: mutable_raw refuses, run() copies what it would write
   return b;
 }
@@ -32,7 +37,7 @@ Buffer Buffer::borrow(const void* data, Shape shape) {
 Buffer Buffer::allocate(Shape shape) {
   require_array(shape);
   Buffer b;
-  b.shape_ = std::move(shape);
+  b.shape_ = std::make_shared<const Shape>(std::move(shape));
   b.owner_ = pool_allocate(b.size_bytes());
   b.data_ = b.owner_.get();
   return b;
@@ -45,7 +50,7 @@ Buffer Buffer::copy_of(const void* data, const Shape& shape) {
   return b;
 }
 
-size_t Buffer::size_bytes() const { return static_cast<size_t>(physical_size(shape_)); }
+size_t Buffer::size_bytes() const { return static_cast<size_t>(physical_size(shape())); }
 
 void* Buffer::mutable_raw() {
   if (borrowed()) throw Error(ErrorKind::kInput, "a borrowed buffer is read-only");
@@ -53,12 +58,12 @@ void* Buffer::mutable_raw() {
 }
 
 Buffer Buffer::to_layout(const Shape& shape) const {
-  if (!compatible(shape_, shape)) {
+  if (!compatible(this->shape(), shape)) {
     throw Error(ErrorKind::kInput,
-                "cannot turn " + shape_.to_string() + " into " + shape.to_string() + ": other type or sizes");
+                "cannot turn " + this->shape().to_string() + " into " + shape.to_string() + ": other type or sizes");
   }
   Buffer b = allocate(shape);
-  relayout(shape_, data_, shape, b.data_);
+  relayout(this->shape(), data_, shape, b.data_);
   return b;
 }
 

@@ -112,7 +112,10 @@ Executable compile(const ModulePtr& given, const Options& options) {
   impl->results = entry_result_leaves(module);
   impl->dynamic_parameters = dynamic_leaf_dims(impl->parameters);
   impl->dynamic_results = dynamic_leaf_dims(impl->results);
-  for (const Shape& s : impl->results) impl->result_bytes.push_back(physical_size(s));
+  for (const Shape& s : impl->results) {
+    impl->result_bytes.push_back(physical_size(s));
+    impl->result_shapes.push_back(std::make_shared<const Shape>(s));
+  }
   impl->donor = donors(module, impl->results.size());
   impl->flops = dot_flops(*l.module->entry());
   for (const Shape& s : impl->parameters) impl->bytes_read += static_cast<double>(physical_size(s));
@@ -137,8 +140,11 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
                 fmt::format("the program takes {} input leaves, {} were given", m.parameters.size(), inputs.size()));
   }
   std::vector<void*> parameters, results;
+  std::vector<size_t> to_resize;
   for (size_t k = 0; k < inputs.size(); ++k) {
-    if (inputs[k].shape() != m.parameters[k] && !fits_bounds(inputs[k].shape(), m.parameters[k])) {
+    if (inputs[k].shape() == m.parameters[k]) continue;
+    to_resize.push_back(k);
+    if (!fits_bounds(inputs[k].shape(), m.parameters[k])) {
       throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k,
                                                  inputs[k].shape().to_string(), m.parameters[k].to_string()));
     }
@@ -147,14 +153,14 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   std::vector<int32_t> sizes_in, sizes_out(m.dynamic_results.size());
   for (auto [leaf, dim] : m.dynamic_parameters)
     sizes_in.push_back(static_cast<int32_t>(inputs[leaf].shape().dims[dim]));
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    if (inputs[k].shape() != m.parameters[k]) inputs[k] = resized(inputs[k], m.parameters[k]);
-    parameters.push_back(inputs[k].data_);
-  }
+  for (size_t k : to_resize) inputs[k] = resized(inputs[k], m.parameters[k]);
+  parameters.reserve(inputs.size() + sizes_in.size());
+  results.reserve(m.results.size() + sizes_out.size());
+  for (const Buffer& input : inputs) parameters.push_back(input.data_);
   for (int32_t& size : sizes_in) parameters.push_back(&size);
   std::vector<Buffer> outputs(m.results.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
-    outputs[k].shape_ = m.results[k];
+    outputs[k].shape_ = m.result_shapes[k];
     int64_t donor = m.donor[k];
     if (donor >= 0 && inputs[static_cast<size_t>(donor)].unique() &&
         inputs[static_cast<size_t>(donor)].size_bytes() == static_cast<size_t>(m.result_bytes[k])) {

@@ -19,6 +19,7 @@ struct Executable::Impl {
   StepTable steps;
   std::shared_ptr<ThreadPool> pool;
   std::vector<Shape> parameters, results;
+  std::vector<std::shared_ptr<const Shape>> result_shapes;  ///< the results', as their buffers hold them
   /// Their dynamic dimensions, in the order in which native code takes and gives the sizes.
   std::vector<DynamicLeafDim> dynamic_parameters, dynamic_results;
   std::vector<int64_t> result_bytes;

@@ -54,6 +54,13 @@ std::vector<Buffer> DeviceRun::run(int64_t device, std::vector<Buffer> inputs) {
   }
 }
 
+std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) const {
+  // Queues of its own would take a tiny program longer than itself; only steps ask for them.
+  static const RunOptions none;
+  const bool steps = impl_->steps.data() != nullptr;
+  return steps ? run(std::move(inputs), RunOptions()) : run(std::move(inputs), none);
+}
+
 std::vector<Buffer> Executable::run(std::vector<Buffer> inputs, const RunOptions& options) const {
   if (const int64_t devices = replicas() * partitions(); devices != 1) {
     throw Error(ErrorKind::kInput, fmt::format("the program is compiled for {} devices, not one", devices));

@@ -64,7 +64,7 @@ class HLOJIT_API Buffer {
   /// Own copy of physical_size(shape) bytes.
   static Buffer copy_of(const void* data, const Shape& shape);
 
-  const Shape& shape() const { return shape_; }
+  const Shape& shape() const { return shape_ ? *shape_ : no_shape(); }
   size_t size_bytes() const;
   const void* raw() const { return data_; }
   /// Writable access to own memory (allocate, copy_of, results). Throws Error(kInput) on a borrowed one.
@@ -81,7 +81,8 @@ class HLOJIT_API Buffer {
 
  private:
   friend class Executable;
-  Shape shape_;
+  static const Shape& no_shape();
+  std::shared_ptr<const Shape> shape_;  ///< shared with copies; null: no_shape()
   void* data_ = nullptr;
   std::shared_ptr<void> owner_;
 };
@@ -138,7 +139,8 @@ class HLOJIT_API Executable {
   /// (f32[<=8]) any size up to the bound may be given, and results have the sizes they turned out to have. An owned,
   /// unique buffer given for a parameter that the module aliases to a result is donated: its memory becomes the
   /// result's. Throws Error(kFailed) for failures while running (memory).
-  std::vector<Buffer> run(std::vector<Buffer> inputs, const RunOptions& options = {}) const;
+  std::vector<Buffer> run(std::vector<Buffer> inputs) const;
+  std::vector<Buffer> run(std::vector<Buffer> inputs, const RunOptions& options) const;
   /// Runs a program for several devices, a thread each: a set of inputs a device, in device order
   /// (device = replica * partitions + partition), or one set for all; a set of results a device. If a
   /// device fails the others stop, and its error is thrown.
