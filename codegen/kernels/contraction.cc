@@ -321,7 +321,9 @@ class Product {
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
     int lanes = std::max(1, vector_bytes_ / 4);
     for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, lanes, false, true})) {
-      e_.loops(scope, piece, 0, e_.widths(piece, lanes, lanes, true), {},
+      // Copies of a few vectors a turn; blocks are transposed one by one.
+      int wide = piece.unroll.var < 0 ? 4 * lanes : lanes;
+      e_.loops(scope, piece, 0, e_.widths(piece, wide, lanes, true), {},
                [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
                  body(s, coords, piece.unroll);
                  return ElementEmitter::Carried{};

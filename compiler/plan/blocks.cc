@@ -188,6 +188,8 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   bool large = p.m >= 4 && p.n >= lanes && p.k >= 8;
   bool odd = p.m >= 2 && p.n >= 2 && p.k >= 8 && p.m * p.n >= kFewProducts / p.k;
   if (!large && !odd) return std::nullopt;
+  // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
+  if (p.batches() > 1 && 2 * p.n < lanes) return std::nullopt;
 
   Blocks b;
   // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave
