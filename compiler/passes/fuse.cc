@@ -71,11 +71,14 @@ bool is_cheap(const Instruction* i) {
   }
 }
 
-/// A copy that changes the layout was put there for its readers: it stays a buffer, unless a product packs it.
-bool stays_buffer(const Instruction* i) {
+/// A copy that changes the layout was put there for its readers: it stays a buffer.
+bool changes_layout(const Instruction* i) {
+  return i->is(Opcode::kCopy) && i->shape.layout != i->operand(0)->shape.layout;
+}
+/// One that only products read may as well be part of their packing.
+bool packs(const Instruction* i) {
   auto multiplies = [](const Instruction* user) { return user->is(Opcode::kDot); };
-  return i->is(Opcode::kCopy) && i->shape.layout != i->operand(0)->shape.layout &&
-         !std::ranges::all_of(i->users(), multiplies);
+  return changes_layout(i) && std::ranges::all_of(i->users(), multiplies);
 }
 
 struct Candidate {
@@ -91,12 +94,17 @@ class Fuser {
     for (size_t k = 0; k < graph_.size(); ++k) price(static_cast<int>(k));
     for (size_t k = graph_.size(); k-- > 0;) {
       int p = static_cast<int>(k);  // clusters were made in order of position
-      if (graph_[p].kernel && graph_[p].alive) join_readers(p);
+      if (graph_[p].kernel && graph_[p].alive && !changes_layout(graph_[p].members[0])) join_readers(p);
     }
     // A product takes whole rows: what makes them is a kernel only now.
     for (size_t k = graph_.size(); k-- > 0;) {
       int p = static_cast<int>(k);
       if (graph_[p].kernel && graph_[p].alive && has_rows(graph_[p])) join_readers(p);
+    }
+    // How often a product would pack is known only now.
+    for (size_t k = graph_.size(); k-- > 0;) {
+      int p = static_cast<int>(k);
+      if (graph_[p].kernel && graph_[p].alive && packs(graph_[p].members.back())) join_readers(p);
     }
     for (const auto& i : c_.instructions()) join_siblings(i.get());
     return build();
@@ -162,7 +170,7 @@ class Fuser {
   // ---- a producer and its readers -------------------------------------------------------------------
 
   void join_readers(int p) {
-    if (!fusable(p) || stays_buffer(graph_[p].members[0])) return;
+    if (!fusable(p)) return;
     std::vector<int> readers;
     bool leaves = false;
     for (const Instruction* m : graph_[p].roots) {
