@@ -101,6 +101,7 @@ class BlockPlanner {
     find_domain();
     check_products();
     check_maps();
+    check_minor();
     if (auto given = stages_in(config); given && read_stages(g_, *given, target_, plan_)) return std::move(plan_);
     make_row_stages(g_, target_, {making_, operands_, later_}, plan_);
     choose_product_stages();
@@ -255,6 +256,26 @@ class BlockPlanner {
       } else {
         maps.step(i);
       }
+    }
+  }
+
+  /// The stages' lanes go along the rows, which must be contiguous where they are read and stored.
+  void check_minor() const {
+    for (const Instruction* i : g_.members) {
+      for (const Instruction* o : i->operands()) {
+        if (!g_.has(o)) check_minor(o);
+      }
+    }
+    for (size_t k = 0; k < plan_.roots.size(); ++k) {
+      if (std::ranges::count(later_, k) == 0) check_minor(plan_.roots[k]);
+    }
+  }
+  void check_minor(const Instruction* value) const {
+    if (dims_of(value) != plan_.domain || !value->shape.is_array()) return;
+    for (int64_t d : value->shape.layout.minor_to_major) {
+      if (value->shape.dims[static_cast<size_t>(d)] == 1) continue;
+      if (!std::ranges::binary_search(plan_.inner, d)) refuse("the rows of " + value->name + " are not contiguous");
+      return;
     }
   }
 

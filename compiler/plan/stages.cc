@@ -174,8 +174,9 @@ class Stager {
       }
       needs_.push_back(std::move(set));
     }
-    // What is computed at other elements reads its operands there, too; users come first.
+    // What is computed at other elements reads its operands there, too; users come first. Products read tiles.
     for (const Instruction* i : g_.members | std::views::reverse) {
+      if (plan_.kind == KernelKind::kContraction && i->is(Opcode::kDot)) continue;
       for (size_t k = 0; k < i->operand_count(); ++k) {
         const bool away = elsewhere_.contains(i) || !reads_own_element(*i, k);
         if (away && !i->is(Opcode::kReduce)) elsewhere_.insert(i->operand(k));
