@@ -286,7 +286,14 @@ std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo
                                       std::string* why_not) {
   const Instruction* root = fused.root();
   std::vector<const Instruction*> members, roots = {root};
-  if (root->is(Opcode::kTuple)) roots.assign(root->operands().begin(), root->operands().end());
+  if (root->is(Opcode::kTuple)) {
+    roots.assign(root->operands().begin(), root->operands().end());
+    for (size_t k = 0; k < roots.size(); ++k) {
+      if (root->shape.elements[k] == roots[k]->shape) continue;
+      if (why_not) *why_not = "a result has another layout in the tuple";
+      return std::nullopt;
+    }
+  }
   for (const auto& i : fused.instructions()) {
     if (!i->is(Opcode::kParameter) && !(i.get() == root && root->is(Opcode::kTuple))) {
       members.push_back(i.get());

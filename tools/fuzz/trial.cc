@@ -93,7 +93,9 @@ std::string relaid(const std::string& text, uint64_t seed) {
   for (const auto& c : module->computations()) {
     for (const auto& i : c->instructions()) {
       if (!i->is(Opcode::kFusion)) continue;
-      for (const auto& inner : i->to_apply()->instructions()) pinned.insert(inner.get());
+      for (const auto& inner : i->to_apply()->instructions()) {
+        if (!inner->is(Opcode::kTuple)) pinned.insert(inner.get());  // tuples may disagree with their elements
+      }
     }
   }
   module->config.input_output_alias.clear();
