@@ -283,15 +283,11 @@ std::optional<std::vector<int>> followed_dims(const Instruction& i, size_t k) {
   return dims;
 }
 
+// Elementwise is what the class says; no relation has to be made to know it, and fuse asks it of all pairs.
 bool reads_own_element(const Instruction& i, size_t k) {
-  if (!i.shape.is_array() || !i.operand(k)->shape.is_array() || i.operand(k)->shape.dims != i.shape.dims) return false;
-  if (!is_elementwise(i.opcode) && !i.is(Opcode::kCopy)) return false;
-  auto dims = followed_dims(i, k);
-  if (!dims) return false;
-  for (size_t d = 0; d < dims->size(); ++d) {
-    if ((*dims)[d] != static_cast<int>(d) && i.shape.dims[d] != 1) return false;
-  }
-  return true;
+  const Shape& operand = i.operand(k)->shape;
+  return i.shape.is_array() && operand.is_array() && operand.dims == i.shape.dims &&
+         (is_elementwise(i.opcode) || i.is(Opcode::kCopy));
 }
 
 }  // namespace hlojit
