@@ -97,9 +97,7 @@ class Product {
     if (site_.sums) {
       c_ = *site_.sums;
     } else if (slices_ > 1) {
-      // A cache line between rows keeps them from sharing few cache sets.
-      int64_t stride = blocks_.columns + 64 / bytes;
-      c_ = {scratch.take(blocks_.rows * stride * bytes), stride};
+      c_ = {scratch.take(blocks_.rows * blocks_.columns * bytes), nr};  // tile by tile
     } else {
       c_ = {scratch.take(mr * nr * bytes), nr};
     }
@@ -206,7 +204,7 @@ class Product {
     if (site_.sums)
       c_offset = (c_row - shift) * c_.stride + (column - n0_);
     else if (slices_ > 1)
-      c_offset = c_row * c_.stride + panel * nr;
+      c_offset = (panel * tiles_ + t) * (mr * nr);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
     int unroll = kc % (4 * pair_) == 0 && product_.k % (4 * pair_) == 0 ? 4 : 1;
