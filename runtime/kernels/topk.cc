@@ -14,6 +14,8 @@ namespace hlojit {
 namespace {
 
 constexpr int64_t kPart = 1 << 16;
+// Cutting the first few to k gives a bound early: of rows of 517 512 were collected before.
+constexpr size_t kCollected = 64;
 
 struct Rows {
   int64_t count, length, k;
@@ -29,11 +31,12 @@ class Selection {
 
   Selection(const Rows& rows, const Key* row)
       : row_(row), k_(static_cast<size_t>(rows.k)), flip_(rows.largest ? ~Key{0} : Key{0}) {
-    full_ = std::max<size_t>(2 * k_, 512);
+    full_ = std::max<size_t>(2 * k_, kCollected);
+    best_.reserve(full_);
   }
 
   void scan(int64_t begin, int64_t end) {
-    constexpr int64_t kStep = 64;
+    constexpr int64_t kStep = 16;
     int64_t at = begin;
     for (; at + kStep <= end; at += kStep) {
       if (bounded_) {
@@ -52,7 +55,10 @@ class Selection {
   /// The k best in order: values and places.
   void write(Key* values, int32_t* places) {
     cut();
-    sort_integers(best_.data(), best_.size());
+    if (best_.size() <= kCollected)
+      std::sort(best_.begin(), best_.end());
+    else
+      sort_integers(best_.data(), best_.size());
     for (size_t j = 0; j < k_; ++j) {
       int64_t place = place_of(best_[j]);
       values[j] = row_[place];
