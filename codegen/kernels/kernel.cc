@@ -88,7 +88,7 @@ class Emission {
   void loops() {
     const Ints outer = plan_.outer_sizes(), inner = plan_.inner_sizes();
     int widest = 4, operations = 0;
-    bool pulls = false;
+    bool pulls = false, masks = false;
     auto walk = [&](AccessWalk& w, const Coords& at) {
       for (const Stage& stage : plan_.stages) {
         Coords along;
@@ -98,6 +98,7 @@ class Emission {
       widest = w.lane_bytes();
       operations = w.operations();
       pulls = w.has_reduction();
+      masks = w.combines_masks();
     };
     bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
     bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
@@ -123,6 +124,11 @@ class Emission {
       LaneWidths widths = rows      ? LaneWidths{{1}, false}
                           : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
                                     : e.widths(piece, wide, native, overlap);
+      // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
+      // each step and unpacked again. Results that are conditions are packed anyway.
+      auto is_mask = [](const Instruction* r) { return r->shape.is_array() && is_pred(r->shape.type); };
+      masks = masks && nest && !blocked && std::ranges::none_of(plan_.roots, is_mask);
+      if (masks && options_.target->isa() != Isa::kAvx512) widths.at_a_time = native;
       IndexExpr lane(0);
       int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
       e.loops(kernel.root(), piece, split, widths, {},

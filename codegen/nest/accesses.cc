@@ -19,6 +19,8 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   }
   int price = i->info().price == OpPrice::kTranscendental ? 12 : i->info().price == OpPrice::kFree ? 0 : 1;
   operations_ += price;
+  combines_masks_ |= is_elementwise(i->opcode) && i->shape.is_array() && is_pred(i->shape.type) &&
+                     i->operand_count() > 0 && is_pred(i->operand(0)->shape.type);
   // Scalars are computed outside of all loops; what is only moved counts a little.
   if (i->shape.is_array() && i->shape.rank() > 0) {
     int bytes = dtype_bytes(i->shape.type);

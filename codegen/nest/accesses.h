@@ -51,6 +51,8 @@ class AccessWalk {
   /// Elementary operations met, weighted by price: how large the loop body is.
   int operations() const { return operations_; }
   bool has_reduction() const { return has_reduction_; }
+  /// Conditions are combined with conditions.
+  bool combines_masks() const { return combines_masks_; }
   /// Bytes of the element that vectors should be filled with: the widest one that takes a good part of the
   /// operations (narrow floats count as f32). One u64 index beside much f32 arithmetic must not halve all
   /// lanes: random normals took 2.4 times as long.
@@ -69,6 +71,7 @@ class AccessWalk {
   int operations_ = 0;
   std::map<int, double, std::greater<>> weight_;  // of operations, by the bytes of their elements
   bool has_reduction_ = false;
+  bool combines_masks_ = false;
 };
 
 }  // namespace hlojit::codegen

@@ -48,6 +48,8 @@ struct Lanes {
 struct LaneWidths {
   std::vector<int> widths;
   bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
+  /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
+  int at_a_time = 0;
 };
 
 /// Sums in levels: loops from a cut on start from `fresh`, and what they end with is `add`ed to the outer ones.
@@ -165,8 +167,9 @@ class ElementEmitter {
   std::optional<llvm::Value*> guards_hold(const Pass& pass, Scope& at);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
-  Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, const IndexExpr& start,
-                       int64_t most, int64_t last, Carried carried, llvm::Value* fresh, const Body& body);
+  Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,
+                       const IndexExpr& start, int64_t most, int64_t last, Carried carried, llvm::Value* fresh,
+                       const Body& body);
   Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
                     llvm::Value* mask);

@@ -64,8 +64,8 @@ llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* cou
 }
 
 ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, llvm::Value* count, int lanes,
-                                                     const IndexExpr& start, int64_t most, int64_t last, Carried c,
-                                                     llvm::Value* fresh, const Body& body) {
+                                                     int at_a_time, const IndexExpr& start, int64_t most, int64_t last,
+                                                     Carried c, llvm::Value* fresh, const Body& body) {
   const LoopDigit& loop = piece.loops.back();
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   if (known && known->isZero()) return c;
@@ -90,18 +90,21 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
     }
     c.assign(inner->carried.begin(), inner->carried.end());
   }
-  Lanes part{lanes, fresh, IndexExpr(0)};
-  if (lanes > 1) {
-    int lane = vars_.fresh();
-    bound_[lane] = {at, nullptr, lanes};
-    part.number = IndexExpr::var(lane, lanes);
-    position = position + part.number;
+  Carried next = std::move(c);
+  int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
+  for (int first = 0; first < lanes; first += step) {
+    Lanes part{step, fresh, IndexExpr(first)};
+    if (step > 1) {
+      int lane = vars_.fresh();
+      bound_[lane] = {at, nullptr, step};
+      part.number = part.number + IndexExpr::var(lane, step);
+    }
+    std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(loop.var) + 1);
+    values.back() = position + part.number;
+    Coords coords;
+    for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
+    next = body(*at, coords, part, next);
   }
-  std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(loop.var) + 1);
-  values.back() = position;
-  Coords coords;
-  for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
-  Carried next = body(*at, coords, part, c);
   return inner ? close_loop(s, std::move(inner), next) : next;
 }
 
@@ -113,10 +116,12 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     int lanes = shape.widths[0];
     int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
     if (c.empty())
-      return lane_vectors(s, piece, i64(b, full + 1), lanes, IndexExpr(0), full + 1, last, c, nullptr, body);
-    c = lane_vectors(s, piece, i64(b, full), lanes, IndexExpr(0), full, -1, std::move(c), nullptr, body);
-    return lane_vectors(s, piece, i64(b, 1), lanes, IndexExpr(last), 1, -1, std::move(c), last_lanes(b, lanes, rest),
-                        body);
+      return lane_vectors(s, piece, i64(b, full + 1), lanes, shape.at_a_time, IndexExpr(0), full + 1, last, c, nullptr,
+                          body);
+    c = lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, std::move(c), nullptr,
+                     body);
+    return lane_vectors(s, piece, i64(b, 1), lanes, shape.at_a_time, IndexExpr(last), 1, -1, std::move(c),
+                        last_lanes(b, lanes, rest), body);
   }
   // As many vectors as fit, then what is left at narrower widths.
   IndexExpr start(0);
@@ -128,7 +133,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
     llvm::Value* count =
         lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
-    c = lane_vectors(s, piece, count, lanes, start, most, -1, std::move(c), nullptr, body);
+    c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), nullptr, body);
     if (w + 1 == widths.size()) break;
     if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {
       auto total = static_cast<int64_t>(n->getZExtValue());
