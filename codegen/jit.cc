@@ -6,9 +6,6 @@
 #include <map>
 #include <mutex>
 
-#include <llvm/CodeGen/MachineModuleInfo.h>
-#include <llvm/CodeGen/Passes.h>
-#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
@@ -178,24 +175,11 @@ class Compiler {
   }
 
  private:
-  // As addPassesToEmitFile, but for the second scheduling, after registers are allocated: it takes 6 % of the
-  // time, and processors that run out of order do it themselves.
   void add_passes(llvm::legacy::PassManager& to, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
-    auto& machine = static_cast<llvm::LLVMTargetMachine&>(*machine_);
-    auto* infos = new llvm::MachineModuleInfoWrapperPass(&machine);  // `to` owns what is added
-    llvm::TargetPassConfig* config = machine.createPassConfig(to);
-    config->setDisableVerify(true);
-    config->disablePass(&llvm::PostRASchedulerID);
-    to.add(config);
-    to.add(infos);
-    bool failed = config->addISelPasses();
-    if (!failed) {
-      config->addMachinePasses();
-      config->setInitialized();
-      failed = machine.addAsmPrinter(to, out, nullptr, type, infos->getMMI().getContext());
+    constexpr bool kNoVerify = true;
+    if (machine_->addPassesToEmitFile(to, out, nullptr, type, kNoVerify)) {
+      throw Error(ErrorKind::kFailed, "internal: LLVM cannot emit code for this machine");
     }
-    if (failed) throw Error(ErrorKind::kFailed, "internal: LLVM cannot emit code for this machine");
-    to.add(llvm::createFreeMachineFunctionPass());
   }
 
   const Target& target_;
