@@ -14,9 +14,6 @@
 namespace hlojit::codegen {
 namespace {
 
-// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.
-constexpr int64_t kFewStrides = 4;
-
 // Lanes by value: v[0..n) as one vector of 0..n-1.
 llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes) {
   std::vector<llvm::Constant*> numbers;

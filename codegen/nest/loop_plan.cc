@@ -162,6 +162,8 @@ double lane_score(const Candidate& c, const LoopDigit& l, int max_lanes, int blo
       score += 0.1 * weight;
     else if (*s > 1 && *s * a.bytes <= 8)
       score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
+    else if (!a.write && std::abs(*s) <= kFewStrides)
+      score += 0.5 * weight;  // whole vectors, shuffled
     else if (a.write && *s > 1 && interleaves(c, a, *s, block))
       score += 0.8 * weight;
   }

@@ -65,6 +65,9 @@ struct LoopPlanOptions {
   bool overlap = false;   ///< blocks may compute some elements twice
 };
 
+/// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.
+inline constexpr int64_t kFewStrides = 4;
+
 /// Plans loops over a domain of sizes `dims`. `walk` fills an AccessWalk for given coordinates; outer
 /// variables (already bound) may occur in its addresses and stay as they are.
 std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars,

@@ -28,6 +28,7 @@ struct Demand {
   double apart = 0;     // elements wanted through other maps: each its own
   double code_together = 0, code_apart = 0;
   bool strided = false;
+  double hoisted = 0;  // of these, elements that stand outside of the lanes: computed one by one
 
   double elements() const { return together + apart; }
   double code() const { return code_together + code_apart; }
@@ -60,6 +61,15 @@ double code_size(const Instruction* i) {
     case OpPrice::kTranscendental: return 40;
   }
   return 1;
+}
+
+/// What a broadcast repeats along its most minor dim is computed before the lanes' loop.
+bool repeats_lanes(const Instruction* broadcast) {
+  for (int64_t d : broadcast->shape.layout.minor_to_major) {
+    if (broadcast->shape.dims[d] == 1) continue;
+    return std::ranges::find(broadcast->attrs.dimensions, d) == broadcast->attrs.dimensions.end();
+  }
+  return false;
 }
 
 /// Result dims up to the last one (in memory order) that a broadcast's operand has: what varies in
@@ -101,6 +111,11 @@ class Sweep {
       Demand d = demand->second;
       demands_.erase(demand);  // what remains in the end was read from outside
       compute(*at, d.elements());
+      // One by one a dear op takes as long as in all lanes of a vector.
+      if ((*at)->info().price == OpPrice::kTranscendental && (*at)->shape.is_array()) {
+        double lanes = std::max(1.0, target_.vector_bytes / lane_bytes((*at)->shape));
+        compute(*at, std::min(d.hoisted, d.elements()) * (lanes - 1));
+      }
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
       spread(*at, d);
     }
@@ -213,6 +228,7 @@ class Sweep {
           want_together(i->operand(0), 1, 1);
         } else {
           want_apart(i->operand(0), hoisted_elements(i) * share, code, d.strided);
+          if (repeats_lanes(i)) demand(i->operand(0)).hoisted += hoisted_elements(i) * share;
         }
         break;
       case Opcode::kReshape:
@@ -287,6 +303,8 @@ class Sweep {
             want_together(o, 1, 1);
           } else {
             want_together(o, n, code, d.strided);
+            Demand& own = demand(o);
+            own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
           }
         }
     }

@@ -148,6 +148,18 @@ bool reduces_minor(const Graph& g, const KernelPlan& plan) {
   return true;
 }
 
+/// Rows of fewer elements than a vector has lanes, and nothing of their size leaves: lanes go across them.
+bool has_short_rows(const KernelPlan& plan) {
+  constexpr int64_t kFew = 4;
+  auto product = [](const std::vector<int64_t>& sizes) {
+    int64_t n = 1;
+    for (int64_t s : sizes) n *= s;
+    return n;
+  };
+  bool full = std::ranges::any_of(plan.roots, [&](const Instruction* r) { return dims_of(r) == plan.domain; });
+  return !full && product(plan.inner_sizes()) <= kFew && product(plan.outer_sizes()) > kFew;
+}
+
 KernelPlan plan_reduction(const Graph& g) {
   KernelPlan plan;
   plan.kind = KernelKind::kRows;
@@ -199,7 +211,7 @@ KernelPlan plan_reduction(const Graph& g) {
     }
   }
 
-  plan.kind = reduces_minor(g, plan) ? KernelKind::kRows : KernelKind::kColumns;
+  plan.kind = reduces_minor(g, plan) && !has_short_rows(plan) ? KernelKind::kRows : KernelKind::kColumns;
   return plan;
 }
 
