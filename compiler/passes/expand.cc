@@ -52,6 +52,21 @@ Instruction* expand_start_vector(Builder& b, const Instruction& op) {
   return b.dynamic_slice(op.operand(0), starts, op.attrs.dynamic_slice_sizes);
 }
 
+/// Arithmetic on whole arrays or, where the computation branches or loops, one element after the other: a scan
+/// that carries nothing.
+Instruction* expand_map(Builder& b, const Instruction& op) {
+  if (Instruction* made = apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims)) return made;
+  Builder::Values flat;
+  for (Instruction* o : op.operands()) flat.push_back(b.reshape(o, {op.shape.element_count()}));
+  Attributes along;
+  along.dimensions = {0};
+  along.has_dimensions = true;
+  Instruction* scan = b.op(Opcode::kScan, flat, std::move(along), {op.to_apply()});
+  Instruction* made = b.reshape(expand_scan(b, *scan), op.shape.dims);
+  b.computation()->remove(scan);
+  return made;
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
@@ -59,7 +74,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kGather: return expand_empty_gather(b, op);
     case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
-    case Opcode::kMap: return apply_elementwise(b, *op.to_apply(), op.operands(), op.shape.dims);
+    case Opcode::kMap: return expand_map(b, op);
     case Opcode::kRng: return expand_rng(b, op);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);
     case Opcode::kBatchNormGrad:
