@@ -189,7 +189,7 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
                                                 const IndexExpr& address) {
   int lane = lane_var(address);
   auto stride = address.coefficient(lane);
-  if (!stride || *stride <= 1) return std::nullopt;
+  if (block_ids_.empty() || !stride || *stride <= 1) return std::nullopt;
   size_t k = 0;
   while (k < block_ids_.size() && !address.depends_on(block_ids_[k])) ++k;
   if (k == block_ids_.size() || address.coefficient(block_ids_[k]) != 1) return std::nullopt;
@@ -342,10 +342,8 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     annotate(l, buffer);
     return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l, lanes));
   }
-  if (!block_ids_.empty() && !mask) {
-    if (auto v = load_block(scope, buffer, type, address)) return *v;
-  }
   if (stride && !mask) {
+    if (auto v = load_block(scope, buffer, type, address)) return *v;
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
     if (auto v = load_strided(scope, buffer, type, address, *stride)) return *v;
   }
