@@ -353,7 +353,9 @@ Value Walk::execute(const Instruction& i, const In& in) {
     case Opcode::kTriangularSolve: {
       double total = 0;
       for (const Literal& l : operands) total += range(l).sum;
-      set([&](size_t, const Literal& o) { return (64 * unit(o.shape().type)) * (total + most(o)) * 16 + error * 1e3; });
+      set([&](size_t, const Literal& o) {  // the last term: -0 may be 0
+        return (64 * unit(o.shape().type)) * (total + most(o)) * 16 + error * 1e3 + 1e-300;
+      });
       return out;
     }
     case Opcode::kMap: {
