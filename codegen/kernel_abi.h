@@ -7,7 +7,7 @@
 
 namespace hlojit::abi {
 
-/// Status of kernels and of entry: 0 or one of these; the text is in Context::error.
+/// Status of kernels and of entry: 0 or one of these; the runtime keeps the text.
 enum Status : int32_t { kOk = 0, kFailed = 1, kStopped = 2 };
 
 struct Context;
@@ -24,7 +24,7 @@ using ParallelFor = int32_t (*)(Context*, Kernel, void* const* buffers, const in
 
 /// A step: what native code hands to the runtime (sort, factorisations, custom calls). `buffers`: leaves
 /// of the operands, then of the result. `kernel`: code emitted for the step (a sort's merge), or null.
-/// Returns kOk, or kFailed with the text in Context::error.
+/// Returns kOk, or kFailed; the text stays with the runtime.
 struct Step {
   int32_t (*run)(Context*, const void* state, void* const* buffers, Kernel kernel) noexcept;  // offset 0
   const void* state;                                                                          // offset 8
@@ -37,7 +37,6 @@ struct Context {
   const Step* steps = nullptr;         // offset 16: by number (compiler/analysis/steps.h)
   void* runtime = nullptr;             // offset 24: the runtime's own
   const bool* stop = nullptr;          // offset 32: loops end with kStopped once it is true; never null in a call
-  char error[256] = {};                // text of the first failure
 };
 
 /// The native function of a module. `params`: a pointer a leaf, aligned to the element; `results`: a

@@ -189,8 +189,7 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   int32_t status = m.code.entry(&context, parameters.data(), results.data(), arena);
   if (status == abi::kStopped) throw Error(ErrorKind::kFailed, "stopped while running");
   if (status != abi::kOk) {
-    throw Error(ErrorKind::kFailed,
-                context.error[0] ? std::string(context.error) : "a kernel could not get its memory");
+    throw Error(ErrorKind::kFailed, run.failure.empty() ? "a kernel could not get its memory" : run.failure);
   }
   if (sizes_out.empty()) return outputs;
   std::vector<Shape> cut = m.results;

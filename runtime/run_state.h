@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace hlojit {
 
@@ -18,6 +19,7 @@ struct RunState {
   int64_t device = 0;
   double wait_s = 60;
   const bool* stop = &kNeverStop;       ///< loops end once it is true
+  std::string failure;                  ///< text of the first step that failed
   uint64_t random_counter[2] = {0, 0};  ///< of rng: the same in every run, another on every device
 };
 

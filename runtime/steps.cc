@@ -1,7 +1,5 @@
 #include "runtime/steps.h"
 
-#include <cstdio>
-
 #include "compiler/analysis/steps.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/kernels/custom_call.h"
@@ -15,14 +13,17 @@ namespace {
 
 /// The one way from native code into a step: an exception becomes a status and a text.
 int32_t run_step(abi::Context* context, const void* state, void* const* buffers, abi::Kernel kernel) noexcept {
+  auto* run = static_cast<RunState*>(context->runtime);
   try {
-    auto* run = static_cast<RunState*>(context->runtime);
     (*static_cast<const StepFunction*>(state))({context, *run->pool, buffers, kernel, *run});
     return abi::kOk;
   } catch (const std::exception& e) {
-    std::snprintf(context->error, sizeof context->error, "%s", e.what());
+    try {
+      run->failure = e.what();
+    } catch (...) {  // no memory left for the text
+    }
   } catch (...) {
-    std::snprintf(context->error, sizeof context->error, "a step failed");
+    run->failure = "a step failed";
   }
   return abi::kFailed;
 }

@@ -182,6 +182,14 @@ PJRT_Error* Client_Compile(PJRT_Client_Compile_Args* a) {
   });
 }
 
+// A frontend's options by name: XLA's flags and build options change nothing here; others are mistakes.
+void check_option(std::string_view name) {
+  constexpr std::string_view kKnown[] = {"exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
+                                         "memory_fitting_level",          "num_replicas",          "num_partitions"};
+  if (name.starts_with("xla_") || std::ranges::find(kKnown, name) != std::end(kKnown)) return;
+  fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("No such compile option: '{}'", name));
+}
+
 }  // namespace
 
 CompileOptions read_compile_options(std::string_view bytes) {
@@ -192,6 +200,7 @@ CompileOptions read_compile_options(std::string_view bytes) {
   o.replicas = std::max<int64_t>(build.integer(4), 1);
   o.partitions = std::max<int64_t>(build.integer(5), 1);
   o.spmd = build.boolean(6);
+  for (const proto::Message& option : all.messages(7)) check_option(option.text(1));
   proto::Message assignment = build.message(9);
   std::vector<std::vector<int64_t>> by_partition;
   for (const proto::Message& c : assignment.messages(3)) by_partition.push_back(c.integers(1));

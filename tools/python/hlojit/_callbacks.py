@@ -68,13 +68,18 @@ def install() -> None:
 
         if token:
             operands = [token, *operands]
+            if ctx.avals_out and isinstance(sharding, jax_callback.SdyArrayList):  # the token's, before the results'
+                of_token = jax_callback.SdyArray(
+                    mesh_shape=(), dim_shardings=(), logical_device_ids=sharding.shardings[0].logical_device_ids)
+                sharding = jax_callback.SdyArrayList((of_token, *sharding.shardings))
             ctx = dataclasses.replace(
                 ctx, avals_in=[core.abstract_token, *ctx.avals_in], avals_out=[core.abstract_token, *ctx.avals_out])
         ctx.module_context.add_host_callback(on_buffers)
         index = np.uint64(len(ctx.module_context.host_callbacks) - 1)
         lower = ffi.build_ffi_lowering_function(_TARGET, has_side_effect=has_side_effect)
         result = lower(ctx, *operands, index=index)
-        # The devices of a client are one machine: where among them a callback runs makes no difference.
+        if sharding is not None:
+            mlir.set_sharding(ctx.module_context, result, sharding)
         results = list(result.results)
         if token:
             token, *results = results
