@@ -197,7 +197,7 @@ class EntryEmitter {
     for (const KernelCall& k : calls) {
       llvm::Function* kernel = declared(k.symbol);
       if (k.chunks == 1)
-        b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)});
+        check(b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)}));
       else
         parallel(k, kernel, list);
     }
