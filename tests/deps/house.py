@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Keeps the house: what a reader may count on in any file.
+
+- Every source of layout/, compiler/, codegen/, runtime/ and tools/ opens with a comment: the problem and the
+  idea. A .cc may leave both to its header and say `// See name.h.`
+- Functions of codegen/ fit a screen: at most SCREEN lines.
+- No two types of one name: a class, struct or enum that a header defines has a name that no other header
+  gives to another type of the same namespace, nor in hlojit:: and one of its rooms.
+
+usage: house.py ROOT      exit code 1 and a line per finding if there is any
+       house.py --self-test
+"""
+
+import collections
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOMS = ["layout", "compiler", "codegen", "runtime", "tools"]
+SCREEN = 60
+SCREENED = ["codegen"]
+LONG = {  # not cut yet
+    "codegen/kernels/contraction.cc": "epilogue",
+    "codegen/kernels/micro_kernel.cc": "micro_kernel",
+    "codegen/nest/loop_plan.cc": "plan_loops",
+    "codegen/nest/reduction.cc": "ElementEmitter::run_pass",
+    "codegen/number/cold.cc": "cold_lanes",
+}
+SHARED = {"Attributes", "Scope", "Symbol", "Value"}  # names not told apart yet
+
+# Where a function may begin, as clang-format prints it: at the margin or inside a class, with a name and "(".
+BEGINNING = re.compile(r"^(?P<indent>(?:  ){0,2})(?!(?:if|for|while|switch|do|else|case|return|namespace|enum|class|struct|union"
+                       r"|using|constexpr)\b)(?:[A-Za-z~\[][^\n;{}=]*?)?(?P<name>[\w:~]+|operator\S+)\(")
+TYPE = re.compile(r"^(?:template <[^\n]*>\n)?(?:class|struct|enum class|enum) (\w+)(?: final)?(?: : [^\n{]*)? \{", re.M)
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
+
+
+def functions_of(text):
+    """(name, first line, number of lines) of each function with a body of several lines"""
+    lines = text.split("\n")
+    number = 0
+    while number < len(lines):
+        match = BEGINNING.match(lines[number])
+        opening = number
+        # A long signature goes on in lines that are indented further.
+        while match and opening + 1 < len(lines) and not lines[opening].endswith(("{", "}", ";")):
+            opening += 1
+            if not lines[opening].startswith(match.group("indent") + "    "):
+                match = None
+        if not match or not lines[opening].endswith("{"):
+            number += 1
+            continue
+        end = opening + 1
+        while end < len(lines) and lines[end] != match.group("indent") + "}":
+            end += 1
+        yield match.group("name"), number + 1, end - number + 1
+        number = end + 1
+
+
+def types_of(text):
+    """(namespace, name) of each type that a header defines at namespace level"""
+    spaces = [(m.start(), m.group(1)) for m in NAMESPACE.finditer(text)]
+    for match in TYPE.finditer(text):
+        space = [name for start, name in spaces if start < match.start()]
+        yield space[-1] if space else "", match.group(1)
+
+
+def scan(root):
+    """(number of files read, findings)"""
+    findings, count = [], 0
+    types = collections.defaultdict(set)
+    for room in ROOMS:
+        for file in sorted((root / room).rglob("*")):
+            if file.suffix not in (".h", ".cc"):
+                continue
+            path, text = file.relative_to(root).as_posix(), file.read_text()
+            count += 1
+            if not text.startswith(("// ", "/* ")):
+                findings.append(f"{path}:1: does not open with a comment")
+            see = re.match(r"// See (\S+\.h)\.", text)
+            if see and not (file.parent / see.group(1)).is_file() and not (root / see.group(1)).is_file():
+                findings.append(f"{path}:1: sends the reader to {see.group(1)}, which there is not")
+            if room in SCREENED:
+                for name, line, length in functions_of(text):
+                    if length > SCREEN and LONG.get(path) != name:
+                        findings.append(f"{path}:{line}: {name} has {length} lines, a screen {SCREEN}")
+            if file.suffix == ".h":
+                for space, name in types_of(text):
+                    types[name].add((space, path))
+    for name, places in sorted(types.items()):
+        spaces = collections.Counter(space for space, _ in places)
+        shadowed = "hlojit" in spaces and len(spaces) > 1
+        if name not in SHARED and (shadowed or max(spaces.values()) > 1):
+            findings.append(f"{sorted(places)[0][1]}: type {name} is also in {', '.join(p for _, p in sorted(places)[1:])}")
+    return count, findings
+
+
+def self_test():
+    """Each file that must be found, and some that must not."""
+    long = "".join(f"  f({n});\n" for n in range(SCREEN))
+    wrong = {
+        "layout/bare.cc": "#include <vector>\n",
+        "compiler/sent.cc": "// See nowhere.h.\n",
+        "codegen/long.cc": "// Idea.\nvoid f(int x) {\n" + long + "}\n",
+        "codegen/member.h": "// Idea.\nclass A {\n  int f(int x) const {\n" + long + "  }\n};\n",
+        "codegen/a.h": "// Idea.\nnamespace hlojit::codegen {\nstruct Twice {\n};\n}\n",
+    }
+    right = {
+        "compiler/a.h": "// Idea.\nnamespace hlojit {\nstruct Twice {\n};\nstruct Once {\n};\n}\n",
+        "compiler/a.cc": "// See a.h.\nvoid f(int x) {\n" + long + "}\n",
+        "codegen/short.cc": "// Idea.\nvoid f(int x) {\n  g();\n}\nvoid h() {\n" + long[:100] + "}\n",
+        "runtime/c.h": "/* In C. */\n",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in (wrong | right).items():
+            file = root / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        found = {finding.split(":")[0] for finding in scan(root)[1]}
+    for name in sorted(set(wrong) - found - {"codegen/a.h"}):
+        print(f"self-test: {name} should have been reported")
+    found = {"codegen/a.h" if name == "compiler/a.h" else name for name in found}
+    for name in sorted(found & set(right)):
+        print(f"self-test: {name} should not have been reported")
+    return found == set(wrong)
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(0 if self_test() else 1)
+    count, findings = scan(pathlib.Path(sys.argv[1]).resolve())
+    print("\n".join(findings + [f"{count} files, {len(findings)} findings"]))
+    sys.exit(1 if findings or count == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
