@@ -1,3 +1,5 @@
+// See jit.h. The LLVM objects that cost milliseconds to make (target machine, pass managers) are kept a thread
+// at a time; the linker and its table of symbols are one for the process.
 #include "codegen/jit.h"
 
 #include <atomic>

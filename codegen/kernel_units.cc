@@ -1,3 +1,5 @@
+// See kernel_units.h. A unit's emitted module is a job on a list; who waits for a unit compiles jobs meanwhile,
+// so that compiling needs no threads of its own.
 #include "codegen/kernel_units.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See builder.h. Every form ends in op(), which infers the shape and so checks the operands.
 #include "compiler/builder.h"
 
 #include <algorithm>

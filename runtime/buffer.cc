@@ -1,3 +1,4 @@
+// Buffers of hlojit.h: shape and shared memory, the pool's or the caller's.
 #include <cstring>
 
 #include "hlojit/hlojit.h"

@@ -1,3 +1,4 @@
+// See cache.h.
 #include "runtime/cache.h"
 
 #include <fcntl.h>

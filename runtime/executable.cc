@@ -1,3 +1,5 @@
+// See executable.h. compile() joins the planned module, its code and its constants; call() is one run of it:
+// buffers in, arena and Context made, entry called, buffers out.
 #include "runtime/executable.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// See guards.h.
 #include "runtime/guards.h"
 
 #include <bit>

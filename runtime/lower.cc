@@ -1,3 +1,4 @@
+// See lower.h.
 #include "runtime/lower.h"
 
 #include <chrono>

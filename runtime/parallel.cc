@@ -1,3 +1,4 @@
+// See parallel.h.
 #include "runtime/parallel.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See pool.h.
 #include "runtime/pool.h"
 
 #include <sys/mman.h>

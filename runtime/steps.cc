@@ -1,3 +1,4 @@
+// See steps.h. Which function makes the step of an op, and the one way from native code into it.
 #include "runtime/steps.h"
 
 #include "compiler/analysis/steps.h"

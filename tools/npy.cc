@@ -1,3 +1,4 @@
+// See npy.h.
 #include "tools/npy.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// See function.h.
 #include "codegen/kernels/function.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See accesses.h.
 #include "codegen/nest/accesses.h"
 
 #include <algorithm>

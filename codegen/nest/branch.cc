@@ -1,3 +1,4 @@
+// See branch.h.
 #include "codegen/nest/branch.h"
 
 namespace hlojit::codegen {

@@ -1,3 +1,4 @@
+// See element_emitter.h. Data movement is in movement.cc, reductions in reduction.cc.
 #include "codegen/nest/element_emitter.h"
 
 #include <algorithm>

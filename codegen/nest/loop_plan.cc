@@ -1,3 +1,5 @@
+// See loop_plan.h. Candidates (ways to cut the domain) are made piece by piece; lanes go to the digit that the
+// larger part of the traffic has at stride 1.
 #include "codegen/nest/loop_plan.h"
 
 #include <algorithm>

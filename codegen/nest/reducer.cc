@@ -1,3 +1,4 @@
+// See reducer.h.
 #include "codegen/nest/reducer.h"
 
 #include <unordered_map>

@@ -1,3 +1,4 @@
+// See scope.h.
 #include "codegen/nest/scope.h"
 
 namespace hlojit::codegen {

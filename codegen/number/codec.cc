@@ -1,3 +1,4 @@
+// See codec.h.
 #include "codegen/number/codec.h"
 
 #include "codegen/number/ir_number.h"

@@ -1,3 +1,4 @@
+// See annotation.h.
 #include "compiler/ir/annotation.h"
 
 namespace hlojit {

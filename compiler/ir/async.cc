@@ -1,3 +1,4 @@
+// See async.h.
 #include "compiler/ir/async.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See annotations.h. Field numbers are those of xla_data.proto.
 #include "compiler/proto/annotations.h"
 
 #include <charconv>

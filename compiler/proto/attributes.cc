@@ -1,3 +1,5 @@
+// See attributes.h. A table says, for each attribute of the text's table, how its value is written from the proto;
+// what is written is then read as text, so that both ways in end in one reader.
 #include "compiler/proto/attributes.h"
 
 #include <algorithm>

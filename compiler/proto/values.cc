@@ -1,3 +1,4 @@
+// See values.h.
 #include "compiler/proto/values.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See wire.h.
 #include "compiler/proto/wire.h"
 
 #include <bit>

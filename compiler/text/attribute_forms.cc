@@ -1,3 +1,4 @@
+// See attribute_forms.h.
 #include "compiler/text/attribute_forms.h"
 
 #include <algorithm>

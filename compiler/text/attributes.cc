@@ -1,3 +1,5 @@
+// See attributes.h. First the rules, one an attribute, most of them made by kind; then the lists of ops (from their
+// rows in ir/ops.h) resolved to rules; then reading and printing by these lists.
 #include "compiler/text/attributes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See diagnostics.h.
 #include "compiler/text/diagnostics.h"
 
 #include <algorithm>

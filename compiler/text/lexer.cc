@@ -1,3 +1,4 @@
+// See lexer.h.
 #include "compiler/text/lexer.h"
 
 #include <algorithm>

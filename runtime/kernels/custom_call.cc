@@ -1,3 +1,4 @@
+// See custom_call.h. A registry by target name; the three calling conventions that HLO knows become one step.
 #include "runtime/kernels/custom_call.h"
 
 #include <dlfcn.h>

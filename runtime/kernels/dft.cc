@@ -1,3 +1,4 @@
+// See dft.h.
 #include "runtime/kernels/dft.h"
 
 #include <algorithm>

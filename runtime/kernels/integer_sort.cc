@@ -1,3 +1,4 @@
+// See integer_sort.h.
 #include "runtime/kernels/integer_sort.h"
 
 #include <algorithm>

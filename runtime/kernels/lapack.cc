@@ -1,3 +1,4 @@
+// See lapack.h.
 #include "runtime/kernels/lapack.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// See ffi_attributes.h. A reader of MLIR's attribute text; values live as long as the call site.
 #include "runtime/pjrt/ffi_attributes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// See ffi_call.h. What is opaque to handlers (errors, futures, contexts) is defined here.
 #include "runtime/pjrt/ffi_call.h"
 
 #include <condition_variable>

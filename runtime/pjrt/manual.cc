@@ -1,3 +1,4 @@
+// See manual.h.
 #include "runtime/pjrt/manual.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// See sdy.h.
 #include "runtime/pjrt/sdy.h"
 
 #include <fmt/format.h>

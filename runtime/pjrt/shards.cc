@@ -1,3 +1,4 @@
+// See shards.h.
 #include "runtime/pjrt/shards.h"
 
 #include <fmt/format.h>
