@@ -14,7 +14,7 @@
 
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/micro_kernel.h"
-#include "codegen/nest/branch.h"
+#include "codegen/kernels/packing.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
@@ -43,14 +43,14 @@ class Product {
         vars_(vars),
         kernel_(kernel),
         e_(kernel_.emitter()),
-        batch_(site.batch),
         m0_(site.m0),
-        n0_(site.n0) {
-    lanes_ = std::max(1, vector_bytes_ / dtype_bytes(type_));
-    pair_lanes_ = blocks_.depth % 2 == 0 && product_.k % 2 == 0 ? pair_lanes() : 0;
-    packed_type_ = pair_lanes_ ? DType::kS16 : type_;
-    pair_ = pair_lanes_ ? 2 : 1;
-  }
+        n0_(site.n0),
+        reads_(e_, vars, dot_, product_, site.batch),
+        lanes_(std::max(1, vector_bytes_ / dtype_bytes(type_))),
+        pair_lanes_(blocks_.depth % 2 == 0 && product_.k % 2 == 0 ? pair_lanes() : 0),
+        packed_type_(pair_lanes_ ? DType::kS16 : type_),
+        pair_(pair_lanes_ ? 2 : 1),
+        packing_(e_, vars, reads_, product_, {packed_type_, pair_, blocks_.depth, vector_bytes_}) {}
 
   void run(Scratch& scratch) {
     int64_t mark = scratch.mark();
@@ -73,20 +73,21 @@ class Product {
     if (site_.left) {
       left_ = Strides{site_.left->stride, 1};
     } else {
-      left_ = in_place(left_side(), true);
+      left_ = in_place(reads_.left_side(), true);
       // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
       if (left_ && left_->row * bytes >= 4096) left_.reset();
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
-    by_rows_ = !left_ && (in_runs(left_side()) || left_minor_contracts());
-    const Instruction* columns = dot_.operand(static_cast<size_t>(right_side()));
+    by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || reads_.left_minor_contracts());
+    const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
     in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
                  columns->shape.layout == *panels;
     if (in_panels_) right_ = Strides{1, nr};
     // Packing the right side pays only if several row tiles read it.
-    if (!right_ && product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_) right_ = in_place(right_side(), false);
+    if (!right_ && product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_)
+      right_ = in_place(reads_.right_side(), false);
     // A last panel moved left computes some columns twice, which must not be added up.
     bool repeats = !in_panels_ && product_.n % nr != 0 && site_.sums && slices_ > 1;
     if (right_ && (right_->row != 1 || repeats)) right_.reset();
@@ -109,6 +110,7 @@ class Product {
     slice_var_ = vars_.fresh();
     e_.bind(slice_var_, ss, ss.counter);
     k0_ = IndexExpr::var(slice_var_, slices_) * kc;
+    packing_.begin_slice(k0_);
     depth_ = product_.k % kc == 0 ? i64(ss.builder, kc) : minimum(ss, e_.index(IndexExpr(product_.k) - k0_, ss), kc);
     // Rows and columns this block really has, in tiles and panels.
     llvm::Value* rows_left = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
@@ -144,18 +146,18 @@ class Product {
   void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
     if (left_) return;
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
-    const int64_t run = in_runs(left_side()) ? product_.run : 1;
+    const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     llvm::Value* count = by_rows_ ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
     auto loop = open_loop(ss, count, 1, by_rows_ ? "pack.row" : "pack.tile");
     int var = vars_.fresh();
     e_.bind(var, *loop, loop->counter);
     if (by_rows_) {
       IndexExpr i = IndexExpr::var(var, blocks_.rows / run) * run;
-      pack_run(*loop, a_block_, left_side(), m0_ + i, run,
-               [&](const IndexExpr& row, const IndexExpr& k) { return (i + row) * kc + k; });
+      packing_.pack_run(*loop, a_block_, reads_.left_side(), m0_ + i, run,
+                        [&](const IndexExpr& row, const IndexExpr& k) { return (i + row) * kc + k; });
     } else {
       IndexExpr t = IndexExpr::var(var, tiles_);
-      pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
+      packing_.pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
     }
     close_loop(ss, std::move(loop));
   }
@@ -164,7 +166,8 @@ class Product {
   void pack_right(Scope& gs, const IndexExpr& first_panel, llvm::Value* columns_left) {
     const int64_t nr = blocks_.tile_columns, kc = blocks_.depth, run = product_.run;
     IndexExpr first = n0_ + first_panel * nr;
-    if (!in_runs(right_side())) return pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, first, false);
+    if (!reads_.in_runs(reads_.right_side()))
+      return packing_.pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, first, false);
     llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
     auto loop =
         open_loop(gs, gs.builder.CreateUDiv(minimum(gs, left, group_ * nr), i64(gs.builder, run)), 1, "pack.run");
@@ -172,9 +175,10 @@ class Product {
     e_.bind(var, *loop, loop->counter);
     IndexExpr column = IndexExpr::var(var, group_ * nr / run) * run;
     IndexExpr panel = floordiv(column, nr), in_panel = mod(column, nr);
-    pack_run(*loop, b_panel_, right_side(), first + column, run, [&](const IndexExpr& j, const IndexExpr& k) {
-      return panel * (kc * nr) + (floordiv(k, pair_) * nr + in_panel + j) * pair_ + mod(k, pair_);
-    });
+    packing_.pack_run(*loop, b_panel_, reads_.right_side(), first + column, run,
+                      [&](const IndexExpr& j, const IndexExpr& k) {
+                        return panel * (kc * nr) + (floordiv(k, pair_) * nr + in_panel + j) * pair_ + mod(k, pair_);
+                      });
     close_loop(gs, std::move(loop));
   }
 
@@ -230,7 +234,7 @@ class Product {
 
   // The left operand in place, at the block's first row and the slice's beginning.
   llvm::Value* left_base(Scope& ss) {
-    if (!site_.left) return operand_at(ss, left_side(), m0_, IndexExpr(0));
+    if (!site_.left) return operand_at(ss, reads_.left_side(), m0_, IndexExpr(0));
     return ss.builder.CreateInBoundsGEP(storage_type(ss.builder, type_, 1), site_.left->pointer, e_.index(k0_, ss));
   }
 
@@ -240,14 +244,14 @@ class Product {
                                         e_.index(in_group * (blocks_.depth * blocks_.tile_columns), ps));
   }
   llvm::Value* right_base(Scope& ps, const IndexExpr& column) {
-    if (in_panels_) return operand_at(ps, right_side(), IndexExpr(0), column);
-    llvm::Value* base = operand_at(ps, right_side(), IndexExpr(0), IndexExpr(0));
+    if (in_panels_) return operand_at(ps, reads_.right_side(), IndexExpr(0), column);
+    llvm::Value* base = operand_at(ps, reads_.right_side(), IndexExpr(0), IndexExpr(0));
     return ps.builder.CreateGEP(storage_type(ps.builder, type_, 1), base, e_.index(column, ps));
   }
   // Address of an operand in place, at the slice's beginning.
   llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    Coords at = read_at(side, result_coords(m, n), k0_).coords;
+    Coords at = reads_.read_at(side, reads_.result_coords(m, n), k0_).coords;
     llvm::Value* pointer = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
     return s.builder.CreateInBoundsGEP(storage_type(s.builder, type_, 1), pointer,
                                        e_.index(linear_index(p->shape, at), s));
@@ -260,44 +264,9 @@ class Product {
     return s.builder.CreateUDiv(s.builder.CreateAdd(x, i64(s.builder, y - 1)), i64(s.builder, y));
   }
 
-  int left_side() const { return product_.swapped ? 1 : 0; }
-  int right_side() const { return product_.swapped ? 0 : 1; }
-
   struct Strides {
     int64_t row, k;
   };
-
-  Coords result_coords(const IndexExpr& m, const IndexExpr& n) const {
-    return joined(product_.split(!product_.swapped, m), product_.split(product_.swapped, n));
-  }
-
-  // Rows (or columns) along this operand are looked up run by run.
-  bool in_runs(int side) const { return side == 0 && product_.run > 0; }
-
-  // The operand's element for an element of the result at position k of the depth.
-  Read read_at(int side, const Coords& result, const IndexExpr& k) {
-    AccessRelation relation = access_relation(dot_, result, delinearize(product_.contracting, k), vars_);
-    for (Read& r : relation.reads) {
-      if (r.operand == static_cast<size_t>(side)) return std::move(r);
-    }
-    throw Error(ErrorKind::kFailed, dot_.location, "a contraction does not read its operand");
-  }
-
-  void walk_read(AccessWalk& w, Read read) {
-    AccessRelation relation;
-    relation.reads.push_back(std::move(read));
-    w.follow(&dot_, relation);
-  }
-
-  // As it is packed; zero where there is none.
-  Value packed_value(Scope& s, const Read& read) {
-    llvm::Value* there = e_.holds(read.guards, s);
-    Value v;
-    e_.under(there, [&] {
-      v = convert(s.builder, e_.number(), e_.emit(dot_.operand(read.operand), read.coords, s), packed_type_);
-    });
-    return there ? choose(s.builder, there, v, constant(s.builder, packed_type_, 0, 1)) : v;
-  }
 
   // An operand as a plain array of the summed type whose address is affine in row (or column) and depth.
   std::optional<Strides> in_place(int side, bool left) {
@@ -305,28 +274,13 @@ class Product {
     if (!p->is(Opcode::kParameter) || p->shape.type != type_ || pair_lanes_) return std::nullopt;
     int along = vars_.fresh(), k = vars_.fresh();
     IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
-    Coords rc = left ? result_coords(x, IndexExpr(0)) : result_coords(IndexExpr(0), x);
-    Read read = read_at(side, rc, IndexExpr::var(k, product_.k));
+    Coords rc = left ? reads_.result_coords(x, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), x);
+    Read read = reads_.read_at(side, rc, IndexExpr::var(k, product_.k));
     if (!read.guards.empty()) return std::nullopt;
     IndexExpr address = linear_index(p->shape, read.coords);
     auto row = address.coefficient(along), depth = address.coefficient(k);
     if (!row || !depth) return std::nullopt;
     return Strides{*row, *depth};
-  }
-
-  // A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
-  void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
-            const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
-    int lanes = std::max(1, vector_bytes_ / 4);
-    for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, lanes, false, true})) {
-      // Copies of a few vectors a turn; blocks are transposed one by one.
-      int wide = piece.unroll.var < 0 ? 4 * lanes : lanes;
-      e_.loops(scope, piece, 0, e_.widths(piece, wide, lanes, true), {},
-               [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
-                 body(s, coords, piece.unroll);
-                 return ElementEmitter::Carried{};
-               });
-    }
   }
 
   // Panels packed together, so that a row of the right operand is read in pieces of a few cache lines.
@@ -342,153 +296,8 @@ class Product {
       DType t = dot_.operand(side)->shape.type;
       return t == DType::kS8 || t == DType::kU8 || t == DType::kS16;
     };
-    if (type_ != DType::kS32 || lanes_ < 8 || !fits(0) || !fits(1) || !left_minor_contracts()) return 0;
+    if (type_ != DType::kS32 || lanes_ < 8 || !fits(0) || !fits(1) || !reads_.left_minor_contracts()) return 0;
     return lanes_ >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
-  }
-
-  // Whether elements of the left operand that are neighbours in memory differ in k, not in the row.
-  bool left_minor_contracts() {
-    const Instruction* p = dot_.operand(static_cast<size_t>(left_side()));
-    const Instruction* source = p->is(Opcode::kTranspose) ? p->operand(0) : p;
-    if (source->shape.layout.minor_to_major.empty()) return false;
-    int64_t minor = source->shape.layout.minor_to_major[0];
-    if (source != p) {
-      const Ints& from = p->attrs.dimensions;
-      minor = std::find(from.begin(), from.end(), minor) - from.begin();
-    }
-    int row = vars_.fresh(), k = vars_.fresh();
-    Coords at = product_.split(!product_.swapped, IndexExpr::var(row, product_.m));
-    Coords other((product_.swapped ? product_.lhs_free : product_.rhs_free).size(), IndexExpr(0));
-    Coords rc = product_.join(Coords(product_.batch.size(), IndexExpr(0)), product_.swapped ? other : at,
-                              product_.swapped ? at : other);
-    return read_at(left_side(), rc, IndexExpr::var(k, product_.k)).coords[static_cast<size_t>(minor)].depends_on(k);
-  }
-
-  // Copies one slice of `run` neighbouring rows (or columns) of an operand to where `target_at` says. Only the last
-  // of their coordinates differs. Most runs are inside of the operand whatever the window's position: those
-  // need no guards.
-  void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
-                const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at) {
-    const bool lhs = side == 0;
-    Coords start = starts(scope, side, first);
-    auto result_at = [&](const IndexExpr& local) {
-      Coords along = start;
-      if (!along.empty()) along.back() = along.back() + local;
-      Coords other(lhs ? product_.rhs_free.size() : product_.lhs_free.size(), IndexExpr(0));
-      return lhs ? product_.join(batch_, along, other) : product_.join(batch_, other, along);
-    };
-    auto box = [&](int64_t depth, bool inside) {
-      auto source = [&](const Coords& c) {
-        Read read = read_at(side, result_at(c[0]), k0_ + c[1] * pair_ + c[2]);
-        if (inside) read.guards.clear();
-        return read;
-      };
-      // For the order of the loops alone: rows one after the other, or vectors of columns.
-      auto place = [&](const Coords& c) { return target_at(c[0], c[1] * pair_ + c[2]); };
-      auto walk = [&](AccessWalk& w, const Coords& c) {
-        w.write(packed_type_, place(c));
-        walk_read(w, source(c));
-      };
-      std::vector<int64_t> dims = {run, depth / pair_, pair_};
-      fill(scope, target, dims, walk, source, place);
-    };
-    auto at_depth = [&](int64_t depth) {
-      auto inside = always_inside(scope, side, result_at);
-      if (!inside) return box(depth, false);
-      if (!*inside) return box(depth, true);
-      guarded(scope, *inside, [&] { box(depth, true); }, [&] { box(depth, false); });
-    };
-    deep(scope, at_depth);
-  }
-
-  // Whether no guard of the operand can fail for a run, whatever the depth: null if none ever does, nullopt if
-  // some may always.
-  std::optional<llvm::Value*> always_inside(Scope& scope, int side,
-                                            const std::function<Coords(const IndexExpr&)>& result_at) {
-    int local = vars_.fresh();
-    std::vector<int> inner = {local};
-    Coords reduced;
-    for (int64_t n : product_.contracting) {
-      inner.push_back(vars_.fresh());
-      reduced.push_back(IndexExpr::var(inner.back(), n));
-    }
-    IndexExpr along = IndexExpr::var(local, std::max<int64_t>(product_.run, 1));
-    AccessRelation relation = access_relation(dot_, result_at(along), reduced, vars_);
-    std::vector<Guard> guards;
-    for (const Read& r : relation.reads) {
-      if (r.operand != static_cast<size_t>(side)) continue;
-      for (const Guard& g : r.guards) {
-        auto all = for_all(g, inner);
-        if (!all) return std::nullopt;
-        guards.push_back(*all);
-      }
-    }
-    return e_.holds(guards, scope);
-  }
-
-  // Packs elements of a box: loops by where they are read and written, blocks transposed in registers.
-  void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
-            const std::function<void(AccessWalk&, const Coords&)>& walk,
-            const std::function<Read(const Coords&)>& source, const std::function<IndexExpr(const Coords&)>& place) {
-    nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
-      if (unroll.var < 0) return e_.store(s, target, place(c), packed_value(s, source(c)));
-      std::vector<Value> values;
-      std::vector<IndexExpr> addresses;
-      e_.begin_block(s, unroll);
-      for (const IndexExpr& u : e_.block()) {
-        std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
-        values_of.back() = u;
-        Coords x;
-        for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
-        values.push_back(packed_value(s, source(x)));
-        addresses.push_back(place(x));
-      }
-      e_.store_block(s, target, addresses, values);
-    });
-  }
-
-  // Emits for a slice of full depth, or for the last one's.
-  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) {
-    const int64_t kc = blocks_.depth;
-    if (product_.k % kc == 0) return emit_depth(kc);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), i64(scope.builder, product_.k - kc));
-    guarded(scope, whole, [&] { emit_depth(kc); }, [&] { emit_depth(product_.k % kc); });
-  }
-
-  // Packs `group` panels of `width` rows or columns from `first` on, one slice deep, each as [k][width]
-  // or [k/2][width][2], at `offset`. Only whole panels come in groups.
-  void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
-            const IndexExpr& first, bool left) {
-    const int64_t kc = blocks_.depth;
-    int side = left != product_.swapped ? 0 : 1;
-    auto emit_box = [&](int64_t columns, int64_t depth) {
-      auto source = [&](const Coords& c) {
-        IndexExpr position = first + c[1] * width + c[2];
-        Coords rc = left ? result_coords(position, IndexExpr(0)) : result_coords(IndexExpr(0), position);
-        return read_at(side, rc, k0_ + c[0] * pair_ + c[3]);
-      };
-      auto place = [&](const Coords& c) { return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * pair_ + c[3]; };
-      // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
-      Shape box = Shape::array(packed_type_, {depth / pair_, group, group == 1 ? width : 2 * width, pair_});
-      auto walk = [&](AccessWalk& w, const Coords& c) {
-        w.write(box, c);
-        walk_read(w, source(c));
-      };
-      std::vector<int64_t> dims = {depth / pair_, group, columns, pair_};
-      fill(scope, target, dims, walk, source, place);
-    };
-    int64_t tail = size % width;
-    if (tail == 0) return deep(scope, [&](int64_t depth) { emit_box(width, depth); });
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));
-    guarded(
-        scope, whole, [&] { deep(scope, [&](int64_t depth) { emit_box(width, depth); }); },
-        [&] { deep(scope, [&](int64_t depth) { emit_box(tail, depth); }); });
-  }
-
-  static void guarded(Scope& scope, llvm::Value* condition, const std::function<void()>& yes,
-                      const std::function<void()>& no) {
-    auto none = [](const std::function<void()>& emit) { return [&] { return emit(), std::vector<llvm::Value*>(); }; };
-    branch(scope, condition, none(yes), none(no));
   }
 
   void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& c_offset) {
@@ -512,7 +321,7 @@ class Product {
       int i = vars_.fresh(), j = vars_.fresh();
       e.bind(i, *row_loop, row_loop->counter);
       IndexExpr in_tile = IndexExpr::var(i, mr);
-      Coords rows_at = starts(*row_loop, left_side(), row + in_tile);
+      Coords rows_at = reads_.starts(*row_loop, reads_.left_side(), row + in_tile);
       LoopPiece piece;
       piece.loops = {{j, columns, std::nullopt, std::nullopt}};
       piece.has_lanes = columns > 1;
@@ -522,8 +331,8 @@ class Product {
         e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
                 [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
                   local = c_offset + in_tile * c_.stride + first + c[0];
-                  Coords at = joined(rows_at, columns_at(c[0]));
-                  llvm::Value* there = whole || in_runs(left_side()) ? nullptr : in_result(s, at);
+                  Coords at = reads_.joined(rows_at, columns_at(c[0]));
+                  llvm::Value* there = whole || reads_.in_runs(reads_.left_side()) ? nullptr : in_result(s, at);
                   if (there) there = splat(s.builder, {DType::kPred, there}, part.count).v;
                   std::vector<Value> values;
                   e.under(there, [&] {
@@ -536,15 +345,16 @@ class Product {
                   return ElementEmitter::Carried{};
                 });
       };
-      llvm::Value* there =
-          in_runs(left_side()) ? in_result(*row_loop, joined(rows_at, columns_at(IndexExpr(0)))) : nullptr;
+      llvm::Value* there = reads_.in_runs(reads_.left_side())
+                               ? in_result(*row_loop, reads_.joined(rows_at, columns_at(IndexExpr(0))))
+                               : nullptr;
       if (there)
         guarded(*row_loop, there, elements, [] {});
       else
         elements();
       close_loop(outer, std::move(row_loop));
     };
-    if (in_runs(right_side())) {
+    if (reads_.in_runs(reads_.right_side())) {
       const int64_t run = product_.run;
       llvm::Value* count = i64(scope.builder, nr / run);
       if (product_.n % nr != 0) {
@@ -555,14 +365,14 @@ class Product {
       int r = vars_.fresh();
       e.bind(r, *run_loop, run_loop->counter);
       IndexExpr first = IndexExpr::var(r, nr / run) * run;
-      Coords start = starts(*run_loop, right_side(), column + first);
+      Coords start = reads_.starts(*run_loop, reads_.right_side(), column + first);
       auto columns_at = [&](const IndexExpr& j) {
         Coords at = start;
         at.back() = at.back() + j;
         return at;
       };
       Coords zero(product_.rhs_free.size(), IndexExpr(0));
-      llvm::Value* whole = in_result(*run_loop, joined(zero, columns_at(IndexExpr(run - 1))));
+      llvm::Value* whole = in_result(*run_loop, reads_.joined(zero, columns_at(IndexExpr(run - 1))));
       auto all = [&] { box(*run_loop, run, first, true, columns_at); };
       auto some = [&] {
         if (run > 1) box(*run_loop, run, first, false, columns_at);
@@ -582,21 +392,6 @@ class Product {
         [&] { box(scope, product_.n % nr, IndexExpr(0), true, columns_at); });
   }
 
-  // Indices of an operand's factors at a position; where runs are looked up, numbers in `scope`.
-  Coords starts(Scope& scope, int side, const IndexExpr& position) {
-    Coords at = product_.split(side == 0, position);
-    if (!in_runs(side)) return at;
-    for (IndexExpr& x : at) {
-      if (!x.is_constant()) x = e_.symbol(scope, e_.index(x, scope), x.range());
-    }
-    return at;
-  }
-
-  // Of the result, from indices of the rows' and the columns' factors.
-  Coords joined(const Coords& rows, const Coords& columns) const {
-    return product_.swapped ? product_.join(batch_, columns, rows) : product_.join(batch_, rows, columns);
-  }
-
   // Whether coordinates are the result's: null if they always are.
   llvm::Value* in_result(Scope& scope, const Coords& at) {
     std::vector<Guard> guards;
@@ -613,16 +408,18 @@ class Product {
   MatrixProduct product_;
   Blocks blocks_;
   const ProductSite& site_;
-  DType type_, packed_type_ = DType::kF32;
+  DType type_;
   VarSource& vars_;
   KernelBuilder& kernel_;
   ElementEmitter& e_;
-  int lanes_ = 8;
-  int pair_lanes_ = 0;  // not 0: 16-bit integers multiplied in pairs
-  int64_t pair_ = 1;    // elements of depth that are packed as one
+  IndexExpr m0_{0}, n0_{0}, k0_{0};  // where the task's block and the slice begin
+  ProductReads reads_;
+  int lanes_;
+  int pair_lanes_;  // not 0: 16-bit integers multiplied in pairs
+  DType packed_type_;
+  int64_t pair_;  // elements of depth that are packed as one
+  Packing packing_;
 
-  Coords batch_;                     // of this task
-  IndexExpr m0_{0}, n0_{0}, k0_{0};  // where its block and the slice begin
   int slice_var_ = -1;
   int64_t slices_ = 1, panels_ = 1, tiles_ = 1, group_ = 1;
   llvm::Value* depth_ = nullptr;         // of the slice

@@ -1,0 +1,212 @@
+#include "codegen/kernels/packing.h"
+
+#include <algorithm>
+
+#include "codegen/nest/branch.h"
+#include "codegen/number/elementwise.h"
+
+namespace hlojit::codegen {
+namespace {
+
+llvm::Value* i64(llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
+
+}  // namespace
+
+void guarded(Scope& scope, llvm::Value* condition, const std::function<void()>& yes, const std::function<void()>& no) {
+  auto none = [](const std::function<void()>& emit) { return [&] { return emit(), std::vector<llvm::Value*>(); }; };
+  branch(scope, condition, none(yes), none(no));
+}
+
+Coords ProductReads::result_coords(const IndexExpr& m, const IndexExpr& n) const {
+  return joined(product_.split(!product_.swapped, m), product_.split(product_.swapped, n));
+}
+
+Coords ProductReads::joined(const Coords& rows, const Coords& columns) const {
+  return product_.swapped ? product_.join(batch_, columns, rows) : product_.join(batch_, rows, columns);
+}
+
+Coords ProductReads::starts(Scope& scope, int side, const IndexExpr& position) {
+  Coords at = product_.split(side == 0, position);
+  if (!in_runs(side)) return at;
+  for (IndexExpr& x : at) {
+    if (!x.is_constant()) x = e_.symbol(scope, e_.index(x, scope), x.range());
+  }
+  return at;
+}
+
+Read ProductReads::read_at(int side, const Coords& result, const IndexExpr& k) {
+  AccessRelation relation = access_relation(contraction_, result, delinearize(product_.contracting, k), vars_);
+  for (Read& r : relation.reads) {
+    if (r.operand == static_cast<size_t>(side)) return std::move(r);
+  }
+  throw Error(ErrorKind::kFailed, contraction_.location, "a contraction does not read its operand");
+}
+
+void ProductReads::walk(AccessWalk& walk, Read read) const {
+  AccessRelation relation;
+  relation.reads.push_back(std::move(read));
+  walk.follow(&contraction_, relation);
+}
+
+bool ProductReads::left_minor_contracts() {
+  const Instruction* p = contraction_.operand(static_cast<size_t>(left_side()));
+  const Instruction* source = p->is(Opcode::kTranspose) ? p->operand(0) : p;
+  if (source->shape.layout.minor_to_major.empty()) return false;
+  int64_t minor = source->shape.layout.minor_to_major[0];
+  if (source != p) {
+    const Ints& from = p->attrs.dimensions;
+    minor = std::find(from.begin(), from.end(), minor) - from.begin();
+  }
+  int row = vars_.fresh(), k = vars_.fresh();
+  Coords at = product_.split(!product_.swapped, IndexExpr::var(row, product_.m));
+  Coords other((product_.swapped ? product_.lhs_free : product_.rhs_free).size(), IndexExpr(0));
+  Coords rc = product_.join(Coords(product_.batch.size(), IndexExpr(0)), product_.swapped ? other : at,
+                            product_.swapped ? at : other);
+  return read_at(left_side(), rc, IndexExpr::var(k, product_.k)).coords[static_cast<size_t>(minor)].depends_on(k);
+}
+
+std::optional<llvm::Value*> ProductReads::always_inside(Scope& scope, int side,
+                                                        const std::function<Coords(const IndexExpr&)>& result_at) {
+  int local = vars_.fresh();
+  std::vector<int> inner = {local};
+  Coords reduced;
+  for (int64_t n : product_.contracting) {
+    inner.push_back(vars_.fresh());
+    reduced.push_back(IndexExpr::var(inner.back(), n));
+  }
+  IndexExpr along = IndexExpr::var(local, std::max<int64_t>(product_.run, 1));
+  AccessRelation relation = access_relation(contraction_, result_at(along), reduced, vars_);
+  std::vector<Guard> guards;
+  for (const Read& r : relation.reads) {
+    if (r.operand != static_cast<size_t>(side)) continue;
+    for (const Guard& g : r.guards) {
+      auto all = for_all(g, inner);
+      if (!all) return std::nullopt;
+      guards.push_back(*all);
+    }
+  }
+  return e_.holds(guards, scope);
+}
+
+// As it is packed; zero where there is none.
+Value Packing::packed_value(Scope& s, const Read& read) {
+  llvm::Value* there = e_.holds(read.guards, s);
+  Value v;
+  e_.under(there, [&] {
+    v = convert(s.builder, e_.number(), e_.emit(reads_.operand(static_cast<int>(read.operand)), read.coords, s),
+                form_.type);
+  });
+  return there ? choose(s.builder, there, v, constant(s.builder, form_.type, 0, 1)) : v;
+}
+
+// A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
+void Packing::nest(Scope& scope, std::span<const int64_t> dims,
+                   const std::function<void(AccessWalk&, const Coords&)>& walk,
+                   const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
+  int lanes = std::max(1, form_.vector_bytes / 4);
+  for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, lanes, false, true})) {
+    // Copies of a few vectors a turn; blocks are transposed one by one.
+    int wide = piece.unroll.var < 0 ? 4 * lanes : lanes;
+    e_.loops(scope, piece, 0, e_.widths(piece, wide, lanes, true), {},
+             [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
+               body(s, coords, piece.unroll);
+               return ElementEmitter::Carried{};
+             });
+  }
+}
+
+// Packs elements of a box: loops by where they are read and written, blocks transposed in registers.
+void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
+                   const std::function<void(AccessWalk&, const Coords&)>& walk,
+                   const std::function<Read(const Coords&)>& source,
+                   const std::function<IndexExpr(const Coords&)>& place) {
+  nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
+    if (unroll.var < 0) return e_.store(s, target, place(c), packed_value(s, source(c)));
+    std::vector<Value> values;
+    std::vector<IndexExpr> addresses;
+    e_.begin_block(s, unroll);
+    for (const IndexExpr& u : e_.block()) {
+      std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
+      values_of.back() = u;
+      Coords x;
+      for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
+      values.push_back(packed_value(s, source(x)));
+      addresses.push_back(place(x));
+    }
+    e_.store_block(s, target, addresses, values);
+  });
+}
+
+// Emits for a slice of full depth, or for the last one's.
+void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) {
+  const int64_t kc = form_.depth;
+  if (product_.k % kc == 0) return emit_depth(kc);
+  llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), i64(scope.builder, product_.k - kc));
+  guarded(scope, whole, [&] { emit_depth(kc); }, [&] { emit_depth(product_.k % kc); });
+}
+
+void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
+                       const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at) {
+  const bool lhs = side == 0;
+  Coords start = reads_.starts(scope, side, first);
+  auto result_at = [&](const IndexExpr& local) {
+    Coords along = start;
+    if (!along.empty()) along.back() = along.back() + local;
+    Coords other(lhs ? product_.rhs_free.size() : product_.lhs_free.size(), IndexExpr(0));
+    return lhs ? product_.join(reads_.batch_, along, other) : product_.join(reads_.batch_, other, along);
+  };
+  auto box = [&](int64_t depth, bool inside) {
+    auto source = [&](const Coords& c) {
+      Read read = reads_.read_at(side, result_at(c[0]), k0_ + c[1] * form_.pair + c[2]);
+      if (inside) read.guards.clear();
+      return read;
+    };
+    // For the order of the loops alone: rows one after the other, or vectors of columns.
+    auto place = [&](const Coords& c) { return target_at(c[0], c[1] * form_.pair + c[2]); };
+    auto walk = [&](AccessWalk& w, const Coords& c) {
+      w.write(form_.type, place(c));
+      reads_.walk(w, source(c));
+    };
+    std::vector<int64_t> dims = {run, depth / form_.pair, form_.pair};
+    fill(scope, target, dims, walk, source, place);
+  };
+  auto at_depth = [&](int64_t depth) {
+    auto inside = reads_.always_inside(scope, side, result_at);
+    if (!inside) return box(depth, false);
+    if (!*inside) return box(depth, true);
+    guarded(scope, *inside, [&] { box(depth, true); }, [&] { box(depth, false); });
+  };
+  deep(scope, at_depth);
+}
+
+void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width,
+                   int64_t size, const IndexExpr& first, bool left) {
+  const int64_t kc = form_.depth;
+  int side = left != product_.swapped ? 0 : 1;
+  auto emit_box = [&](int64_t columns, int64_t depth) {
+    auto source = [&](const Coords& c) {
+      IndexExpr position = first + c[1] * width + c[2];
+      Coords rc = left ? reads_.result_coords(position, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), position);
+      return reads_.read_at(side, rc, k0_ + c[0] * form_.pair + c[3]);
+    };
+    auto place = [&](const Coords& c) {
+      return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * form_.pair + c[3];
+    };
+    // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
+    Shape box = Shape::array(form_.type, {depth / form_.pair, group, group == 1 ? width : 2 * width, form_.pair});
+    auto walk = [&](AccessWalk& w, const Coords& c) {
+      w.write(box, c);
+      reads_.walk(w, source(c));
+    };
+    std::vector<int64_t> dims = {depth / form_.pair, group, columns, form_.pair};
+    fill(scope, target, dims, walk, source, place);
+  };
+  int64_t tail = size % width;
+  if (tail == 0) return deep(scope, [&](int64_t depth) { emit_box(width, depth); });
+  llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));
+  guarded(
+      scope, whole, [&] { deep(scope, [&](int64_t depth) { emit_box(width, depth); }); },
+      [&] { deep(scope, [&](int64_t depth) { emit_box(tail, depth); }); });
+}
+
+}  // namespace hlojit::codegen

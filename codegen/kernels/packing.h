@@ -1,0 +1,99 @@
+// Packing: an operand's part of a block of a product, copied into the order in which the micro-kernel reads it.
+//
+// The copy is a nest through the operand's access relation, so any layout can be read, producers are emitted on
+// the way, and what a convolution finds in its padding is zero. Two forms: panels, [k][width], and rows,
+// [row][k]. Where an operand is looked up in runs (MatrixProduct::run) their first positions are taken apart
+// into coordinates once a run, and runs that lie inside of the operand whatever the window's position are
+// copied without guards.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "codegen/nest/element_emitter.h"
+#include "compiler/plan/blocks.h"
+
+namespace hlojit::codegen {
+
+/// Emits `yes` and `no` into `scope`, to run where the condition holds and where not.
+void guarded(Scope& scope, llvm::Value* condition, const std::function<void()>& yes, const std::function<void()>& no);
+
+/// Where a product's operands are read, for a task's batch.
+class ProductReads {
+ public:
+  ProductReads(ElementEmitter& emitter, VarSource& vars, const Instruction& contraction, const MatrixProduct& product,
+               Coords batch)
+      : e_(emitter), vars_(vars), contraction_(contraction), product_(product), batch_(std::move(batch)) {}
+
+  /// Operand numbers of the rows' side and the columns'.
+  int left_side() const { return product_.swapped ? 1 : 0; }
+  int right_side() const { return product_.swapped ? 0 : 1; }
+  /// Rows (or columns) along this operand are looked up run by run.
+  bool in_runs(int side) const { return side == 0 && product_.run > 0; }
+  const Instruction* operand(int side) const { return contraction_.operand(static_cast<size_t>(side)); }
+
+  /// Coordinates of the result, from a row and a column, or from indices of their factors.
+  Coords result_coords(const IndexExpr& m, const IndexExpr& n) const;
+  Coords joined(const Coords& rows, const Coords& columns) const;
+  /// Indices of an operand's factors at a position; where runs are looked up, numbers in `scope`.
+  Coords starts(Scope& scope, int side, const IndexExpr& position);
+  /// The operand's element for an element of the result at position k of the depth.
+  Read read_at(int side, const Coords& result, const IndexExpr& k);
+  void walk(AccessWalk& walk, Read read) const;
+  /// Elements of the left operand that are neighbours in memory differ in k, not in the row.
+  bool left_minor_contracts();
+  /// Whether no guard of the operand can fail along a run, whatever the depth: null if none ever does, nullopt if
+  /// some may always. `result_at`: the result's coordinates at a position in the run.
+  std::optional<llvm::Value*> always_inside(Scope& scope, int side,
+                                            const std::function<Coords(const IndexExpr&)>& result_at);
+
+ private:
+  friend class Packing;
+  ElementEmitter& e_;
+  VarSource& vars_;
+  const Instruction& contraction_;
+  const MatrixProduct& product_;
+  Coords batch_;
+};
+
+struct PackedForm {
+  DType type = DType::kF32;
+  int64_t pair = 1;     ///< neighbours of the depth that lie together
+  int64_t depth = 256;  ///< of a slice
+  int vector_bytes = 32;
+};
+
+class Packing {
+ public:
+  Packing(ElementEmitter& emitter, VarSource& vars, ProductReads& reads, const MatrixProduct& product, PackedForm form)
+      : e_(emitter), vars_(vars), reads_(reads), product_(product), form_(form) {}
+
+  /// What follows is about the slice of the depth from k0 on.
+  void begin_slice(const IndexExpr& k0) { k0_ = k0; }
+  /// Copies one slice of `run` neighbouring rows (or columns) of an operand, of which only the last coordinate
+  /// differs, to where `target_at` (position in the run, in the slice) says.
+  void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
+                const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at);
+  /// Packs `group` panels of `width` of an operand's `size` rows or columns from `first` on, one slice deep, each as
+  /// [k][width] or [k/2][width][2], at `offset`. Only whole panels come in groups.
+  void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
+            const IndexExpr& first, bool left);
+
+ private:
+  void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
+            const std::function<void(AccessWalk&, const Coords&)>& walk,
+            const std::function<Read(const Coords&)>& source, const std::function<IndexExpr(const Coords&)>& place);
+  void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
+            const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
+  Value packed_value(Scope& scope, const Read& read);
+  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);
+
+  ElementEmitter& e_;
+  VarSource& vars_;
+  ProductReads& reads_;
+  const MatrixProduct& product_;
+  PackedForm form_;
+  IndexExpr k0_{0};
+};
+
+}  // namespace hlojit::codegen
