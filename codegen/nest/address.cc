@@ -322,6 +322,9 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     annotate(l, buffer);
     return from_storage(b, type, l);
   }
+  // Where all lanes are read or none, a vector from the buffer's beginning does for none: a masked load whose
+  // address is no memory takes a processor hundreds of cycles.
+  llvm::Value* all = mask && !mask_lanes && buffer.elements >= lanes ? mask : nullptr;
   if (mask_lanes)
     lanes = static_cast<int>(mask_lanes->getNumElements());
   else if (mask)
@@ -333,8 +336,9 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
     first[static_cast<size_t>(lane)] = IndexExpr(*stride == 1 ? 0 : lanes - 1);
     llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(first));
+    if (all) pointer = b.CreateSelect(all, pointer, buffer.pointer);
     llvm::Instruction* l;
-    if (!mask)
+    if (!mask || all)
       l = b.CreateAlignedLoad(whole, pointer, align);
     else
       l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask, lanes),

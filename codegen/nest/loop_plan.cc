@@ -388,6 +388,12 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     int64_t unit = lane ? grain : 1;
     int64_t per = (loop.extent / want + unit - 1) / unit * unit;
     if (per < unit) per = unit;
+    // Equal parts, if there are some of about that size: then no part needs to know where the digit ends.
+    for (int64_t even = per; even > per / 2 && even >= unit; even -= unit) {
+      if (loop.extent % even != 0) continue;
+      per = even;
+      break;
+    }
     int64_t parts = (loop.extent + per - 1) / per;
     if (parts < 2) break;
     LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
