@@ -212,8 +212,9 @@ void DynamicRules::convolution(Instruction* i) {
   Instruction *x = i->operand(0), *kernel = i->operand(1);
   DimSizes in = dims(x), k = dims(kernel), out(i->shape.dims.size());
   bool kernel_space = std::ranges::any_of(c.rhs_spatial, [&](int64_t d) { return k[d] != nullptr; });
-  bool grouped = i->attrs.feature_group_count != 1 || i->attrs.batch_group_count != 1;
-  if (kernel_space || (grouped && (in[c.lhs_feature] || in[c.lhs_batch] || is_dynamic(kernel)))) {
+  bool cuts_features = i->attrs.feature_group_count != 1 && (in[c.lhs_feature] || is_dynamic(kernel));
+  bool cuts_batch = i->attrs.batch_group_count != 1 && (in[c.lhs_batch] || is_dynamic(kernel));
+  if (kernel_space || cuts_features || cuts_batch) {
     throw Error(ErrorKind::kUnsupported, i->location,
                 "convolution with a kernel or groups of dynamic size is not compiled yet");
   }
