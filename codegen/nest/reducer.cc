@@ -74,6 +74,12 @@ Reducer Reducer::of(const Instruction& reduction) {
     r.op_ = single_op(*r.computation_);
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
+  if (r.op_ && is_pred(r.result_)) {
+    if (r.op_ == Opcode::kMultiply || r.op_ == Opcode::kMinimum) r.op_ = Opcode::kAnd;
+    if (r.op_ == Opcode::kAdd || r.op_ == Opcode::kMaximum) r.op_ = Opcode::kOr;
+    r.as_bytes_ = true;
+    r.accumulator_ = DType::kS8;
+  }
   // Windows pick by position (the first of equals): their elements keep their order.
   Reorder order = r.op_                           ? Reorder{true, -1}
                   : reduction.is(Opcode::kReduce) ? selection_order(reduction)
@@ -108,9 +114,16 @@ std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, cons
   return values;
 }
 
+std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const {
+  std::vector<Value> held(values.begin(), values.end());
+  if (!as_bytes_) return held;
+  for (Value& v : held) v = {accumulator_, b.CreateSExt(v.v, v.v->getType()->getWithNewType(b.getInt8Ty()))};
+  return held;
+}
+
 std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
                                  std::span<const Value> accumulators, std::span<const Value> values) const {
-  if (!contracts_) return apply(b, options, accumulators, values);
+  if (!contracts_) return apply(b, options, accumulators, accumulated(b, values));
   if (is_pred(accumulator_)) {
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
   }
@@ -172,6 +185,7 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
 std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options,
                                    std::vector<Value> totals) const {
   if (!op_) return totals;
+  if (as_bytes_) return {{result_, b.CreateICmpSLT(totals[0].v, llvm::Constant::getNullValue(totals[0].v->getType()))}};
   return {contracts_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
 }
 

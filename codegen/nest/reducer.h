@@ -35,6 +35,9 @@ class Reducer {
   /// Values of the relation's reads (contractions: both factors, converted).
   std::vector<Value> operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
                               const AccessRelation& relation) const;
+  /// Values as accumulators hold them. A vector of conditions that a loop carries is taken apart, a register each:
+  /// they are added up as bytes.
+  std::vector<Value> accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const;
   /// Accumulators after one more element.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
                           std::span<const Value> values) const;
@@ -54,6 +57,7 @@ class Reducer {
   std::optional<Opcode> op_;
   bool reorderable_ = false;
   int position_ = -1;                    // Reorder::position
+  bool as_bytes_ = false;                // accumulators are bytes of equal bits
   bool contracts_ = false;               // sums products of two factors
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;

@@ -31,6 +31,7 @@ class Accumulators {
       std::vector<Value> values;
       for (const Instruction* init : initial_values(*m.instruction)) values.push_back(e.emit(init, {}, root));
       if (values.empty()) values.push_back(reducers_.back().identity(at.builder));
+      values = reducers_.back().accumulated(root.builder, values);
       for (const Value& v : values) parts_ += v.imag ? 2 : 1;
       initial_.push_back(std::move(values));
     }
@@ -60,7 +61,7 @@ class Accumulators {
         for (const Value& first : initial_[m]) {
           bool neutral = reducers_[m].has_identity() && !running;
           Value v = neutral ? reducers_[m].identity(s.builder) : first;
-          put(s.builder, carried, splat(s.builder, v, w > 1 ? w : outer_lanes_));
+          append_parts(carried, splat(s.builder, v, w > 1 ? w : outer_lanes_));
         }
       }
     }
@@ -76,12 +77,11 @@ class Accumulators {
     size_t part = width * parts_;
     for (size_t m = 0; m < members_.size(); ++m) {
       size_t from = part;
-      std::vector<Value> old = take(s.builder, m, in, part),
-                         next = reducers_[m].step(s.builder, e_.number(), old, values[m]);
+      std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values[m]);
       Carry made;
       for (size_t k = 0; k < next.size(); ++k) {
         Value v = lanes.fresh ? choose(s.builder, lanes.fresh, next[k], old[k]) : next[k];
-        put(s.builder, made, counts[m] ? choose(s.builder, counts[m], v, old[k]) : v);
+        append_parts(made, counts[m] ? choose(s.builder, counts[m], v, old[k]) : v);
       }
       std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));
     }
@@ -97,7 +97,7 @@ class Accumulators {
     size_t part = 0;
     for (size_t m = 0; m < members_.size(); ++m) {
       const Reducer& r = reducers_[m];
-      std::vector<Value> before = take(b, m, in, part), now = values[m];
+      std::vector<Value> before = take(m, in, part), now = r.accumulated(b, values[m]);
       for (int apart = 1; apart < lanes; apart *= 2) {
         std::vector<int> moved;
         for (int k = 0; k < lanes; ++k) moved.push_back(k < apart ? k : lanes + k - apart);
@@ -121,9 +121,9 @@ class Accumulators {
       now = r.combine(b, e_.number(), before, now);
       for (const Value& v : now) {
         if (widest == 1 || alone)
-          put(b, out, splat(b, v, widest > 1 ? widest : outer_lanes_));
+          append_parts(out, splat(b, v, widest > 1 ? widest : outer_lanes_));
         else
-          put(b, out, map_parts(v, last));
+          append_parts(out, map_parts(v, last));
       }
       results.push_back(r.finish(b, e_.number(), now));
     }
@@ -135,8 +135,8 @@ class Accumulators {
     size_t a = 0, b = 0;
     for (size_t w = 0; w < counts_.size(); ++w) {
       for (size_t m = 0; m < members_.size(); ++m) {
-        std::vector<Value> left = take(s.builder, m, total, a), right = take(s.builder, m, more, b);
-        for (const Value& v : reducers_[m].combine(s.builder, e_.number(), left, right)) put(s.builder, out, v);
+        std::vector<Value> left = take(m, total, a), right = take(m, more, b);
+        for (const Value& v : reducers_[m].combine(s.builder, e_.number(), left, right)) append_parts(out, v);
       }
     }
     return out;
@@ -149,7 +149,7 @@ class Accumulators {
     std::vector<Value> total;
     for (size_t w = 0; w < counts_.size(); ++w) {
       size_t at = w * parts_ + parts_before(m);
-      std::vector<Value> part = take(b, m, carried, at);
+      std::vector<Value> part = take(m, carried, at);
       if (own_lanes) part = r.across_lanes(b, e_.number(), part);
       total = total.empty() ? part : r.combine(b, e_.number(), total, part);
     }
@@ -163,20 +163,9 @@ class Accumulators {
   }
 
  private:
-  // Vectors of bits are taken apart, bit by bit, where loops carry them: they travel as bytes.
-  static void put(llvm::IRBuilder<>& b, Carry& carried, Value v) {
-    if (is_pred(v.type) && v.v->getType()->isVectorTy())
-      v.v = b.CreateZExt(v.v, v.v->getType()->getWithNewType(b.getInt8Ty()));
-    append_parts(carried, v);
-  }
-  std::vector<Value> take(llvm::IRBuilder<>& b, size_t m, const Carry& carried, size_t& at) const {
+  std::vector<Value> take(size_t m, const Carry& carried, size_t& at) const {
     std::vector<Value> values;
-    for (const Value& first : initial_[m]) {
-      Value v = take_parts(first.type, carried, at);
-      if (is_pred(v.type) && v.v->getType()->isVectorTy())
-        v.v = b.CreateTrunc(v.v, v.v->getType()->getWithNewType(b.getInt1Ty()));
-      values.push_back(v);
-    }
+    for (const Value& v : initial_[m]) values.push_back(take_parts(v.type, carried, at));
     return values;
   }
   size_t parts_before(size_t m) const {
