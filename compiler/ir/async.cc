@@ -10,14 +10,11 @@ bool is_async(const Instruction& i) {
   return i.is(Opcode::kAsyncStart) || i.is(Opcode::kAsyncUpdate) || i.is(Opcode::kAsyncDone);
 }
 
+// Sugar says what it wraps, NAME-start starts NAME; what is left is the long form of async-start.
 Opcode started_opcode(const Instruction& start) {
-  switch (start.opcode) {
-    case Opcode::kAllReduceStart: return Opcode::kAllReduce;
-    case Opcode::kAllGatherStart: return Opcode::kAllGather;
-    case Opcode::kCollectivePermuteStart: return Opcode::kCollectivePermute;
-    case Opcode::kCopyStart: return Opcode::kCopy;
-    default: return wrapped_op(start).value_or(Opcode::kCall);
-  }
+  if (std::optional<Opcode> wrapped = wrapped_op(start)) return *wrapped;
+  std::string_view name = op_name(start.opcode);
+  return op_from_name(name.substr(0, name.rfind("-start"))).value_or(Opcode::kCall);
 }
 
 }  // namespace

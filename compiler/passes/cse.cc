@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/passes/dce.h"
 
@@ -24,19 +25,6 @@ size_t hash_of(const Shape& shape) {
   size_t h = mix(static_cast<size_t>(shape.type), shape.dims);
   for (const Shape& e : shape.elements) h = mix(h, hash_of(e));
   return h;
-}
-
-bool commutes(Opcode o) {
-  switch (o) {
-    case Opcode::kAdd:
-    case Opcode::kAnd:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kMultiply:
-    case Opcode::kOr:
-    case Opcode::kXor: return true;
-    default: return false;
-  }
 }
 
 /// Equal but for where the HLO came from.
@@ -69,7 +57,7 @@ class Numbering {
   Key key(const Instruction& i) const {
     Key k{&i, {}, {}, 0};
     for (const Instruction* o : i.operands()) k.operands.push_back(numbers_.at(o));
-    if (commutes(i.opcode)) std::ranges::sort(k.operands);
+    if (combines(i.opcode)) std::ranges::sort(k.operands);
     for (const Computation* c : i.called) k.called.push_back(computations_.at(c));
     const Attributes& a = i.attrs;
     size_t h = mix(static_cast<size_t>(i.opcode), hash_of(i.shape));

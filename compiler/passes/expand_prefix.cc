@@ -9,6 +9,7 @@
 //
 // Blocks are parallel, and the error grows with their size and the number of levels, not with n. One operation that may
 // be regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
+#include "compiler/analysis/combining.h"
 #include "compiler/analysis/prefix.h"
 #include "compiler/passes/expansions.h"
 
@@ -20,39 +21,19 @@ using enum Opcode;
 constexpr int64_t kBlock = 128;
 constexpr int64_t kDirect = 256;  // up to this size one running value does
 
-std::optional<Opcode> regroupable(const Computation& c) {
-  const Instruction* root = c.root();
-  if (c.parameters().size() != 2 || root->operand_count() != 2 || !root->operand(0)->is(kParameter) ||
-      !root->operand(1)->is(kParameter) || root->operand(0) == root->operand(1)) {
-    return std::nullopt;
-  }
-  switch (root->opcode) {
-    case kAdd:
-    case kMultiply:
-    case kMaximum:
-    case kMinimum:
-    case kAnd:
-    case kOr:
-    case kXor: return root->opcode;
-    default: return std::nullopt;
-  }
-}
-
 class PrefixSums {
  public:
   PrefixSums(Builder& b, Opcode step, DType type, Instruction* init, size_t dim)
       : b_(b), step_(step), type_(type), dim_(static_cast<int64_t>(dim)) {
-    bool once = step == kAdd || step == kMultiply || step == kXor;
-    Literal neutral(Shape::scalar(type));
-    if (step == kMultiply) neutral.set_double(0, 1);
-    if (step == kAdd && is_float(type)) neutral.set_double(0, -0.0);
-    neutral_ = once ? b.constant(std::move(neutral)) : init;
+    std::optional<Literal> neutral = neutral_number(step, type);
+    init_enters_last_ = neutral.has_value();
+    neutral_ = neutral ? b.constant(std::move(*neutral)) : init;
     Builder c(b.computation()->parent()->add_computation_before("step", b.computation()));
     Instruction* x = c.parameter(Shape::scalar(type));
     combine_ = c.build(c.binary(step, x, c.parameter(Shape::scalar(type))));
   }
 
-  bool init_enters_last() const { return step_ == kAdd || step_ == kMultiply || step_ == kXor; }
+  bool init_enters_last() const { return init_enters_last_; }
 
   Instruction* of(Instruction* x) {
     int64_t n = x->shape.dims[at()];
@@ -100,6 +81,7 @@ class PrefixSums {
   Opcode step_;
   DType type_;
   int64_t dim_;
+  bool init_enters_last_ = false;
   Instruction* neutral_ = nullptr;
   Computation* combine_ = nullptr;
 };
@@ -108,7 +90,7 @@ class PrefixSums {
 
 Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
   std::optional<PrefixWindow> prefix = prefix_window(op);
-  std::optional<Opcode> step = regroupable(*op.to_apply());
+  std::optional<Opcode> step = combining_op(*op.to_apply());
   if (!prefix || !step || op.shape.dims[static_cast<size_t>(prefix->dim)] <= kDirect) return nullptr;
   Instruction *x = op.operand(0), *init = op.operand(1);
   const DType type = x->shape.type;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
 
 namespace hlojit {
@@ -13,25 +14,6 @@ constexpr int64_t kMinElements = 1 << 17;  // below, one core is as fast
 constexpr int64_t kMaxKept = 8;            // as many results keep the cores busy
 constexpr int64_t kFewestParts = 16, kMostParts = 1024, kParts = 256;
 constexpr int64_t kAlignedElements = 16;
-
-/// The single operation of the reducer if it is associative: its operands are the two parameters.
-std::optional<Opcode> associative_step(const Computation& reducer) {
-  const Instruction* step = reducer.root();
-  bool plain = reducer.parameters().size() == 2 && step->operand_count() == 2 && step->operand(0) != step->operand(1) &&
-               !is_complex(step->shape.type);
-  for (const Instruction* o : step->operands()) plain &= o->is(Opcode::kParameter);
-  if (!plain) return std::nullopt;
-  switch (step->opcode) {
-    case Opcode::kAdd:
-    case Opcode::kAnd:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kMultiply:
-    case Opcode::kOr:
-    case Opcode::kXor: return step->opcode;
-    default: return std::nullopt;
-  }
-}
 
 /// The divisor of n nearest to kParts within the limits, or 0; one that leaves rows (of `inner`
 /// elements a step) that start at a vector's place is preferred.
@@ -59,7 +41,8 @@ bool worth_splitting(const Instruction* reduce) {
   if (reduce->operand_count() != 2 || !reduce->control_predecessors.empty()) return false;
   const Shape& shape = reduce->operand(0)->shape;
   return !shape.has_dynamic_dims() && !shape.layout.tiled() && shape.element_count() >= kMinElements &&
-         reduce->shape.element_count() < kMaxKept && associative_step(*reduce->to_apply());
+         reduce->shape.element_count() < kMaxKept && !is_complex(reduce->shape.type) &&
+         combining_op(*reduce->to_apply());
 }
 
 /// Elements [start, limit) of dim d.
@@ -135,14 +118,11 @@ struct Reduction {
 
 /// What may enter any number of times without being seen in the result; `init` itself if it may.
 Instruction* neutral_value(Computation& c, Opcode step, Instruction* init) {
-  if (step != Opcode::kAdd && step != Opcode::kMultiply && step != Opcode::kXor) return init;
-  Literal neutral(init->shape);
-  if (step == Opcode::kMultiply) neutral.set_double(0, 1);
-  // A sum that starts from 0 anyway may do so twice; else -0 is what no float feels.
-  bool is_neutral = init->is(Opcode::kConstant) && init->literal->as_double(0) == neutral.as_double(0);
-  if (is_neutral) return init;
-  if (step == Opcode::kAdd && is_float(init->shape.type)) neutral.set_double(0, -0.0);
-  return c.add_constant(std::move(neutral), "neutral");
+  std::optional<Literal> neutral = neutral_number(step, init->shape.type);
+  if (!neutral) return init;
+  // A sum that starts from 0 anyway may do so twice.
+  bool is_neutral = init->is(Opcode::kConstant) && init->literal->as_double(0) == neutral->as_double(0);
+  return is_neutral ? init : c.add_constant(std::move(*neutral), "neutral");
 }
 
 /// The reducer on f32: sums and products of narrow floats are rounded once, at the end.
@@ -172,9 +152,9 @@ bool split(Computation& c, Instruction* old) {
   auto largest = std::ranges::max_element(dims, {}, [&](int64_t d) { return x->shape.dims[d]; });
   if (even == dims.end() && (largest == dims.end() || x->shape.dims[*largest] < 4 * kParts)) return false;
 
-  Opcode step = *associative_step(*old->to_apply());
+  Opcode step = *combining_op(*old->to_apply());
   Reduction r{c, old, old->to_apply(), old->operand(1), nullptr};
-  bool narrow = is_narrow_float(old->shape.type) && (step == Opcode::kAdd || step == Opcode::kMultiply);
+  bool narrow = is_narrow_float(old->shape.type) && !is_idempotent(step);
   auto converted = [&](Instruction* value, DType type) {
     Shape shape = value->shape;
     shape.type = type;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/passes/fusion_builder.h"
 #include "layout/index.h"
@@ -94,21 +95,13 @@ bool keeps_memory(const Instruction& i) {
   if (physical_size(from) != physical_size(to) || element_bits(from) != element_bits(to)) {
     return false;
   }
-  std::vector<IndexExpr> index, read;
+  // Data movement by a fixed map; copies are where bytes have to move.
+  bool moves = i.is(Opcode::kReshape) || i.is(Opcode::kTranspose) || i.is(Opcode::kBroadcast);
+  if (!moves || from.element_count() != to.element_count()) return false;
+  Coords index;
   for (int d = 0; d < to.rank(); ++d) index.push_back(IndexExpr::var(d, to.dims[d]));
-  switch (i.opcode) {
-    case Opcode::kReshape: read = reshape_coordinates(from.dims, to.dims, index); break;
-    case Opcode::kTranspose:
-      read.resize(index.size());
-      for (size_t d = 0; d < index.size(); ++d) read[i.attrs.dimensions.at(d)] = index[d];
-      break;
-    case Opcode::kBroadcast:
-      if (from.element_count() != to.element_count()) return false;
-      for (int64_t d : i.attrs.dimensions) read.push_back(index.at(d));
-      break;
-    default: return false;
-  }
-  return linear_index(from, read) == linear_index(to, index);
+  std::optional<Coords> read = operand_coords(i, 0, index);
+  return read && linear_index(from, *read) == linear_index(to, index);
 }
 
 bool wrap(Module& module, const PipelineOptions& options) {
