@@ -59,18 +59,21 @@ void pair_donors(Module& module) {
   } else {
     places.push_back({});
   }
-  for (const auto& [parameter, index] : module.config.buffer_donor) {
-    if (!index.empty()) continue;
+  auto& aliases = module.config.input_output_alias;
+  // Each parameter is named once: as a donor or in an alias.
+  std::erase_if(module.config.buffer_donor, [&](const auto& donor) {
+    const auto& [parameter, index] = donor;
+    if (!index.empty()) return false;
     const Shape& given = module.entry()->parameters().at(static_cast<size_t>(parameter))->shape;
-    auto& aliases = module.config.input_output_alias;
     for (const Ints& place : places) {
       const Shape& wanted = place.empty() ? result : result.elements[static_cast<size_t>(place[0])];
       bool taken = std::any_of(aliases.begin(), aliases.end(), [&](const Alias& a) { return a.output_index == place; });
       if (taken || !given.is_array() || wanted != given) continue;
       aliases.push_back({.output_index = place, .operand = parameter, .operand_index = {}, .must = false});
-      break;
+      return true;
     }
-  }
+    return false;
+  });
 }
 
 Shape with_default_layout(Shape shape) {
