@@ -330,6 +330,8 @@ Value Walk::execute(const Instruction& i, const In& in) {
   switch (i.opcode) {
     case Opcode::kReduce: set([&](size_t k, const Literal& o) { return reduced(i, in, k, o); }); return out;
     case Opcode::kDot:
+    case Opcode::kRaggedDot:
+    case Opcode::kScaledDot:
     case Opcode::kConvolution: set([&](size_t, const Literal& o) { return contracted(i, in, o); }); return out;
     case Opcode::kReduceWindow:
     case Opcode::kSelectAndScatter:
@@ -558,9 +560,12 @@ double Walk::contracted(const Instruction& i, const In& in, const Literal& out) 
   DType t = out.shape().type;
   double ea = in[0]->error, eb = in[1]->error;
   if (!floating(t)) return ea + eb > 0 ? kUnbounded : 0;
-  double sum = most(evaluated(i, {absolute(*in[0]->leaf), absolute(*in[1]->leaf)}));
+  std::vector<Literal> sizes = {absolute(*in[0]->leaf), absolute(*in[1]->leaf)};
+  for (size_t k = 2; k < in.size(); ++k) sizes.push_back(*in[k]->leaf);  // groups, scales
+  double sum = most(evaluated(i, sizes));
   Range a = range(*in[0]->leaf), b = range(*in[1]->leaf);
-  if (ea + eb == 0 && (sum == 0 || sum * sum_unit(t) <= a.grain * b.grain)) return 0;
+  bool scaled = i.is(Opcode::kScaledDot);
+  if (ea + eb == 0 && !scaled && (sum == 0 || sum * sum_unit(t) <= a.grain * b.grain)) return 0;
   double n = std::sqrt(static_cast<double>(in[0]->leaf->shape().element_count()) *
                        static_cast<double>(in[1]->leaf->shape().element_count()));
   double rounded = i.attrs.dot_algorithm.empty() ? 0 : 0x1p-7 * sum;
