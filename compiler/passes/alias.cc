@@ -17,6 +17,7 @@
 #include <unordered_set>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 #include "compiler/passes/fusion_builder.h"
 
 namespace hlojit {
@@ -32,7 +33,8 @@ using Instructions = std::unordered_set<Instruction*>;
 
 class ComputationAlias {
  public:
-  ComputationAlias(Computation& c, Dataflow& flow) : c_(c), flow_(flow) {
+  ComputationAlias(Computation& c, Dataflow& flow, const PipelineOptions& options)
+      : c_(c), flow_(flow), options_(options) {
     caller_ = flow.caller(&c);
     is_body_ = caller_ && caller_->is(Opcode::kWhile) && caller_->while_body() == &c;
     is_condition_ = caller_ && caller_->is(Opcode::kWhile) && !is_body_;
@@ -160,9 +162,15 @@ class ComputationAlias {
   Value copy(const Slot& s, Instruction* reader) {
     Value old = value(s);
     Instruction* fusion = track(add_copy_fusion(get(s)));
+    explain(options_, "alias", c_, "a copy of {} for {}", text(old), reader ? reader->name : "the root");
     add_reader(old, fusion);
     put(s, fusion, reader);
     return {fusion, 0};
+  }
+
+  /// "state.2{1}": leaf 1 of a tuple.
+  static std::string text(const Value& v) {
+    return v.def->shape.is_tuple() ? fmt::format("{}{{{}}}", v.def->name, v.leaf) : v.def->name;
   }
 
   // ---- links ---------------------------------------------------------------------------------------
@@ -170,12 +178,8 @@ class ComputationAlias {
   /// Memory that this computation may overwrite.
   bool writable(const Value& v) const {
     if (makes_arrays(*v.def)) return true;
-    switch (v.def->opcode) {
-      case Opcode::kWhile: return true;
-      case Opcode::kCopy: return is_donated_copy(*v.def);
-      case Opcode::kParameter: return is_body_ && !flow_.invariant(caller_, v.leaf);
-      default: return false;
-    }
+    if (v.def->is(Opcode::kParameter)) return is_body_ && !flow_.invariant(caller_, v.leaf);
+    return v.def->is(Opcode::kWhile) || is_donated_copy(*v.def);
   }
 
   Value head(Value v) const {
@@ -248,6 +252,7 @@ class ComputationAlias {
       }
     }
     for (Instruction* i : first) order(i, b.def);
+    explain(options_, "alias", c_, "{} takes the memory of {}", text(b), text(a));
     next_[a] = b;
     previous_[b] = a;
     return true;
@@ -342,6 +347,8 @@ class ComputationAlias {
       // They read a copy that is made before the memory is overwritten.
       Instruction* source = array(donated);
       Instruction* kept = track(add_copy_fusion(source));
+      explain(options_, "alias", c_, "a copy of {}, which is read after its memory is given to a result",
+              text(donated));
       for (Instruction* i : late) redirect(i, donated, kept);
       add_reader(donated, kept);
       early.push_back(kept);
@@ -438,6 +445,7 @@ class ComputationAlias {
 
   Computation& c_;
   Dataflow& flow_;
+  const PipelineOptions& options_;
   Instruction* caller_ = nullptr;
   bool is_body_ = false, is_condition_ = false, changed_ = false;
   std::vector<Instruction*> order_;
@@ -450,11 +458,11 @@ class ComputationAlias {
 
 }  // namespace
 
-bool alias(Module& module, const PipelineOptions&) {
+bool alias(Module& module, const PipelineOptions& options) {
   bool changed = false;
   Dataflow flow(module);
   for (Computation* c : sequential_computations(module)) {
-    changed |= ComputationAlias(*c, flow).run();
+    changed |= ComputationAlias(*c, flow, options).run();
   }
   if (changed) module.remove_unreachable();
   return changed;

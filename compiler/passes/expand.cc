@@ -7,6 +7,7 @@
 
 #include "compiler/ir/annotation.h"
 #include "compiler/passes/expansions.h"
+#include "compiler/passes/explain.h"
 #include "compiler/passes/inline_calls.h"
 
 namespace hlojit {
@@ -101,6 +102,8 @@ bool expand_in(Computation& c, const PipelineOptions& options) {
     size_t before = c.instructions().size();
     Instruction* made = expansion(b, *i, options);
     if (!made) continue;
+    explain(options, "expand", c, "{} {}: {} instructions", op_name(i->opcode), i->name,
+            c.instructions().size() - before);
     for (size_t k = before; k < c.instructions().size(); ++k) {
       c.instructions()[k]->location = i->location;
     }

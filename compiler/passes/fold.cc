@@ -7,6 +7,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/builder.h"
 #include "compiler/eval/evaluator.h"
+#include "compiler/passes/explain.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -18,7 +19,7 @@ constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: 
 
 class Folder {
  public:
-  Folder(Computation& c, const PipelineOptions& options, double& work) : c_(c), work_(work) {
+  Folder(Computation& c, const PipelineOptions& options, double& work) : c_(c), options_(options), work_(work) {
     eval_.scatter_oob_window = options.scatter_oob_window;
     eval_.max_bytes = kMaxBytes;
     eval_.max_steps = kMaxWork;
@@ -109,11 +110,13 @@ class Folder {
   void replace(Instruction* old, Instruction* made) {
     made->shape = old->shape;
     made->location = old->location;
+    explain(options_, "fold", c_, "{} is computed here: {}", old->name, made->shape.to_string());
     old->replace_all_uses_with(made);
     changed_ = true;
   }
 
   Computation& c_;
+  const PipelineOptions& options_;
   double& work_;
   EvalOptions eval_;
   bool changed_ = false;

@@ -1,9 +1,8 @@
 // See pack.h.
 #include "compiler/passes/pack.h"
 
-#include <fmt/format.h>
-
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 #include "compiler/plan/contraction.h"
 
 namespace hlojit {
@@ -40,9 +39,7 @@ class Packer {
     if (as.dense_bytes() > options_.target.llc_bytes / kPartOfLastLevel) return false;
     if (as.type != operand->shape.type && !is_narrow_float(operand->shape.type)) return false;
     dot->set_operand(side, packed(operand, as, dot));
-    if (options_.explain) {
-      options_.explain(fmt::format("pack {}: {} of {} as {}", c_.name, operand->name, dot->name, as.to_string()));
-    }
+    explain(options_, "pack", c_, "{} of {} as {}", operand->name, dot->name, as.to_string());
     return true;
   }
 

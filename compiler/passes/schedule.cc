@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -134,13 +135,16 @@ class Scheduler {
 
 }  // namespace
 
-bool schedule(Module& module, const PipelineOptions&) {
+bool schedule(Module& module, const PipelineOptions& options) {
   if (module.config.is_scheduled) return false;
   Dataflow flow(module);
   for (Computation* c : sequential_computations(module)) {
     Scheduler scheduler(*c, flow);
     std::vector<Instruction*> list = scheduler.list_schedule();
-    if (scheduler.peak(list) < scheduler.peak(scheduler.original())) c->set_order(list);
+    int64_t given = scheduler.peak(scheduler.original()), best = scheduler.peak(list);
+    explain(options, "schedule", *c, "at most {} temporary bytes at a time in this order, {} in the text's", best,
+            given);
+    if (best < given) c->set_order(list);
   }
   module.remove_unreachable();  // computations in the order of their callers
   module.config.is_scheduled = true;

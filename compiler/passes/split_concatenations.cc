@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 
 namespace hlojit {
 namespace {
@@ -30,11 +31,13 @@ void split(Computation& c, Instruction* i) {
 
 }  // namespace
 
-bool split_concatenations(Module& module, const PipelineOptions&) {
+bool split_concatenations(Module& module, const PipelineOptions& options) {
   bool changed = false;
   for (Computation* c : sequential_computations(module)) {
     for (Instruction* i : c->snapshot()) {
       if (!i->is(Opcode::kConcatenate) || i->operand_count() <= kMostOperands) continue;
+      explain(options, "split_concatenations", *c, "{} of {} operands: groups of {}", i->name, i->operand_count(),
+              kGroup);
       split(*c, i);
       changed = true;
     }

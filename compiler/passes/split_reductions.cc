@@ -6,6 +6,7 @@
 
 #include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 
 namespace hlojit {
 namespace {
@@ -132,7 +133,7 @@ Computation* widened(const Computation& reducer) {
   return wide;
 }
 
-bool split(Computation& c, Instruction* old) {
+bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
   if (!worth_splitting(old)) return false;
   Instruction* x = old->operand(0);
   Ints dims = dims_to_cut(old);
@@ -152,6 +153,9 @@ bool split(Computation& c, Instruction* old) {
   auto largest = std::ranges::max_element(dims, {}, [&](int64_t d) { return x->shape.dims[d]; });
   if (even == dims.end() && (largest == dims.end() || x->shape.dims[*largest] < 4 * kParts)) return false;
 
+  explain(options, "split_reductions", c, "{} of {} elements: {} parts along dimension {}{}", old->name,
+          x->shape.element_count(), even != dims.end() ? parts_in(*even) : kParts,
+          even != dims.end() ? *even : *largest, even != dims.end() ? "" : " and a rest");
   Opcode step = *combining_op(*old->to_apply());
   Reduction r{c, old, old->to_apply(), old->operand(1), nullptr};
   bool narrow = is_narrow_float(old->shape.type) && !is_idempotent(step);
@@ -177,11 +181,11 @@ bool split(Computation& c, Instruction* old) {
 
 }  // namespace
 
-bool split_reductions(Module& module, const PipelineOptions&) {
+bool split_reductions(Module& module, const PipelineOptions& options) {
   bool changed = false;
   for (Computation* c : sequential_computations(module)) {
     bool here = false;
-    for (Instruction* i : c->snapshot()) here |= i->is(Opcode::kReduce) && split(*c, i);
+    for (Instruction* i : c->snapshot()) here |= i->is(Opcode::kReduce) && split(*c, i, options);
     if (here) c->sort_topologically();
     changed |= here;
   }

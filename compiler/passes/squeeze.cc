@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 
 namespace hlojit {
 namespace {
@@ -39,7 +40,7 @@ Shape narrow_shape(const Shape& shape) {
 
 class Squeezer {
  public:
-  explicit Squeezer(Computation& c) : c_(c) {}
+  Squeezer(Computation& c, const PipelineOptions& options) : c_(c), options_(options) {}
 
   bool run() {
     for (Instruction* i : c_.snapshot()) visit(i);
@@ -179,6 +180,7 @@ class Squeezer {
   /// Readers of `old` read a reshape of `made`, its narrow version.
   void replace(Instruction* old, Instruction* made) {
     changed_ = true;
+    explain(options_, "squeeze", c_, "{} {} as {}", old->name, old->shape.to_string(), made->shape.to_string());
     if (made->shape.dims == old->shape.dims && made->shape.layout == old->shape.layout) {
       old->replace_all_uses_with(made);
       return;
@@ -190,15 +192,16 @@ class Squeezer {
   }
 
   Computation& c_;
+  const PipelineOptions& options_;
   bool changed_ = false;
   std::unordered_map<const Instruction*, Instruction*> narrow_;
 };
 
 }  // namespace
 
-bool squeeze(Module& module, const PipelineOptions&) {
+bool squeeze(Module& module, const PipelineOptions& options) {
   bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= Squeezer(*c).run();
+  for (Computation* c : sequential_computations(module)) changed |= Squeezer(*c, options).run();
   return changed;
 }
 

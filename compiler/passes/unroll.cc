@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 #include "compiler/passes/inline_calls.h"
 
 namespace hlojit {
@@ -85,14 +86,27 @@ Instruction* paste_round(Computation& c, const Computation& body, Instruction* s
   return copies.at(body.root());
 }
 
-bool unroll_in(Computation& c) {
+/// Why a loop stays one; empty if it is unrolled.
+std::string kept_because(const Instruction* loop, std::optional<int64_t> rounds) {
+  if (!loop->control_predecessors.empty()) return "it waits for others";
+  if (!rounds) return "how often it runs is not known";
+  if (*rounds > kMaxRounds) return fmt::format("{} rounds are more than {}", *rounds, kMaxRounds);
+  if (!is_elementwise_work(*loop->while_body())) return "its body is more than elementwise";
+  auto size = static_cast<int64_t>(loop->while_body()->instructions().size());
+  if (size * *rounds > kMaxInstructions) return fmt::format("{} rounds of {} instructions are too long", *rounds, size);
+  return {};
+}
+
+bool unroll_in(Computation& c, const PipelineOptions& options) {
   std::vector<Instruction*> dead;
   for (Instruction* i : c.snapshot()) {
-    if (!i->is(Opcode::kWhile) || !i->control_predecessors.empty()) continue;
+    if (!i->is(Opcode::kWhile)) continue;
     auto n = rounds(i);
-    if (!n || *n > kMaxRounds || !is_elementwise_work(*i->while_body())) continue;
-    auto size = static_cast<int64_t>(i->while_body()->instructions().size());
-    if (size * *n > kMaxInstructions) continue;
+    if (std::string why = kept_because(i, n); !why.empty()) {
+      explain(options, "unroll", c, "{}: {}: no", i->name, why);
+      continue;
+    }
+    explain(options, "unroll", c, "{}: {} rounds: yes", i->name, *n);
     Instruction* state = i->operand(0);
     for (int64_t round = 0; round < *n; ++round) state = paste_round(c, *i->while_body(), state);
     i->replace_all_uses_with(state);
@@ -107,9 +121,9 @@ bool unroll_in(Computation& c) {
 
 }  // namespace
 
-bool unroll(Module& module, const PipelineOptions&) {
+bool unroll(Module& module, const PipelineOptions& options) {
   bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= unroll_in(*c);
+  for (Computation* c : sequential_computations(module)) changed |= unroll_in(*c, options);
   if (changed) module.remove_unreachable();
   return changed;
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/explain.h"
 #include "compiler/passes/fusion_builder.h"
 #include "layout/index.h"
 #include "layout/index_expr.h"
@@ -30,7 +31,7 @@ bool own_targets(Computation& c, Instruction* update) {
 }
 
 /// Reshapes and the like that move nothing become bitcasts, barriers are bypassed.
-bool simplify_forwarding(Computation& c) {
+bool simplify_forwarding(Computation& c, const PipelineOptions& options) {
   std::vector<Instruction*> dead;
   bool changed = false;
   for (Instruction* i : c.snapshot()) {
@@ -46,6 +47,7 @@ bool simplify_forwarding(Computation& c) {
     } else if (is_update(*i)) {
       changed |= own_targets(c, i);
     } else if (is_kernel_op(*i) && i->operand_count() == 1 && keeps_memory(*i)) {
+      explain(options, "wrap", c, "{} {} moves no bytes: a bitcast", op_name(i->opcode), i->name);
       Instruction* cast = c.add(Opcode::kBitcast, i->shape, {i->operand(0)}, "bitcast");
       cast->location = i->location;
       i->replace_all_uses_with(cast);
@@ -107,12 +109,14 @@ bool keeps_memory(const Instruction& i) {
 bool wrap(Module& module, const PipelineOptions& options) {
   bool changed = false;
   for (Computation* c : sequential_computations(module)) {
-    changed |= simplify_forwarding(*c);
+    changed |= simplify_forwarding(*c, options);
     changed |= split_variadic_results(*c);
     std::vector<KernelGroup> groups = single_groups(*c, options.target);
-    if (groups.empty()) continue;
-    build_fusions(*c, groups);
-    changed = true;
+    if (!groups.empty()) build_fusions(*c, groups);
+    changed |= !groups.empty();
+    for (const auto& i : c->instructions()) {
+      if (i->is(Opcode::kFusion)) explain(options, "wrap", *c, "{} is planned as {}", i->name, i->attrs.backend_config);
+    }
   }
   if (changed) module.remove_unreachable();
   return changed;

@@ -79,7 +79,6 @@ OWED = [
     "compiler/analysis/reorder.cc",
     "compiler/analysis/steps.cc",
     "compiler/ir/instruction.cc",
-    "compiler/passes/alias.cc",
     "compiler/passes/inline_calls.cc",
     "compiler/passes/layouts.cc",
     "compiler/passes/legalize_check.cc",
