@@ -1,3 +1,4 @@
+// See packing.h.
 #include "codegen/kernels/packing.h"
 
 #include <algorithm>

@@ -56,8 +56,11 @@ TEST_CASE("rows") {
   CHECK(plan(R"(x = f32[4,6] parameter(0) z = f32[] constant(0)
                 ROOT s = f32[4] reduce(x, z), dimensions={1}, to_apply=add)") == "rows 4 6 r1");
   // The physically minor dim decides.
+  CHECK(plan(R"(x = f32[5,6]{0,1} parameter(0) z = f32[] constant(0)
+                ROOT s = f32[6] reduce(x, z), dimensions={0}, to_apply=add)") == "rows 5 6 r0");
+  // Rows of at most four elements leave lanes empty: they go across.
   CHECK(plan(R"(x = f32[4,6]{0,1} parameter(0) z = f32[] constant(0)
-                ROOT s = f32[6] reduce(x, z), dimensions={0}, to_apply=add)") == "rows 4 6 r0");
+                ROOT s = f32[6] reduce(x, z), dimensions={0}, to_apply=add)") == "columns 4 6 r0");
   CHECK(plan(R"(x = f32[2,4,6] parameter(0) z = f32[] constant(0)
                 ROOT s = f32[4] reduce(x, z), dimensions={2,0}, to_apply=add)") == "rows 2 4 6 r0 r2");
   // A chain with results of both sizes; the mean has a dim of size 1 on its way.
