@@ -15,6 +15,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/X86TargetParser.h>
 
 namespace hlojit::codegen {
 namespace {
@@ -64,15 +65,20 @@ const Target& Target::get(std::string_view isa) {
     throw Error(ErrorKind::kFailed, "this machine has no AVX2 with FMA and F16C, which hlojit needs");
   }
   bool has512 = good_avx512(features);
-  if (isa == "avx512" && !has512) {
-    throw Error(ErrorKind::kFailed, "this machine has no AVX-512 (F, BW, DQ, VL)");
-  }
   if (isa != "native" && isa != "avx2" && isa != "avx512") {
     throw Error(ErrorKind::kFailed, "unknown instruction set '" + std::string(isa) + "'; known: native, avx2, avx512");
   }
   Target t;
-  t.isa_ = isa == "avx2" || !has512 ? Isa::kAvx2 : Isa::kAvx512;
+  t.here_ = isa != "avx512" || has512;
+  t.isa_ = isa == "avx512" || (isa == "native" && has512) ? Isa::kAvx512 : Isa::kAvx2;
   t.cpu_ = llvm::sys::getHostCPUName().str();
+  if (!t.here_) {
+    // Code to be read, not run: that of a machine which is known to have it.
+    t.cpu_ = "znver4";
+    llvm::SmallVector<llvm::StringRef> named;
+    llvm::X86::getFeaturesForCPU(t.cpu_, named);
+    for (llvm::StringRef f : named) features[f] = true;
+  }
   t.triple_ = llvm::sys::getProcessTriple();
   std::vector<std::string> all;
   for (const auto& f : features) {
@@ -86,6 +92,10 @@ const Target& Target::get(std::string_view isa) {
   std::sort(all.begin(), all.end());  // StringMap order is not stable; the text is a cache key
   for (const auto& f : all) t.features_ += (t.features_.empty() ? "" : ",") + f;
   return known.emplace(std::string(isa), std::move(t)).first->second;
+}
+
+void Target::check_runs_here() const {
+  if (!here_) throw Error(ErrorKind::kFailed, "this machine has no AVX-512 (F, BW, DQ, VL)");
 }
 
 bool Target::has(std::string_view feature) const {

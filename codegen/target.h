@@ -19,10 +19,12 @@ enum class Isa : uint8_t { kAvx2, kAvx512 };
 /// A machine description and LLVM's model of it. Immutable; shared by all compilations.
 class Target {
  public:
-  /// `isa`: "native", "avx2" or "avx512". Throws Error(kFailed) if the host lacks it.
+  /// `isa`: "native", "avx2" or "avx512". Code for a set that this machine lacks can be made and read, not run.
   static const Target& get(std::string_view isa);
 
   Isa isa() const { return isa_; }
+  /// This machine can run the code. Throws Error(kFailed) if not.
+  void check_runs_here() const;
   std::string_view isa_name() const { return isa_ == Isa::kAvx512 ? "avx512" : "avx2"; }
   bool has(std::string_view feature) const;  ///< LLVM feature name, e.g. "avx512bf16"
   int vector_bytes() const { return isa_ == Isa::kAvx512 ? 64 : 32; }
@@ -40,6 +42,7 @@ class Target {
 
  private:
   Isa isa_ = Isa::kAvx2;
+  bool here_ = true;
   std::string cpu_, features_, triple_;
   std::vector<std::string> enabled_;
 };

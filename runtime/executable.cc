@@ -108,6 +108,7 @@ Executable compile(const ModulePtr& given, const Options& options) {
   check_options(options);
   FloatMode mode;
   const codegen::Target& target = codegen::Target::get(options.isa);
+  target.check_runs_here();
   Lowered l = plan(module, options, target);
   auto impl = std::make_shared<Executable::Impl>();
   impl->parameters = entry_parameter_leaves(module);
