@@ -95,6 +95,12 @@ Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& s
     under(condition, [&] { choices.push_back({condition, emit(i->operand(r.operand), r.coords, scope)}); });
     if (!condition) break;
   }
+  if (choices.empty() && !relation.fill) {
+    // Asked for outside of the array, by someone who will not use it: any value of its type.
+    const Read& r = relation.reads.back();
+    llvm::Value* never = scope.builder.getFalse();
+    under(never, [&] { choices.push_back({never, emit(i->operand(r.operand), r.coords, scope)}); });
+  }
   // Without a fill operand some read always applies: the last one where no other did.
   bool filled = relation.fill && (choices.empty() || choices.back().condition);
   Value result = filled ? emit(i->operand(*relation.fill), {}, scope) : choices.back().value;
