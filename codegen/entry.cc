@@ -3,6 +3,9 @@
 // over a function of a hundred thousand calls. All of them share one signature:
 //
 //   status body(Context*, params, results, arena, tables, scratch)
+//
+// Loops with small kernels are functions of their own, with what loop_state.h found to need neither calls nor
+// memory; LLVM then works on them as on any kernel.
 #include "codegen/entry.h"
 
 #include <algorithm>
@@ -15,7 +18,10 @@
 
 #include "codegen/buffer_table.h"
 #include "codegen/kernel_abi.h"
+#include "codegen/kernels/kernel.h"
 #include "codegen/kernels/merge.h"
+#include "codegen/loop_state.h"
+#include "codegen/target.h"
 #include "compiler/analysis/steps.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
@@ -34,8 +40,15 @@ int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 class EntryEmitter {
  public:
-  EntryEmitter(llvm::Module& ir, const Module& module, const BufferPlan& plan, KernelSource& kernels)
-      : module_(module), plan_(plan), kernels_(kernels), ir_(ir), context_(ir.getContext()), b_(context_) {
+  EntryEmitter(llvm::Module& ir, const Module& module, const BufferPlan& plan, KernelSource& kernels,
+               const EmitOptions& options)
+      : module_(module),
+        plan_(plan),
+        kernels_(kernels),
+        options_(options),
+        ir_(ir),
+        context_(ir.getContext()),
+        b_(context_) {
     for (const Instruction* step : steps(module)) step_number_.emplace(step, step_number_.size());
   }
 
@@ -64,6 +77,8 @@ class EntryEmitter {
     llvm::Function* function = nullptr;
     llvm::BasicBlock* failed = nullptr;
     llvm::PHINode* status = nullptr;
+    LoopState* loop = nullptr;            // of a loop function
+    std::vector<llvm::Value*> scalars{};  // its slots
     llvm::Value* call() const { return function->getArg(0); }
     llvm::Value* params() const { return function->getArg(1); }
     llvm::Value* results() const { return function->getArg(2); }
@@ -77,7 +92,8 @@ class EntryEmitter {
     auto* pointer = b_.getPtrTy();
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(6, pointer), false);
     auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, ir_);
-    Frame frame{f, nullptr, nullptr};
+    Frame frame;
+    frame.function = f;
     std::swap(frame_, frame);
     auto caller = b_.saveIP();
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "start", f));
@@ -109,6 +125,22 @@ class EntryEmitter {
   }
 
   llvm::Value* pointer(const BufferSlice& slice) {
+    if (frame_.loop) {
+      for (size_t k = 0; k < frame_.scalars.size(); ++k) {
+        const BufferSlice& s = frame_.loop->scalars[k];
+        bool inside = s.kind == slice.kind && s.index == slice.index && s.offset <= slice.offset &&
+                      slice.offset < s.offset + s.size;
+        if (inside) return bytes_at(frame_.scalars[k], slice.offset - s.offset);
+      }
+      // Where arrays lie is known before the loop.
+      llvm::IRBuilder<>::InsertPointGuard guard(b_);
+      b_.SetInsertPoint(frame_.function->getEntryBlock().getTerminator());
+      return in_memory(slice);
+    }
+    return in_memory(slice);
+  }
+
+  llvm::Value* in_memory(const BufferSlice& slice) {
     auto* type = b_.getPtrTy();
     switch (slice.kind) {
       case BufferSlice::Kind::kParameter:
@@ -190,6 +222,7 @@ class EntryEmitter {
       return;
     }
     update_copies(i, slices);
+    if (frame_.loop && frame_.loop->inlined.contains(&i)) return inlined(i, slices);
     const std::vector<KernelCall>& calls = kernels_.kernel(i, overlaps(slices, i.operand_count()));
     ++facts_.kernels;
     llvm::Value* list = list_of(slices);
@@ -201,6 +234,35 @@ class EntryEmitter {
       else
         parallel(k, kernel, list);
     }
+  }
+
+  // The kernel's code in place of a call: in order and by one thread, which is how a call would run it.
+  void inlined(const Instruction& i, const std::vector<BufferSlice>& slices) {
+    auto* pointers = llvm::ArrayType::get(b_.getPtrTy(), slices.size());
+    llvm::IRBuilder<> start(&frame_.function->getEntryBlock(), frame_.function->getEntryBlock().begin());
+    llvm::Value* list = start.CreateAlloca(pointers);
+    for (size_t k = 0; k < slices.size(); ++k) {
+      b_.CreateStore(pointer(slices[k]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, k));
+    }
+    for (const KernelFunction& kernel : emit_kernel(ir_, i, overlaps(slices, i.operand_count()), options_)) {
+      // The list is filled here, which a load of what never changes does not expect.
+      for (llvm::User* slot : kernel.function->getArg(0)->users()) {
+        auto forget = [](llvm::User* u) {
+          if (auto* load = llvm::dyn_cast<llvm::LoadInst>(u))
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load, nullptr);
+        };
+        forget(slot);
+        for (llvm::User* user : slot->users()) forget(user);
+      }
+      kernel.function->addFnAttr(llvm::Attribute::AlwaysInline);
+      for (int64_t chunk = 0; chunk < kernel.chunks; ++chunk) {
+        check(
+            b_.CreateCall(kernel.function, {list, llvm::ConstantPointerNull::get(b_.getPtrTy()),
+                                            b_.getInt64(static_cast<uint64_t>(chunk)), scratch(kernel.scratch_bytes)}));
+      }
+    }
+    ++facts_.kernels;
+    facts_.inlines = true;
   }
 
   void parallel(const KernelCall& k, llvm::Function* kernel, llvm::Value* list) {
@@ -247,24 +309,52 @@ class EntryEmitter {
     }
   }
 
+  void copy_bytes(llvm::Value* from, llvm::Value* to, int64_t size) {
+    b_.CreateMemCpy(to, llvm::MaybeAlign(1), from, llvm::MaybeAlign(1), static_cast<uint64_t>(size));
+  }
+
   void copy_memory(const BufferSlice& from, const BufferSlice& to) {
     llvm::Value* source = pointer(from);
     llvm::Value* target = pointer(to);
-    auto copy_bytes = [&] {
-      b_.CreateMemCpy(target, llvm::MaybeAlign(1), source, llvm::MaybeAlign(1), static_cast<uint64_t>(to.size));
-    };
-    if (!overlap(from, to)) return copy_bytes();
+    if (!overlap(from, to)) return copy_bytes(source, target, to.size);
     // A donated parameter: nothing to do if the caller did give its memory.
     auto* copy = llvm::BasicBlock::Create(context_, "copy", frame_.function);
     auto* next = llvm::BasicBlock::Create(context_, "copied", frame_.function);
     b_.CreateCondBr(b_.CreateICmpEQ(source, target), next, copy);
     b_.SetInsertPoint(copy);
-    copy_bytes();
+    copy_bytes(source, target, to.size);
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
   }
 
   void while_loop(const Instruction& i) {
+    if (frame_.loop || size_of(i) > kPart) return while_blocks(i);
+    bool donates = !module_.config.input_output_alias.empty();
+    LoopState state = loop_state(i, plan_, options_.target->info(), donates);
+    if (state.inlined.empty()) return while_blocks(i);
+    llvm::Function* loop = function(fmt::format("loop{}", parts_++), [&] {
+      frame_.loop = &state;
+      for (const BufferSlice& s : state.scalars) {
+        auto* slot = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(s.size)));
+        slot->setAlignment(llvm::Align(16));
+        copy_bytes(in_memory(s), slot, s.size);
+        frame_.scalars.push_back(slot);
+      }
+      auto* begin = llvm::BasicBlock::Create(context_, "begin", frame_.function);
+      b_.CreateBr(begin);
+      b_.SetInsertPoint(begin);
+      while_blocks(i);
+      for (size_t k = 0; k < state.scalars.size(); ++k) {
+        const BufferSlice& s = state.scalars[k];
+        bool written = s.kind == BufferSlice::Kind::kArena || s.kind == BufferSlice::Kind::kResult;
+        if (written) copy_bytes(frame_.scalars[k], in_memory(s), s.size);
+      }
+    });
+    check(b_.CreateCall(
+        loop, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(), frame_.scratch()}));
+  }
+
+  void while_blocks(const Instruction& i) {
     auto* header = llvm::BasicBlock::Create(context_, i.name + ".condition", frame_.function);
     auto* body = llvm::BasicBlock::Create(context_, i.name + ".body", frame_.function);
     auto* exit = llvm::BasicBlock::Create(context_, i.name + ".exit", frame_.function);
@@ -380,6 +470,7 @@ class EntryEmitter {
   const Module& module_;
   const BufferPlan& plan_;
   KernelSource& kernels_;
+  const EmitOptions& options_;
   llvm::Module& ir_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
@@ -393,8 +484,9 @@ class EntryEmitter {
 
 }  // namespace
 
-EntryFacts emit_entry(llvm::Module& ir, const Module& module, const BufferPlan& buffers, KernelSource& kernels) {
-  return EntryEmitter(ir, module, buffers, kernels).run();
+EntryFacts emit_entry(llvm::Module& ir, const Module& module, const BufferPlan& buffers, KernelSource& kernels,
+                      const EmitOptions& options) {
+  return EntryEmitter(ir, module, buffers, kernels, options).run();
 }
 
 }  // namespace hlojit::codegen

@@ -12,7 +12,8 @@ namespace hlojit::codegen {
 /// What entry code needs at run time besides its kernels.
 struct EntryFacts {
   int64_t arena_bytes = 0;  ///< temporaries, lists of buffers, serial scratch
-  int64_t kernels = 0;      ///< fusions that are called
+  int64_t kernels = 0;      ///< fusions that are called, or inlined
+  bool inlines = false;     ///< loops hold code of kernels: worth optimising
 };
 
 /// Name of the function with abi::Entry's type.
@@ -20,6 +21,7 @@ inline constexpr char kEntryName[] = "hlojit_entry";
 
 /// Emits entry code into `ir`; the kernels' symbols are declared there if `kernels` has not put them there.
 /// Throws Error(kUnsupported) for what cannot be compiled.
-EntryFacts emit_entry(llvm::Module& ir, const Module& module, const BufferPlan& buffers, KernelSource& kernels);
+EntryFacts emit_entry(llvm::Module& ir, const Module& module, const BufferPlan& buffers, KernelSource& kernels,
+                      const EmitOptions& options);
 
 }  // namespace hlojit::codegen

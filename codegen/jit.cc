@@ -2,6 +2,7 @@
 // at a time; the linker and its table of symbols are one for the process.
 #include "codegen/jit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -119,7 +120,7 @@ struct Optimizer {
   llvm::CGSCCAnalysisManager graphs;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder builder;
-  llvm::ModulePassManager passes;
+  llvm::ModulePassManager inlining, passes;
 
   explicit Optimizer(llvm::TargetMachine& machine) : builder(&machine) {
     builder.registerModuleAnalyses(modules);
@@ -127,6 +128,9 @@ struct Optimizer {
     builder.registerFunctionAnalyses(functions);
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, graphs, modules);
+    if (auto e = builder.parsePassPipeline(inlining, "always-inline,function(sroa,simplifycfg)")) {
+      fail(std::move(e), "pass list");
+    }
     // Named in text, instcombine would end the process when one round does not simplify everything.
     if (auto e = builder.parsePassPipeline(
             passes, "function(early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)")) {
@@ -135,6 +139,9 @@ struct Optimizer {
   }
   // Analyses are kept by the address of what they are of: nothing may stay behind.
   void run(llvm::Module& module) {
+    bool inlines = std::ranges::any_of(
+        module, [](const llvm::Function& f) { return f.hasFnAttribute(llvm::Attribute::AlwaysInline); });
+    if (inlines) inlining.run(module, modules);
     passes.run(module, modules);
     loops.clear();
     functions.clear();

@@ -1,5 +1,5 @@
 // Entry code is made while the first kernels are compiled already. It runs once and is mostly calls, so it is
-// compiled quickly; its key in the store is the digest of its own IR.
+// compiled quickly, but where it holds loops of small kernels; its key in the store is the digest of its own IR.
 #include "codegen/native.h"
 
 #include <chrono>
@@ -59,13 +59,16 @@ std::string key_of(const llvm::Module& ir, const EmitOptions& options) {
   return digest(option_text(options).append(bytes.data(), bytes.size()));
 }
 
-std::string entry_object(IrModule& ir, const EmitOptions& options, ObjectStore* store, bool& compiled) {
+std::string entry_object(IrModule& ir, const EntryFacts& facts, const EmitOptions& options, ObjectStore* store,
+                         bool& compiled) {
   std::string key = store ? key_of(*ir.module, options) : std::string();
   if (store) {
     if (std::optional<std::string> bytes = store->load(key)) return std::move(*bytes);
   }
   compiled = true;
-  std::string object = compile_object(*ir.module, *options.target, Effort::kQuick);
+  if (facts.inlines) optimize(*ir.module, *options.target);
+  bool quick = !facts.inlines || options.fast;
+  std::string object = compile_object(*ir.module, *options.target, quick ? Effort::kQuick : Effort::kFull);
   if (store) store->store(key, object);
   return object;
 }
@@ -75,7 +78,7 @@ std::string entry_object(IrModule& ir, const EmitOptions& options, ObjectStore* 
 IrModule emit_module(const Module& module, const BufferPlan& buffers, const EmitOptions& options) {
   IrModule ir(module.name);
   KernelsBeside kernels(*ir.module, options);
-  emit_entry(*ir.module, module, buffers, kernels);
+  emit_entry(*ir.module, module, buffers, kernels, options);
   optimize(*ir.module, *options.target);
   return ir;
 }
@@ -87,10 +90,10 @@ NativeCode compile_module(const Module& module, const BufferPlan& buffers, const
   KernelUnits units(options, store, threads);
   IrModule ir("entry");
   ir.context->setDiscardValueNames(true);
-  native.facts = emit_entry(*ir.module, module, buffers, units);
+  native.facts = emit_entry(*ir.module, module, buffers, units, options);
   native.emit_ms = watch.ms();
   bool compiled = false;
-  std::vector<std::string> objects = {entry_object(ir, options, store, compiled)};
+  std::vector<std::string> objects = {entry_object(ir, native.facts, options, store, compiled)};
   native.kernels = units.finish();
   native.units_compiled = units.compiled() + compiled;
   native.jit_ms = watch.ms();
