@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <map>
 
 #include "compiler/proto/wire.h"
 #include "hlojit/version.h"
 #include "layout/index.h"
+#include "runtime/pjrt/flow.h"
 #include "runtime/pjrt/objects.h"
+#include "runtime/pjrt/wire_out.h"
 
 namespace hlojit::pjrt {
 namespace {
@@ -28,41 +29,22 @@ void give_bytes(std::string bytes, const char*& data, size_t& size, Opaque*& own
   deleter = [](Opaque* p) { delete reinterpret_cast<std::string*>(p); };
 }
 
-void put_varint(std::string& out, uint64_t v) {
-  for (; v >= 128; v >>= 7) out.push_back(static_cast<char>(v | 128));
-  out.push_back(static_cast<char>(v));
-}
-
-void put_bytes(std::string& out, char field, std::string_view bytes) {
-  out.push_back(static_cast<char>(field << 3 | 2));
-  put_varint(out, bytes.size());
-  out += bytes;
-}
-
 // What HloModuleProto says of a partitioned program: the result's sharding (12) and the parameters' (14),
-// as the program's own instructions have them; where they have none, every device has all.
+// a tuple's as those of its elements. XLA's rule gives the empty tuple one element.
 std::string shardings(const Program& program) {
   if (!program.partitioned) return {};
-  constexpr uint32_t kComputations = 3, kEntryId = 6, kInstructions = 2, kComputationId = 5, kRootId = 6;
-  constexpr uint32_t kOpcode = 2, kParameterNumber = 9, kInstructionId = 35, kSharding = 40;
+  constexpr int kTupleElement = 5, kResult = 12, kParameter = 14;
   constexpr std::string_view kTupleType("\x08\x02", 2);
-  std::string result;
-  std::map<int64_t, std::string_view> parameters;
-  wire::Message module(program.proto);
-  for (const wire::Message& c : module.messages(kComputations)) {
-    if (c.integer(kComputationId) != module.integer(kEntryId)) continue;
-    for (const wire::Message& i : c.messages(kInstructions)) {
-      if (i.text(kOpcode) == "parameter") parameters[i.integer(kParameterNumber)] = i.text(kSharding);
-      if (i.integer(kInstructionId) == c.integer(kRootId)) result = i.text(kSharding);
-    }
-  }
-  if (result.empty() && program.results.size() != 1) {
+  std::string out, result;
+  if (program.result_is_tuple) {
     result = kTupleType;
-    for (size_t k = 0; k < program.results.size(); ++k) put_bytes(result, 5, "");
+    for (const Shards& s : program.result_shards) put_bytes(result, kTupleElement, sharding_proto(s));
+    if (program.result_shards.empty()) put_bytes(result, kTupleElement, "");
+  } else {
+    result = sharding_proto(program.result_shards.at(0));
   }
-  std::string out;
-  put_bytes(out, 12, result);
-  for (const auto& [number, sharding] : parameters) put_bytes(out, 14, sharding);
+  put_bytes(out, kResult, result);
+  for (const Shards& s : program.parameter_shards) put_bytes(out, kParameter, sharding_proto(s));
   return out;
 }
 
@@ -217,8 +199,8 @@ PJRT_Error* Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Arg
     if (a->overridden_serialized_compile_options_size > 0) {
       options.assign(a->overridden_serialized_compile_options, a->overridden_serialized_compile_options_size);
     }
-    a->loaded_executable =
-        load_program(make_program(a->client, std::string(bytes.substr(size)), std::move(options), default_layouts));
+    a->loaded_executable = load_program(
+        make_program(a->client, std::string(bytes.substr(size)), std::move(options), default_layouts, false));
   });
 }
 

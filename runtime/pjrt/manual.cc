@@ -10,6 +10,7 @@
 #include "compiler/builder.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/passes/inline_calls.h"
+#include "runtime/pjrt/flow.h"
 #include "runtime/pjrt/sdy.h"
 
 namespace hlojit::pjrt {
@@ -17,13 +18,7 @@ namespace {
 
 using enum Opcode;
 
-constexpr std::string_view kEnter = "xla.sdy.GlobalToLocalShape", kLeave = "xla.sdy.LocalToGlobalShape";
-
-bool is_border(const Instruction& i) {
-  return i.is(kCustomCall) && (i.attrs.custom_call_target == kEnter || i.attrs.custom_call_target == kLeave);
-}
-
-bool same(const Shards& a, const Shards& b) { return a.tiles == b.tiles && a.of == b.of; }
+bool is_border(const Instruction& i) { return enters_region(i) || leaves_region(i); }
 
 // The value that annotations and tuples pass on.
 Instruction* source(Instruction* x) {
@@ -46,12 +41,8 @@ struct Parts {
 
 class Regions {
  public:
-  explicit Regions(Module& module) : module_(module), devices_(module.config.num_partitions) {
-    for (const auto& [name, text] : module.config.other) {
-      if (name != "frontend_attributes") continue;
-      std::string meshes = frontend_attribute(text, "xla.sdy.meshes");
-      if (!meshes.empty()) meshes_ = read_meshes(meshes);
-    }
+  explicit Regions(Module& module)
+      : module_(module), devices_(module.config.num_partitions), meshes_(meshes_of(module)) {
     for (int64_t d = 0; d < devices_; ++d) all_.push_back(d);
   }
 
@@ -79,27 +70,36 @@ class Regions {
  private:
   // ---- parts and wholes ----
 
-  // This device's entry of a table by device and dimension, an s32[].
-  Instruction* lookup(const Shards& shards, size_t d, int64_t scale) {
+  // This device's entry of a table, an s32[]; entry(device) makes it.
+  template <class F>
+  Instruction* lookup(F entry) {
     Literal table(Shape::array(DType::kS32, {devices_}));
-    for (int64_t k = 0; k < devices_; ++k) table.set_int(k, shards.of[static_cast<size_t>(k)][d] * scale);
+    for (int64_t k = 0; k < devices_; ++k) table.set_int(k, entry(static_cast<size_t>(k)));
     Instruction* id = b_->convert(b_->op(kPartitionId, Builder::Values{}), DType::kS32);
     return b_->reshape(b_->dynamic_slice(b_->constant(std::move(table)), {id}, {1}), {});
   }
 
+  // Of an array that is a sum the first addend is all of it, and the others are 0.
   Instruction* part_of(Instruction* whole, const Shards& shards) {
     if (shards.whole()) return whole;
     auto known = parts_of_.find(source(whole));
-    if (known != parts_of_.end() && same(known->second.shards, shards)) return known->second.part;
+    if (known != parts_of_.end() && known->second.shards == shards) return known->second.part;
     Shape part = shard_shape(whole->shape, shards);
     Builder::Values starts;
     for (size_t d = 0; d < part.dims.size(); ++d) {
-      starts.push_back(shards.tiles[d] == 1 ? b_->constant(DType::kS32, 0) : lookup(shards, d, part.dims[d]));
+      starts.push_back(shards.tiles[d] == 1 ? b_->constant(DType::kS32, 0)
+                                            : lookup([&](size_t k) { return shards.of[k][d] * part.dims[d]; }));
     }
-    return b_->dynamic_slice(whole, starts, part.dims);
+    Instruction* cut = starts.empty() ? whole : b_->dynamic_slice(whole, starts, part.dims);
+    if (shards.terms == 1) return cut;
+    Instruction* is_first =
+        b_->compare(Direction::kEq, lookup([&](size_t k) { return shards.term[k]; }), b_->constant(DType::kS32, 0));
+    Instruction* none = b_->broadcast(b_->constant(part.type, 0), part.dims);
+    return b_->select(is_first, cut, none);
   }
 
-  // The parts of the group's devices put together. Of devices that have the same part the first gives it.
+  // The parts of the group's devices put together, and added up if they are addends. Of devices that have
+  // the same part the first gives it.
   Instruction* whole_of(Instruction* part, const Shards& shards, const DeviceGroups& groups) {
     if (shards.whole()) return part;
     const auto rank = part->shape.dims.size();
@@ -117,11 +117,19 @@ class Regions {
     Builder::Values tiles;
     std::vector<int64_t> tile(rank, 0);
     for (bool more = true; more;) {
-      auto has = [&](int64_t device) { return shards.of[static_cast<size_t>(device)] == tile; };
-      int64_t k = std::ranges::find_if(groups[0], has) - groups[0].begin();
-      if (k == std::ssize(groups[0]))
-        throw Error(ErrorKind::kUnsupported, "a part of a region's result is on no device");
-      tiles.push_back(b_->slice_in_dim(rows, k, k + 1, 1, 0));
+      Instruction* sum = nullptr;
+      for (int64_t term = 0; term < shards.terms; ++term) {
+        auto has = [&](int64_t device) {
+          auto k = static_cast<size_t>(device);
+          return shards.of[k] == tile && (shards.terms == 1 || shards.term[k] == term);
+        };
+        int64_t k = std::ranges::find_if(groups[0], has) - groups[0].begin();
+        if (k == std::ssize(groups[0]))
+          throw Error(ErrorKind::kUnsupported, "a part of a region's result is on no device");
+        Instruction* row = b_->slice_in_dim(rows, k, k + 1, 1, 0);
+        sum = sum ? b_->binary(kAdd, sum, row) : row;
+      }
+      tiles.push_back(sum);
       more = false;
       for (size_t d = rank; d-- > 0 && !more;) {
         more = ++tile[d] < shards.tiles[d];
@@ -144,7 +152,7 @@ class Regions {
   // ---- borders of a region ----
 
   void cross(Instruction& call) {
-    const bool enter = call.attrs.custom_call_target == kEnter;
+    const bool enter = enters_region(call);
     std::vector<std::string> axes =
         read_manual_axes(frontend_attribute(call.attrs.frontend_attributes, "xla.sdy.manual_axes"));
     std::vector<NamedSharding> shardings = read_named_shardings(
@@ -261,7 +269,6 @@ bool tells_devices_apart(const Module& module) {
 
 void make_program_of_one_device(Module& module, const std::vector<Shards>& parameters,
                                 const std::vector<Shards>& results) {
-  inline_calls(module, {});
   Regions(module).run(parameters, results);
   module.remove_unreachable();
 }

@@ -18,8 +18,8 @@ namespace hlojit::pjrt {
 /// A manual region, or anything else that tells or joins devices.
 bool tells_devices_apart(const Module& module);
 
-/// Turns the partitioned program into that of one device. `parameters` and `results`: who has which part,
-/// a leaf each. The entry's layout becomes that of its new parameters and result. Throws
+/// Turns the partitioned program, whose calls have been inlined, into that of one device. `parameters` and `results`:
+/// who has which part, a leaf each. The entry's layout becomes that of its new parameters and result. Throws
 /// Error(kUnsupported).
 void make_program_of_one_device(Module& module, const std::vector<Shards>& parameters,
                                 const std::vector<Shards>& results);

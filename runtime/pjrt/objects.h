@@ -188,6 +188,8 @@ struct CompileOptions {
   std::vector<int64_t> devices;  ///< ids by replica, then partition; empty if none are given
   bool portable = false;         ///< runs on the device that each call names
   bool spmd = false;
+  /// Results whose sharding is left open, a leaf each; one entry is for all of them.
+  std::vector<bool> open_results;
 };
 CompileOptions read_compile_options(std::string_view proto);
 
@@ -212,6 +214,7 @@ struct Program {
   bool joint = false;
   std::vector<Shape> whole_parameters, whole_results;
   std::vector<Shards> parameter_shards, result_shards;
+  bool result_is_tuple = false;
   std::vector<bool> donated;  ///< parameters whose memory a call may take
   bool brief = false;         ///< over soon: runs on the caller's thread
   // Kept for questions that are answered by pointers.
@@ -225,9 +228,10 @@ struct Program {
   std::vector<PJRT_NamedValue> costs;
 };
 /// Compiles an HloModuleProto or HLO text. A program that came as MLIR has no say in the layouts of its
-/// parameters and results (what stands in the proto is chance): they are the default ones.
+/// parameters and results (what stands in the proto is chance): they are the default ones. `inspected`:
+/// callbacks that ask for shardings are called.
 std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto,
-                                      bool default_layouts);
+                                      bool default_layouts, bool inspected);
 
 struct PJRT_Executable {
   std::shared_ptr<Program> program;

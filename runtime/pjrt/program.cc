@@ -7,8 +7,10 @@
 
 #include "codegen/digest.h"
 #include "compiler/ir/module.h"
+#include "compiler/passes/inline_calls.h"
 #include "compiler/proto/wire.h"
 #include "layout/index.h"
+#include "runtime/pjrt/flow.h"
 #include "runtime/pjrt/manual.h"
 #include "runtime/pjrt/objects.h"
 
@@ -113,23 +115,38 @@ bool is_brief(const Module& module) {
   return work < 1e6;
 }
 
-// Turns the leaves of a partitioned program into those of one device.
-void cut(Program& p, const Module& module) {
-  int64_t devices = p.options.partitions;
-  auto cut_leaf = [&](Leaf& leaf, std::string_view sharding, std::vector<Shape>& whole, std::vector<Shards>& shards) {
+// Inlines the calls of a partitioned program, and turns its leaves into those of one device.
+void cut(Program& p, Module& module, bool inspected) {
+  const std::string result_sharding = module.entry()->root()->attrs.sharding;
+  inline_calls(module, {});
+  const int64_t devices = p.options.partitions;
+  auto cut_leaf = [&](Leaf& leaf, Shards shards, std::vector<Shape>& whole, std::vector<Shards>& all) {
     whole.push_back(leaf.shape);
-    shards.push_back(leaf.shape.is_array() ? read_shards(sharding, leaf.shape, devices) : Shards{});
-    if (leaf.shape.is_array() && !shards.back().whole()) leaf.shape = shard_shape(leaf.shape, shards.back());
+    if (leaf.shape.is_array() && !shards.whole()) leaf.shape = shard_shape(leaf.shape, shards);
+    all.push_back(std::move(shards));
   };
+  auto read = [&](const Leaf& leaf, std::string_view text) {
+    return leaf.shape.is_array() ? read_shards(text, leaf.shape, devices) : no_shards(0, devices);
+  };
+  Computation& entry = *module.entry();
   size_t next = 0;
-  for (const Instruction* i : module.entry()->parameters()) {
+  for (const Instruction* i : entry.parameters()) {
     for (std::string_view text : split_sharding(i->attrs.sharding, static_cast<size_t>(count_leaves(i->shape)))) {
-      cut_leaf(p.parameters.at(next++), text, p.whole_parameters, p.parameter_shards);
+      Leaf& leaf = p.parameters.at(next++);
+      cut_leaf(leaf, read(leaf, text), p.whole_parameters, p.parameter_shards);
     }
   }
+  const ShardFlow flow(entry, meshes_of(module), p.parameter_shards, devices);
+  if (inspected) answer_inspections(entry, flow);
+  p.result_is_tuple = entry.root()->shape.is_tuple();
   next = 0;
-  for (std::string_view text : split_sharding(module.entry()->root()->attrs.sharding, p.results.size())) {
-    cut_leaf(p.results.at(next++), text, p.whole_results, p.result_shards);
+  for (std::string_view text : split_sharding(result_sharding, p.results.size())) {
+    Leaf& leaf = p.results.at(next);
+    const std::vector<bool>& open = p.options.open_results;
+    const bool follows =
+        text.empty() || (!open.empty() && open[open.size() == 1 ? 0 : std::min(next, open.size() - 1)]);
+    cut_leaf(leaf, follows ? flow.of(*entry.root(), next) : read(leaf, text), p.whole_results, p.result_shards);
+    ++next;
   }
 }
 
@@ -181,7 +198,7 @@ PJRT_Error* Client_Compile(PJRT_Client_Compile_Args* a) {
            fmt::format("hlojit reads programs in the formats mlir, hlo and hlo_with_config, not {}", format));
     }
     a->executable = load_program(
-        make_program(a->client, std::move(hlo), std::string(a->compile_options, a->compile_options_size), mlir));
+        make_program(a->client, std::move(hlo), std::string(a->compile_options, a->compile_options_size), mlir, mlir));
   });
 }
 
@@ -203,6 +220,7 @@ CompileOptions read_compile_options(std::string_view bytes) {
   o.replicas = std::max<int64_t>(build.integer(4), 1);
   o.partitions = std::max<int64_t>(build.integer(5), 1);
   o.spmd = build.boolean(6);
+  for (int64_t open : build.integers(12)) o.open_results.push_back(open != 0);
   for (const proto::Message& option : all.messages(7)) check_option(option.text(1));
   proto::Message assignment = build.message(9);
   std::vector<std::vector<int64_t>> by_partition;
@@ -216,7 +234,7 @@ CompileOptions read_compile_options(std::string_view bytes) {
 }
 
 std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto,
-                                      bool default_layouts) {
+                                      bool default_layouts, bool inspected) {
   auto p = std::make_shared<Program>();
   p->client = client;
   p->proto = std::move(hlo);
@@ -226,7 +244,6 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   std::unique_ptr<Module> module = parsed->clone();
   p->partitioned = p->options.partitions > 1 && p->options.spmd;
   const bool apart = tells_devices_apart(*module);
-  p->joint = p->partitioned && !apart;
   p->default_layouts = default_layouts;
   if (default_layouts) set_default_layouts(*module);
   const ModuleConfig& config = module->config;
@@ -237,10 +254,14 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
                   p->parameters);
   }
   append_leaves(config.has_entry_layout ? config.entry_result : module->entry()->root()->shape, p->results);
-  if (p->partitioned) cut(*p, *module);
+  if (p->partitioned) cut(*p, *module, inspected);
+  auto sums = [](const std::vector<Shards>& all) {
+    return std::ranges::any_of(all, [](const Shards& s) { return s.terms > 1; });
+  };
+  p->joint = p->partitioned && !apart && !sums(p->parameter_shards) && !sums(p->result_shards);
   module->config.replica_count = p->options.replicas;
   module->config.num_partitions = p->joint ? 1 : p->options.partitions;
-  if (p->partitioned && apart) {
+  if (p->partitioned && !p->joint) {
     make_program_of_one_device(*module, p->parameter_shards, p->result_shards);
     set_default_layouts(*module);
   }

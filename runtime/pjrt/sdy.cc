@@ -126,7 +126,7 @@ NamedSharding::Factor read_factor(Reader& in, const Mesh& mesh) {
   return f;
 }
 
-// <@mesh, [{"x"}, {"y", ?}p1], replicated={"z"}>
+// <@mesh, [{"x"}, {"y", ?}p1], replicated={"z"}, unreduced={"w"}>
 NamedSharding read_sharding(Reader& in, const Meshes& meshes, int64_t devices) {
   NamedSharding out;
   in.expect("<@");
@@ -145,8 +145,12 @@ NamedSharding read_sharding(Reader& in, const Meshes& meshes, int64_t devices) {
     if (in.take("p")) in.number();
   });
   while (in.take(",")) {
-    if (!in.take("replicated={")) in.refuse();
-    in.list("}", [&] { read_factor(in, *out.mesh); });
+    const bool sum = in.take("unreduced={");
+    if (!sum && !in.take("replicated={") && !in.take("reduced={")) in.refuse();
+    in.list("}", [&] {
+      NamedSharding::Factor f = read_factor(in, *out.mesh);
+      if (sum) out.unreduced.push_back(std::move(f));
+    });
   }
   in.expect(">");
   return out;
@@ -219,20 +223,27 @@ std::vector<std::string> read_manual_axes(std::string_view text) {
 
 Shards shards_along(const NamedSharding& sharding, const std::vector<std::string>& axes, int64_t devices) {
   const Mesh& mesh = *sharding.mesh;
-  Shards out;
-  out.tiles.assign(sharding.dims.size(), 1);
-  out.of.assign(static_cast<size_t>(devices), std::vector<int64_t>(sharding.dims.size(), 0));
+  Shards out = no_shards(sharding.dims.size(), devices);
+  // Cuts `tiles` further by a factor; part(device) is what that counts.
+  auto cut = [&](const NamedSharding::Factor& f, int64_t& tiles, auto part) {
+    if (!is_among(f.axis, axes)) return;
+    tiles *= f.size;
+    auto axis = static_cast<size_t>(std::ranges::find(mesh.axes, f.axis, &Mesh::Axis::name) - mesh.axes.begin());
+    for (size_t place = 0; place < mesh.devices.size(); ++place) {
+      int64_t& k = part(static_cast<size_t>(mesh.devices[place]));
+      k = k * f.size + coordinates(mesh, static_cast<int64_t>(place))[axis] / f.divisor % f.size;
+    }
+  };
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
     for (const auto& f : sharding.dims[d]) {
-      if (!is_among(f.axis, axes)) continue;
-      out.tiles[d] *= f.size;
-      auto axis = static_cast<size_t>(std::ranges::find(mesh.axes, f.axis, &Mesh::Axis::name) - mesh.axes.begin());
-      for (size_t place = 0; place < mesh.devices.size(); ++place) {
-        int64_t& part = out.of.at(static_cast<size_t>(mesh.devices[place]))[d];
-        part = part * f.size + coordinates(mesh, static_cast<int64_t>(place))[axis] / f.divisor % f.size;
-      }
+      cut(f, out.tiles[d], [&](size_t device) -> int64_t& { return out.of.at(device)[d]; });
     }
   }
+  std::vector<int64_t> term(static_cast<size_t>(devices), 0);
+  for (const auto& f : sharding.unreduced) {
+    cut(f, out.terms, [&](size_t device) -> int64_t& { return term.at(device); });
+  }
+  if (out.terms > 1) out.term = std::move(term);
   return out;
 }
 

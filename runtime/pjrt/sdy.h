@@ -6,6 +6,7 @@
 //
 // A mesh gives each device a coordinate an axis. A sharding names, dimension by dimension, the axes that
 // cut it, the first of them slowest; "x":(2)4 is a part of an axis: 4 of its parts, those below 2 others.
+// unreduced={"x"} behind them: along x there are addends, whose sum is the value.
 #pragma once
 
 #include <map>
@@ -46,6 +47,7 @@ struct NamedSharding {
   };
   const Mesh* mesh = nullptr;
   std::vector<std::vector<Factor>> dims;
+  std::vector<Factor> unreduced;  ///< axes over which a sum is left to do
 };
 /// #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>, ...]>; `meshes` must outlive the result.
 std::vector<NamedSharding> read_named_shardings(std::string_view text, const Meshes& meshes, int64_t devices);

@@ -55,6 +55,19 @@ std::vector<int64_t> transposed_iota(const std::vector<int64_t>& dims, const std
   return out;
 }
 
+// Which dimension of the tiles counts addends, by the words behind the devices: `last_tile_dims={replicated,
+// unreduced}` names the dimensions from `rank` on. `count` if none does.
+size_t addend_dimension(std::string_view text, size_t rank, size_t count) {
+  constexpr std::string_view kWords = "last_tile_dims={", kAddends = "unreduced";
+  size_t at = text.find(kWords);
+  if (at == text.npos) return count;
+  text = text.substr(at + kWords.size());
+  text = text.substr(0, text.find('}'));
+  at = text.find(kAddends);
+  if (at == text.npos) return count;
+  return rank + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), ','));
+}
+
 // Copies between a part and its place in the whole array, both row-major.
 struct BoxCopy {
   const std::vector<int64_t>& whole;
@@ -89,17 +102,28 @@ std::vector<int64_t> offset_of(const Shape& part, const std::vector<int64_t>& ti
 }  // namespace
 
 bool Shards::whole() const {
-  return std::all_of(tiles.begin(), tiles.end(), [](int64_t n) { return n == 1; });
+  return terms == 1 && std::all_of(tiles.begin(), tiles.end(), [](int64_t n) { return n == 1; });
+}
+
+Shards no_shards(size_t rank, int64_t devices) {
+  Shards out;
+  out.tiles.assign(rank, 1);
+  out.of.assign(static_cast<size_t>(devices), std::vector<int64_t>(rank, 0));
+  return out;
 }
 
 Shards read_shards(std::string_view text, const Shape& shape, int64_t devices) {
-  Shards out;
-  size_t rank = shape.dims.size();
-  out.tiles.assign(rank, 1);
-  out.of.assign(static_cast<size_t>(devices), std::vector<int64_t>(rank, 0));
+  const size_t rank = shape.dims.size();
+  Shards out = no_shards(rank, devices);
   if (text.empty() || text.starts_with("{replicated") || text.starts_with("{maximal")) return out;
+  if (text.starts_with("{unreduced")) {
+    out.terms = devices;
+    out.term.resize(static_cast<size_t>(devices));
+    std::iota(out.term.begin(), out.term.end(), 0);
+    return out;
+  }
   constexpr std::string_view kTiled = "{devices=";
-  if (!text.starts_with(kTiled) || text.find("manual") != text.npos) refuse(text);
+  if (!text.starts_with(kTiled)) refuse(text);
   size_t at = kTiled.size();
   std::vector<int64_t> tiles = numbers(text, at, '[', ']'), order;
   if (text.substr(at).starts_with("<=")) {
@@ -117,8 +141,12 @@ Shards read_shards(std::string_view text, const Shape& shape, int64_t devices) {
     }
   }
   if (tiles.size() < rank || product(tiles) != devices || static_cast<int64_t>(order.size()) != devices) refuse(text);
-  int64_t replication = 1;  // dimensions behind the array's own
-  for (size_t d = rank; d < tiles.size(); ++d) replication *= tiles[d];
+  // Of the dimensions behind the array's own only that of the addends tells devices apart.
+  const size_t addends = addend_dimension(text.substr(at), rank, tiles.size());
+  if (addends < tiles.size()) {
+    out.terms = tiles[addends];
+    out.term.resize(static_cast<size_t>(devices));
+  }
   out.tiles.assign(tiles.begin(), tiles.begin() + static_cast<std::ptrdiff_t>(rank));
   for (size_t d = 0; d < rank; ++d) {
     if (out.tiles[d] == 0 || shape.dims[d] % out.tiles[d] != 0) {
@@ -127,11 +155,11 @@ Shards read_shards(std::string_view text, const Shape& shape, int64_t devices) {
     }
   }
   for (size_t k = 0; k < order.size(); ++k) {
-    int64_t tile = static_cast<int64_t>(k) / replication;
-    std::vector<int64_t>& at_device = out.of.at(static_cast<size_t>(order[k]));
-    for (size_t d = rank; d-- > 0;) {
-      at_device[d] = tile % out.tiles[d];
-      tile /= out.tiles[d];
+    auto tile = static_cast<int64_t>(k);
+    const auto device = static_cast<size_t>(order[k]);
+    for (size_t d = tiles.size(); d-- > 0; tile /= tiles[d]) {
+      if (d < rank) out.of.at(device)[d] = tile % tiles[d];
+      if (d == addends) out.term.at(device) = tile % tiles[d];
     }
   }
   return out;

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "compiler/passes/inline_calls.h"
 #include "hlojit/hlojit.h"
+#include "runtime/pjrt/flow.h"
 #include "runtime/pjrt/sdy.h"
 
 namespace hlojit::pjrt {
@@ -41,6 +43,7 @@ std::vector<std::vector<float>> run(const char* text, std::string_view parameter
   std::unique_ptr<Module> module = parse(text)->clone();
   Shape whole = Shape::array(DType::kF32, {2, 4}), out = Shape::array(DType::kF32, {2, 2});
   Shards in_shards = read_shards(parameter, whole, 4), out_shards = read_shards(result, out, 4);
+  inline_calls(*module, {});
   make_program_of_one_device(*module, {in_shards}, {out_shards});
   ModulePtr made(std::move(module));
   gathers = to_text(made).find("all-gather") != std::string::npos;
@@ -79,8 +82,8 @@ TEST_CASE("shardy's words") {
   CHECK(x.of == Groups{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}});
   CHECK(half.of == Groups{{0}, {1}, {0}, {1}, {0}, {1}, {0}, {1}});
   CHECK_THROWS_AS(read_named_shardings(R"(#sdy.sharding_per_value<[<@none, []>]>)", meshes, 8), Error);
-  CHECK_THROWS_AS(read_named_shardings(R"(#sdy.sharding_per_value<[<@mesh, [{"y"}], unreduced={"x"}>]>)", meshes, 8),
-                  Error);
+  auto sums = read_named_shardings(R"(#sdy.sharding_per_value<[<@mesh, [{"y"}], unreduced={"x"}>]>)", meshes, 8);
+  CHECK(shards_along(sums[0], {"x", "y"}, 8).term == std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1});
   CHECK(read_manual_axes(R"(#sdy<manual_axes{"x", "y"}>)") == std::vector<std::string>{"x", "y"});
 }
 
@@ -104,6 +107,45 @@ TEST_CASE("parts that come as a region takes them are not gathered") {
   CHECK(run(text.c_str(), "{devices=[2,2]<=[4]}", "{devices=[2,1,2]<=[4] last_tile_dim_replicate}", gathers) ==
         Results{{2, 4}, {2, 4}, {20, 24}, {20, 24}});
   CHECK(!gathers);
+}
+
+TEST_CASE("sums that are left to do are done where the whole array is asked for") {
+  bool gathers = false;
+  std::string text = kProgram;
+  const std::string given = "[{\\\"x\\\"}, {}]>]>\"";
+  text.replace(text.find(given), given.size(), "[{\\\"x\\\"}, {}], unreduced={\\\"y\\\"}>]>\"");
+  CHECK(run(text.c_str(), "{replicated}", "{replicated}", gathers) == Results(4, {-4, -8, -40, -48}));
+  // The first addend is all of an array that is no sum.
+  CHECK(run(kProgram, "{replicated}", "{devices=[1,1,2,2]<=[4] last_tile_dims={replicated, unreduced}}", gathers) ==
+        Results{{-2, -4, -20, -24}, {0, 0, 0, 0}, {-2, -4, -20, -24}, {0, 0, 0, 0}});
+}
+
+TEST_CASE("results are cut as what they are made of") {
+  std::unique_ptr<Module> module = parse(kProgram)->clone();
+  inline_calls(*module, {});
+  const Shards cut = read_shards("{devices=[2,2]<=[4]}", Shape::array(DType::kF32, {2, 4}), 4);
+  const ShardFlow flow(*module->entry(), meshes_of(*module), {cut}, 4);
+  const Shards& rows = flow.of(*module->entry()->root());
+  CHECK(rows == read_shards("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", Shape::array(DType::kF32, {2, 2}), 4));
+  CHECK(sharding_proto(rows) == std::string("\x08\x03\x1a\x03\x02\x01\x02\x22\x04\x00\x01\x02\x03\x30\x01", 15));
+}
+
+TEST_CASE("shardings follow the dimensions") {
+  std::unique_ptr<Module> module = parse(R"(HloModule m
+ENTRY e {
+  a = f32[2,4,6] parameter(0)
+  t = f32[6,2,4] transpose(a), dimensions={2,0,1}
+  r = f32[6,2,4] reverse(t), dimensions={0}
+  s = f32[6,2,3] slice(r), slice={[0:6], [0:2], [1:4]}
+  ROOT d = f32[6,2,6,2] dot(s, s), lhs_contracting_dims={2}, rhs_contracting_dims={2}
+})")
+                                       ->clone();
+  const Shards cut = read_shards("{devices=[1,2,2]<=[4]}", Shape::array(DType::kF32, {2, 4, 6}), 4);
+  const ShardFlow flow(*module->entry(), {}, {cut}, 4);
+  CHECK(flow.of(*module->entry()->find("r")).tiles == std::vector<int64_t>{2, 1, 2});
+  CHECK(flow.of(*module->entry()->find("s")).tiles == std::vector<int64_t>{2, 1, 1});
+  // The devices that cut one side's rows cannot cut the other's as well.
+  CHECK(flow.of(*module->entry()->root()).tiles == std::vector<int64_t>{2, 1, 1, 1});
 }
 
 }  // namespace hlojit::pjrt
