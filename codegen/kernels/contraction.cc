@@ -211,7 +211,8 @@ class Product {
       c_offset = (panel * tiles_ + t) * (mr * nr);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
-    int unroll = kc % (4 * pair_) == 0 && product_.k % (4 * pair_) == 0 ? 4 : 1;
+    // Sums of pairs need a register more each step, which several steps at once do not have.
+    int unroll = !pair_lanes_ && kc % 4 == 0 && product_.k % 4 == 0 ? 4 : 1;
     MicroKernelShape shape{type_,
                            static_cast<int>(mr),
                            static_cast<int>(nr / lanes_),
