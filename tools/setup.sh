@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 packages=(
   ca-certificates git python3 python3-venv        # tools/, tests/ and bench/ scripts; the peers' venv
   cmake ninja-build clang-19 lld-19 ccache        # the build
-  llvm-19-dev zlib1g-dev libffi-dev libxml2-dev   # code generation, and what LLVM's CMake asks for
+  llvm-19-dev zlib1g-dev libzstd-dev libffi-dev libxml2-dev   # code generation, and what LLVM's CMake asks for
   libtbb-dev libhwy-dev libopenblas0-serial       # threads, vectorised sort, factorisations
   libcli11-dev nlohmann-json3-dev libfmt-dev      # command line, JSON, text
   doctest-dev libmpfr-dev libgmp-dev              # tests: framework, reference for the maths
