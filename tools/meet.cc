@@ -42,10 +42,17 @@ Literal cut(const Literal& x, int64_t d, int64_t start, int64_t size) {
 
 Literal zeros(const Literal& like) { return Literal(Shape::array(like.shape().type, like.shape().dims)); }
 
+Literal as(DType type, const Literal& x) {
+  if (x.shape().type == type) return x;
+  return computed({x}, [&](Builder& b, const Builder::Values& v) { return b.convert(v[0], type); });
+}
+
+// In the type that f computes in, rounded at the end.
 Literal sum(const Computation& f, const Literals& group) {
-  Literal total = group[0];
-  for (size_t k = 1; k < group.size(); ++k) total = combined(f, total, group[k]);
-  return total;
+  const DType wide = f.root()->shape.type;
+  Literal total = as(wide, group[0]);
+  for (size_t k = 1; k < group.size(); ++k) total = combined(f, total, as(wide, group[k]));
+  return as(group[0].shape().type, total);
 }
 
 // Rows of what member k has, [from, from + size) of each other member's slice, written where it says.

@@ -110,6 +110,21 @@ DeviceGroups read_groups(const Instruction& i, const Devices& devices) {
   return all;
 }
 
+// The verifier cannot tell where the groups do not say how many devices there are.
+bool parts_fit(const Instruction& i, int64_t members) {
+  if (i.is(Opcode::kAllToAll) && !i.attrs.has_dimensions) return std::ssize(i.operands()) == members;
+  if (i.is(Opcode::kAllToAll)) return i.shape.dims.at(i.attrs.dimensions.at(0)) % members == 0;
+  if (!i.is(Opcode::kAllGather) && !i.is(Opcode::kReduceScatter)) return true;
+  for (size_t k = 0; k < i.operands().size(); ++k) {
+    const Shape& result = i.shape.is_tuple() ? i.shape.elements.at(k) : i.shape;
+    const int64_t d = i.attrs.dimensions.at(0);
+    int64_t part = i.operand(k)->shape.dims.at(d), whole = result.dims.at(d);
+    if (i.is(Opcode::kReduceScatter)) std::swap(part, whole);
+    if (part * members != whole) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 DeviceGroups groups_from_text(std::string_view text) {
@@ -132,6 +147,8 @@ std::string groups_to_text(const DeviceGroups& groups) {
 DeviceGroups device_groups(const Instruction& collective) {
   Devices devices(collective);
   DeviceGroups groups = read_groups(collective, devices);
+  const auto members = std::ssize(groups.at(0));
+  if (!parts_fit(collective, members)) devices.fail(fmt::format("wants groups of another size than {}", members));
   std::vector<bool> taken(devices.count());
   for (const auto& group : groups) {
     for (int64_t d : group) taken[d] = true;

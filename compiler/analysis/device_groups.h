@@ -17,7 +17,8 @@ namespace hlojit {
 using DeviceGroups = std::vector<std::vector<int64_t>>;
 
 /// The groups of a collective that has replica_groups, members in the order the op gives them.
-/// Throws Error(kInput) if they name devices that there are not, or leave out some.
+/// Throws Error(kInput) if they name devices that there are not, leave out some, or are of another size than the
+/// op's shapes ask for.
 DeviceGroups device_groups(const Instruction& collective);
 
 /// For each device the one it receives from, or -1: source_target_pairs of a collective-permute;

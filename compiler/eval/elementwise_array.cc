@@ -43,6 +43,8 @@ Literal bitcast_convert(const Instruction& op, Operands in) {
   Literal result(op.shape);
   if (from_bits >= 8 && to_bits >= 8) {
     std::ranges::copy(in[0]->bytes(), result.bytes().begin());
+    if (is_pred(to))
+      std::ranges::replace_if(result.bytes(), [](std::byte b) { return b != std::byte{0}; }, std::byte{1});
     return result;
   }
   const std::byte* source = in[0]->bytes().data();

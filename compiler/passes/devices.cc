@@ -2,6 +2,7 @@
 #include "compiler/passes/devices.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/analysis/device_groups.h"
 #include "compiler/builder.h"
@@ -173,19 +174,22 @@ class Collective {
     return apply_elementwise(b_, *op_.to_apply(), values, x->shape.dims);
   }
 
-  // The rows combined from the first to the last, rounded to their type at the end.
-  Instruction* combined(Instruction* rows) {
+  // These rows combined from the first to the last, rounded to their type at the end.
+  Instruction* combined(Instruction* rows, const Ints& which) {
     const DType type = rows->shape.type, wide = op_.to_apply()->root()->shape.type;
-    auto widened = [&](int64_t k) {
+    Instruction* sum = nullptr;
+    for (int64_t k : which) {
       Instruction* r = row(rows, k);
-      return wide == type ? r : b_.convert(r, wide);
-    };
-    Instruction* sum = widened(0);
-    for (int64_t k = 1; k < members(); ++k) {
-      sum = combine(sum, widened(k));
+      if (wide != type) r = b_.convert(r, wide);
+      sum = sum ? combine(sum, r) : r;
       if (!sum) return nullptr;
     }
     return wide == type ? sum : b_.convert(sum, type);
+  }
+  Instruction* combined(Instruction* rows) {
+    Ints all(members());
+    std::iota(all.begin(), all.end(), 0);
+    return combined(rows, all);
   }
 
   Instruction* reduced(Instruction* x) { return combined(gather_rows(x)); }
@@ -206,8 +210,7 @@ class Collective {
     Instruction* mine = lookup(group_of);
     Instruction* result = nullptr;
     for (size_t g = 0; g < own.size(); ++g) {
-      Instruction* sum = row(rows, own[g][0]);
-      for (size_t k = 1; sum && k < own[g].size(); ++k) sum = combine(sum, row(rows, own[g][k]));
+      Instruction* sum = combined(rows, own[g]);
       if (!sum) return nullptr;
       if (!result) {
         result = sum;

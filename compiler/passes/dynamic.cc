@@ -47,9 +47,10 @@ class Walk {
 
   void run() {
     Computation& entry = *module_.entry();
+    const Slots results = slots_of(entry.root()->shape);  // the root may be replaced by what is static
     take_parameters(entry);
     computation(entry);
-    give_results(entry);
+    give_results(entry, results);
     entry.sort_topologically();
     for (const auto& c : module_.computations()) {
       for (const auto& i : c->instructions()) drop_flags(i->shape);
@@ -77,12 +78,10 @@ class Walk {
     }
   }
 
-  void give_results(Computation& entry) {
-    Instruction* root = entry.root();
-    Slots slots = slots_of(root->shape);
+  void give_results(Computation& entry, const Slots& slots) {
     if (slots.empty()) return;
     Builder b(&entry);
-    entry.set_root(bundle(b, root, slots));
+    entry.set_root(bundle(b, entry.root(), slots));
     for (Alias& a : module_.config.input_output_alias) a.output_index.insert(a.output_index.begin(), 0);
     Shape& result = module_.config.entry_result;
     if (module_.config.has_entry_layout) result = with_sizes(std::move(result), slots.size());

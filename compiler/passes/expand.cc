@@ -68,6 +68,22 @@ Instruction* expand_map(Builder& b, const Instruction& op) {
   return made;
 }
 
+/// Operands of the type that the reducer computes in; long running windows in blocks.
+Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
+  Builder::Values operands(op.operands().begin(), op.operands().end());
+  const auto& parameters = op.to_apply()->parameters();
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const DType type = parameters.at(k)->shape.type;
+    if (operands[k]->shape.type != type) operands[k] = b.convert(operands[k], type);
+  }
+  if (std::ranges::equal(operands, op.operands())) return expand_prefix_window(b, op);
+  Instruction* same = b.op(Opcode::kReduceWindow, op.shape, operands, op.attrs, op.called);
+  Instruction* blocks = expand_prefix_window(b, *same);
+  if (!blocks) return same;
+  b.computation()->remove(same);
+  return blocks;
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
@@ -82,7 +98,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
     case Opcode::kRaggedDot: return expand_ragged_dot(b, op);
-    case Opcode::kReduceWindow: return expand_prefix_window(b, op);
+    case Opcode::kReduceWindow: return expand_reduce_window(b, op);
     case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);
     case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;

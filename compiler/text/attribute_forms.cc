@@ -40,17 +40,20 @@ void append_sizes(const std::vector<WindowDim>& window, Get get, std::string& ou
   }
 }
 
-// One of the three parts of `b01f_01io->b01f`: positions of two letters and of the digits 0..n-1.
+// One of the three parts of `b01f_01io->b01f`: positions of two letters and of the digits 0..n-1. `?` stands for a
+// dimension that has none of these meanings, as custom calls for vectorised kernels have it.
 void read_labels(Cursor& in, size_t rank, std::string_view part, size_t pos, char first, char second,
                  int64_t& first_dim, int64_t& second_dim, Ints& spatial) {
   auto bad = [&](std::string why) {
     in.fail(pos, "dim-labels", "dim_labels part '" + std::string(part) + "' " + std::move(why));
   };
-  if (part.size() != rank) bad("has another rank than the first part");
+  if (part.size() - static_cast<size_t>(std::ranges::count(part, '?')) != rank)
+    bad("has another rank than the first part");
   spatial.assign(rank - 2, -1);
   first_dim = second_dim = -1;
   for (size_t i = 0; i < part.size(); ++i) {
     char c = part[i];
+    if (c == '?') continue;
     int64_t* place = c == first ? &first_dim : c == second ? &second_dim : nullptr;
     if (c >= '0' && c <= '9' && static_cast<size_t>(c - '0') < rank - 2) place = &spatial[c - '0'];
     if (!place || *place != -1) {
@@ -64,7 +67,9 @@ void read_labels(Cursor& in, size_t rank, std::string_view part, size_t pos, cha
 std::string labels(char first, int64_t first_dim, char second, int64_t second_dim, const Ints& spatial) {
   std::string part(spatial.size() + 2, '?');
   auto put = [&](int64_t dim, char c) {
-    if (dim >= 0 && dim < std::ssize(part)) part[dim] = c;
+    if (dim < 0) return;
+    if (dim >= std::ssize(part)) part.resize(dim + 1, '?');
+    part[dim] = c;
   };
   put(first_dim, first);
   put(second_dim, second);
@@ -131,7 +136,9 @@ std::vector<WindowDim> read_window(Cursor& in) {
       lists[key] = read_sizes(in, "a window size");
     }
   }
-  if (!seen[0]) in.fail(start, "missing-attribute", "a window needs size=");
+  // `{}` is a window of no dimensions.
+  if (!seen[0] && std::ranges::find(seen, true) != seen.end())
+    in.fail(start, "missing-attribute", "a window needs size=");
   size_t rank = lists[0].size();
   for (size_t key = 1; key < std::size(kKeys); ++key) {
     size_t count = key == 2 ? pads.size() : lists[key].size();
@@ -193,8 +200,6 @@ ConvDims read_dim_labels(Cursor& in) {
       ++to;
     }
     in.seek(to);
-    // Unknown dimensions count for nothing; as in XLA they may only stand last.
-    while (to > from && in.text()[to - 1] == '?') --to;
     return in.text().substr(from, to - from);
   };
   std::string_view lhs = label();
@@ -205,9 +210,9 @@ ConvDims read_dim_labels(Cursor& in) {
   }
   in.seek(in.pos() + 2);
   std::string_view out = label();
-  if (lhs.size() < 2) in.fail(start, "dim-labels", "dim_labels need at least two dimensions");
+  size_t rank = lhs.size() - static_cast<size_t>(std::ranges::count(lhs, '?'));
+  if (rank < 2) in.fail(start, "dim-labels", "dim_labels need at least two dimensions");
   ConvDims c;
-  size_t rank = lhs.size();
   read_labels(in, rank, lhs, start, 'b', 'f', c.lhs_batch, c.lhs_feature, c.lhs_spatial);
   read_labels(in, rank, rhs, start, 'i', 'o', c.rhs_input_feature, c.rhs_output_feature, c.rhs_spatial);
   read_labels(in, rank, out, start, 'b', 'f', c.out_batch, c.out_feature, c.out_spatial);

@@ -144,7 +144,9 @@ bool Cursor::at_shape() {
   char c = peek();
   if (c == '(') return true;
   std::string_view word = peek_identifier();
-  return !word.empty() && pos_ + word.size() < text_.size() && text_[pos_ + word.size()] == '[';
+  size_t after = pos_ + word.size();
+  if (dtype_from_name(word)) after = std::min(text_.find_first_not_of(" \t", after), text_.size());
+  return !word.empty() && after < text_.size() && text_[after] == '[';
 }
 
 int64_t Cursor::integer(std::string_view what) {

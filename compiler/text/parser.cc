@@ -208,7 +208,7 @@ class Parser : public Scope {
     if (entry) module_.set_entry(made);
   }
 
-  // `name: shape`, or `shape name` as hand-written text has it. Only read past: the parameters are
+  // `name: shape`, `name shape`, or `shape name` as hand-written text has it. Only read past: the parameters are
   // the instructions.
   void signature_parameter() {
     // Directly before ':' even a reserved word is a name.
@@ -222,7 +222,7 @@ class Parser : public Scope {
     } else {
       in_.name("a parameter's name");
     }
-    in_.expect(':', "after a parameter's name");
+    if (!in_.accept(':') && !in_.at_shape()) in_.fail_expected("':' after a parameter's name");
     in_.shape();
   }
 

@@ -26,10 +26,19 @@ struct HostQueues::Impl {
     queues[key].push_back(std::move(leaf));
     changed.notify_all();
   }
-  Buffer pop(Key key, double wait_s, std::string_view what) {
+  // Looks at `stop` now and then: who sets it wakes nobody.
+  Buffer pop(Key key, double wait_s, std::string_view what, const bool* stop = nullptr) {
+    using Seconds = std::chrono::duration<double>;
+    constexpr Seconds kLook{0.02};
     std::unique_lock lock(mutex);
     auto& queue = queues[key];
-    if (!changed.wait_for(lock, std::chrono::duration<double>(wait_s), [&] { return !queue.empty(); })) {
+    const auto start = std::chrono::steady_clock::now();
+    for (Seconds left{wait_s}; !changed.wait_for(lock, std::min(left, kLook), [&] { return !queue.empty(); });) {
+      if (stop && *static_cast<const volatile bool*>(stop)) {
+        throw Error(ErrorKind::kFailed, fmt::format("{}: stopped at an empty queue", what));
+      }
+      left = Seconds{wait_s} - (std::chrono::steady_clock::now() - start);
+      if (left > Seconds::zero()) continue;
       throw Error(ErrorKind::kFailed, fmt::format("{}: waited {} s at an empty queue", what, wait_s));
     }
     Buffer leaf = std::move(queue.front());
@@ -69,7 +78,7 @@ std::vector<Shape> leaf_shapes(const Shape& shape) {
 }
 
 void take(const StepCall& call, HostQueues::Impl::Key key, const std::string& name, const Shape& shape, void* to) {
-  Buffer leaf = HostQueueAccess::of(*call.run.queues).pop(key, call.run.wait_s, name);
+  Buffer leaf = HostQueueAccess::of(*call.run.queues).pop(key, call.run.wait_s, name, call.run.stop);
   if (!compatible(leaf.shape(), shape)) {
     throw Error(ErrorKind::kFailed, fmt::format("{}: the queue gives {}, {} is wanted", name,
                                                 leaf.shape().to_string(false), shape.to_string(false)));

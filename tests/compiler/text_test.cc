@@ -212,7 +212,7 @@ TEST_CASE("a diagnostic shows the line, the place and the rule") {
 TEST_CASE("forms that XLA takes beside its own printing") {
   auto module = parse_module(
       "HloModule odd:, is_scheduled=true\n"
-      "ENTRY e (f32[2] p, q: f32[2]) -> f32[2] {\n"
+      "ENTRY e (f32[2] p, q f32[2]) -> f32[2] {\n"
       "  p = f32[2] parameter(0)  q = f32[2] parameter(1)\n"
       "  ROOT r = f32[2] add(p,, q,)\n}\n");
   CHECK(module->name == "odd");
@@ -227,6 +227,10 @@ TEST_CASE("forms that XLA takes beside its own printing") {
                 "dim_labels=b0f?_0io?->b0f??, conv_kind=wgrad") ==
         "r = f32[1,4,1]{2,1,0} convolution(i, k), window={size=1}, dim_labels=b0f_0io->b0f, "
         "convolution_kind=wgrad");
+  CHECK(printed("ROOT r = f32[4] custom-call(x), dim_labels=?b0f_0?io->bf?0, custom_call_target=\"f\"") ==
+        "r = f32[4]{0} custom-call(x), custom_call_target=\"f\", dim_labels=?b0f_0?io->bf?0");
+  CHECK(printed("i = f32 [2,2] reshape(x)\n ROOT r = f32[2,2] convolution(i, i), window={}, dim_labels=bf_io->bf") ==
+        "r = f32[2,2]{1,0} convolution(i, i), dim_labels=bf_io->bf");
 }
 
 TEST_CASE("device groups over mesh axes are read as lists") {
