@@ -15,6 +15,7 @@
 #include "codegen/kernels/stages.h"
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
+#include "compiler/analysis/access.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/stages.h"
 
@@ -64,6 +65,8 @@ class Emission {
   // A dot as a reduction (matrix times vector): do most of its bytes lie contiguous along the result's
   // dims, or along the contracting ones, which then take the lanes?
   bool lanes_on_result() {
+    // Fewer terms than lanes: all of a vector would be added up for each result.
+    if (product(reduction_sizes(*plan_.hero)) < vector_bytes_ / 4) return true;
     Coords coords;
     std::vector<int> result_vars;
     for (int64_t n : plan_.domain) {

@@ -340,6 +340,7 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
     if (!options.lanes && options.unroll > 0) choose_group(c, piece.unroll);
     piece.loops = std::move(c.loops);
     piece.coords = std::move(c.coords);
+    piece.operations = accesses.operations() + static_cast<int>(c.accesses.size() + accesses.edges().size());
     result.push_back(std::move(piece));
   };
   product(0);
@@ -371,6 +372,13 @@ void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
 }
 
 }  // namespace
+
+LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
+  LoopPiece once = piece;
+  substitute_in(once, piece.loops[k].var, IndexExpr(step));
+  once.loops[k].extent = 1;
+  return once;
+}
 
 size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap) {
   size_t taken = 0;

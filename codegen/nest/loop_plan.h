@@ -54,7 +54,11 @@ struct LoopPiece {
   bool has_lanes = false;
   Coords coords;  ///< the domain's coordinates in terms of the loop variables
   Unroll unroll;
+  int operations = 1;  ///< that one element takes, memory accesses included
 };
+
+/// The piece with its loop number k done once, at this value of the counter.
+LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step);
 
 struct LoopPlanOptions {
   bool lanes = true;  ///< may a digit carry lanes?

@@ -5,6 +5,9 @@
 // cannot notice. Stores need no second body at all (the loop's start is clamped), reductions get one whose
 // mask keeps the lanes seen before out. Where that is not allowed (a clipped digit, a result in its
 // operand's memory, stores past the cache that must be aligned) narrower vectors and scalars follow.
+//
+// Loops of a few steps with little inside are no loops: counting took a product of 3 x 3 matrices more time than
+// multiplying.
 #include <algorithm>
 #include <bit>
 
@@ -34,6 +37,44 @@ int overlapping_lanes(int64_t extent, int wide, int native) {
     if (price(w) < price(best)) best = w;
   }
   return best;
+}
+
+// Steps of a loop that is written out, and vector operations of all that is.
+constexpr int64_t kFewSteps = 8, kFewOperations = 40;
+
+// What `count` vectors of so many lanes take, with machine vectors of `native` lanes.
+int64_t operations_of(const LoopPiece& piece, int64_t count, int lanes, int native) {
+  return count * piece.operations * std::max(1, lanes / std::max(1, native));
+}
+
+// Operations of the lanes' loop if it is written out; none if it is too long.
+std::optional<int64_t> few_vectors(const LoopPiece& piece, const LaneWidths& shape, int native) {
+  if (!piece.has_lanes) return piece.operations;
+  const LoopDigit& loop = piece.loops.back();
+  if (loop.clip) return std::nullopt;
+  int64_t left = loop.extent, operations = 0;
+  for (int w : shape.widths) {
+    int64_t count = shape.overlap ? (left + w - 1) / w : left / w;
+    if (count > kFewSteps) return std::nullopt;
+    operations += operations_of(piece, count, w, native);
+    left %= w;
+  }
+  return operations <= kFewOperations ? std::optional(operations) : std::nullopt;
+}
+
+// From which loop on everything is written out.
+size_t first_short(const LoopPiece& piece, const LaneWidths& shape, int native) {
+  auto operations = few_vectors(piece, shape, native);
+  size_t k = piece.loops.size();
+  if (!operations) return k;
+  if (piece.has_lanes) --k;
+  for (; k > 0; --k) {
+    const LoopDigit& loop = piece.loops[k - 1];
+    if (loop.clip || loop.steps || loop.extent > kFewSteps) break;
+    *operations *= loop.extent;
+    if (*operations > kFewOperations) break;
+  }
+  return k;
 }
 
 }  // namespace
@@ -69,6 +110,14 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
   const LoopDigit& loop = piece.loops.back();
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   if (known && known->isZero()) return c;
+  if (known && !known->isOne() && few_vectors(piece, {{lanes}, true}, vector_bytes() / 4)) {
+    for (int64_t k = 0; k < known->getSExtValue(); ++k) {
+      int64_t at = last >= 0 ? std::min(k * lanes, last) : k * lanes;
+      c = lane_vectors(s, piece, i64(s.builder, 1), lanes, at_a_time, start + IndexExpr(at), 1, -1, std::move(c), fresh,
+                       body);
+    }
+    return c;
+  }
   std::unique_ptr<Scope> inner;
   Scope* at = &s;
   IndexExpr position = start;
@@ -150,28 +199,33 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
 ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& piece, size_t first,
                                               const LaneWidths& widths, Carried carried, const Body& body,
                                               const Cascade* cascade) {
-  std::function<Carried(Scope&, size_t, Carried)> nest, from;
-  nest = [&](Scope& s, size_t k, Carried c) -> Carried {
+  const size_t is_short = first_short(piece, widths, vector_bytes() / 4);
+  std::function<Carried(Scope&, const LoopPiece&, size_t, Carried)> nest, from;
+  nest = [&](Scope& s, const LoopPiece& p, size_t k, Carried c) -> Carried {
     bool cut = cascade && std::find(cascade->cuts.begin(), cascade->cuts.end(), k) != cascade->cuts.end();
-    if (!cut) return from(s, k, std::move(c));
-    return cascade->add(s, c, from(s, k, cascade->fresh(s)));
+    if (!cut) return from(s, p, k, std::move(c));
+    return cascade->add(s, c, from(s, p, k, cascade->fresh(s)));
   };
-  from = [&](Scope& s, size_t k, Carried c) -> Carried {
-    if (k == piece.loops.size()) return body(s, piece.coords, Lanes{}, c);
-    if (piece.has_lanes && k + 1 == piece.loops.size()) return lane_loops(s, piece, widths, std::move(c), body);
-    const LoopDigit& loop = piece.loops[k];
+  from = [&](Scope& s, const LoopPiece& p, size_t k, Carried c) -> Carried {
+    if (k == p.loops.size()) return body(s, p.coords, Lanes{}, c);
+    if (p.has_lanes && k + 1 == p.loops.size()) return lane_loops(s, p, widths, std::move(c), body);
+    const LoopDigit& loop = p.loops[k];
+    if (k >= is_short) {
+      for (int64_t n = 0; n < loop.extent; ++n) c = nest(s, at_step(p, k, n), k + 1, std::move(c));
+      return c;
+    }
     llvm::Value* trip = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
     auto* fixed = llvm::dyn_cast<llvm::ConstantInt>(trip);
     if (fixed && fixed->isOne()) {
       bind(loop.var, s, digit_value(loop, i64(s.builder, 0), s));
-      return nest(s, k + 1, std::move(c));
+      return nest(s, p, k + 1, std::move(c));
     }
     auto inner = open_loop(s, trip, 1, "i", c);
     bind(loop.var, *inner, digit_value(loop, inner->counter, *inner));
-    Carried next = nest(*inner, k + 1, Carried(inner->carried.begin(), inner->carried.end()));
+    Carried next = nest(*inner, p, k + 1, Carried(inner->carried.begin(), inner->carried.end()));
     return close_loop(s, std::move(inner), next);
   };
-  return nest(scope, first, std::move(carried));
+  return nest(scope, piece, first, std::move(carried));
 }
 
 }  // namespace hlojit::codegen

@@ -14,6 +14,9 @@ namespace {
 // Below this many products in all, calling a micro-kernel and packing for it costs more than it wins.
 constexpr int64_t kFewProducts = 1 << 14;
 
+// Depth from which on a micro-kernel is worth it.
+constexpr int64_t kShallow = 3;
+
 int64_t product(const Ints& sizes) {
   int64_t n = 1;
   for (int64_t s : sizes) n *= s;
@@ -185,8 +188,8 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   DType type = sum_type(dot);
   if (type != DType::kF32 && type != DType::kF64 && type != DType::kS32) return std::nullopt;
   int64_t bytes = dtype_bytes(type), lanes = sum_lanes(dot, target.vector_bytes);
-  bool large = p.m >= 4 && p.n >= lanes && p.k >= 8;
-  bool odd = p.m >= 2 && p.n >= 2 && p.k >= 8 && p.m * p.n >= kFewProducts / p.k;
+  bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
+  bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n >= kFewProducts / p.k;
   if (!large && !odd) return std::nullopt;
   // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
   if (p.batches() > 1 && 2 * p.n < lanes) return std::nullopt;
