@@ -30,11 +30,11 @@ struct KernelUnit {
   std::vector<std::shared_ptr<const KernelUnit>> callees;  ///< micro-kernels
   JitCode code;
   /// Memory held, coarsely: pages of code, the object, the linker's tables.
-  size_t bytes() const { return object.size() + (size_t{16} << 10); }
+  size_t bytes() const { return object.size() + (size_t{24} << 10); }
 };
 
 /// Code that the process keeps though no executable uses it.
-inline constexpr size_t kKeptBytes = size_t{64} << 20;
+inline constexpr size_t kKeptBytes = size_t{32} << 20;
 /// Forgets all of it (tests; callers who want their memory back).
 void forget_kernels();
 
