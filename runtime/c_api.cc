@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "hlojit/custom_call.h"
 #include "hlojit/hlojit.h"
 
 struct hlojit_error {
@@ -22,6 +23,9 @@ struct hlojit_executable {
 struct hlojit_buffer {
   hlojit::Buffer buffer;
   std::string shape;
+};
+struct hlojit_run {
+  hlojit::PendingRun run;
 };
 
 namespace {
@@ -75,6 +79,8 @@ hlojit::Options to_options(const hlojit_options* given) {
   o.scatter_oob_window = c.scatter_oob_window != 0;
   if (c.isa) o.isa = c.isa;
   if (c.cache_dir) o.cache_dir = c.cache_dir;
+  o.parallel_for = {c.parallel_for, c.parallel_context};
+  o.memory_limit = c.memory_limit;
   return o;
 }
 
@@ -84,22 +90,38 @@ std::vector<std::string> texts(const std::vector<hlojit::Shape>& shapes) {
   return out;
 }
 
+hlojit_executable* wrap(hlojit::Executable e) {
+  std::vector<std::string> parameters = texts(e.parameter_shapes()), results = texts(e.result_shapes());
+  return new hlojit_executable{std::move(e), std::move(parameters), std::move(results)};
+}
+
+// The inputs of a run; donated ones are taken from their handles.
+std::vector<hlojit::Buffer> take_inputs(hlojit_buffer* const* inputs, const unsigned char* donate, size_t count) {
+  std::vector<hlojit::Buffer> in;
+  for (size_t k = 0; k < count; ++k) {
+    bool gives = donate && donate[k];
+    if (gives && std::count(inputs, inputs + count, inputs[k]) > 1)
+      throw Error(ErrorKind::kInput, "a donated buffer is given twice");
+    in.push_back(gives ? std::exchange(inputs[k]->buffer, {}) : inputs[k]->buffer);
+  }
+  return in;
+}
+
+void check_room(size_t results, size_t room) {
+  if (results == room) return;
+  throw Error(ErrorKind::kInput,
+              "the program has " + std::to_string(results) + " results, there is room for " + std::to_string(room));
+}
+
+void give_results(std::vector<hlojit::Buffer> results, hlojit_buffer** outputs) {
+  for (size_t k = 0; k < results.size(); ++k) outputs[k] = wrap(std::move(results[k]));
+}
+
 hlojit_error* execute(const hlojit_executable* e, hlojit_buffer* const* inputs, const unsigned char* donate,
                       size_t count, hlojit_buffer** outputs, size_t output_count) {
   return guarded([&] {
-    if (output_count != e->results.size()) {
-      throw Error(ErrorKind::kInput, "the program has " + std::to_string(e->results.size()) +
-                                         " results, there is room for " + std::to_string(output_count));
-    }
-    std::vector<hlojit::Buffer> in;
-    for (size_t k = 0; k < count; ++k) {
-      bool gives = donate && donate[k];
-      if (gives && std::count(inputs, inputs + count, inputs[k]) > 1)
-        throw Error(ErrorKind::kInput, "a donated buffer is given twice");
-      in.push_back(gives ? std::exchange(inputs[k]->buffer, {}) : inputs[k]->buffer);
-    }
-    std::vector<hlojit::Buffer> results = e->executable.run(std::move(in));
-    for (size_t k = 0; k < results.size(); ++k) outputs[k] = wrap(std::move(results[k]));
+    check_room(e->results.size(), output_count);
+    give_results(e->executable.run(take_inputs(inputs, donate, count)), outputs);
   });
 }
 
@@ -138,11 +160,19 @@ const char* hlojit_module_text(hlojit_module* module) { return module->text.c_st
 void hlojit_module_free(hlojit_module* module) { delete module; }
 
 hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options, hlojit_executable** out) {
+  return guarded([&] { *out = wrap(hlojit::compile(module->module, to_options(options))); });
+}
+hlojit_error* hlojit_serialize(const hlojit_executable* e, char** out, size_t* size) {
   return guarded([&] {
-    hlojit::Executable e = hlojit::compile(module->module, to_options(options));
-    std::vector<std::string> parameters = texts(e.parameter_shapes()), results = texts(e.result_shapes());
-    *out = new hlojit_executable{std::move(e), std::move(parameters), std::move(results)};
+    std::string bytes = e->executable.serialize();
+    *out = new char[bytes.size()];
+    std::memcpy(*out, bytes.data(), bytes.size());
+    *size = bytes.size();
   });
+}
+void hlojit_bytes_free(char* bytes) { delete[] bytes; }
+hlojit_error* hlojit_load(const char* bytes, size_t size, const hlojit_options* options, hlojit_executable** out) {
+  return guarded([&] { *out = wrap(hlojit::load({bytes, size}, to_options(options))); });
 }
 void hlojit_executable_free(hlojit_executable* executable) { delete executable; }
 size_t hlojit_parameter_count(const hlojit_executable* e) { return e->parameters.size(); }
@@ -187,4 +217,34 @@ hlojit_error* hlojit_execute_donating(const hlojit_executable* e, hlojit_buffer*
                                       const unsigned char* donate, size_t count, hlojit_buffer** outputs,
                                       size_t output_count) {
   return execute(e, inputs, donate, count, outputs, output_count);
+}
+
+hlojit_error* hlojit_execute_async(const hlojit_executable* e, hlojit_buffer* const* inputs,
+                                   const unsigned char* donate, size_t count, void (*done)(void*), void* context,
+                                   hlojit_run** out) {
+  return guarded([&] {
+    std::function<void()> then;
+    if (done) then = [done, context] { done(context); };
+    *out = new hlojit_run{e->executable.run_async(take_inputs(inputs, donate, count), std::move(then))};
+  });
+}
+int hlojit_run_ready(const hlojit_run* run) { return run->run.ready(); }
+hlojit_error* hlojit_run_results(hlojit_run* run, hlojit_buffer** outputs, size_t output_count) {
+  return guarded([&] {
+    check_room(run->run.result_count(), output_count);
+    give_results(run->run.get(), outputs);
+  });
+}
+void hlojit_run_free(hlojit_run* run) { delete run; }
+
+hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context) {
+  return guarded([&] {
+    if (!function) return hlojit::register_custom_call(target, {});
+    hlojit::register_custom_call(target, [=](const hlojit::CustomCallSite&) -> hlojit::CustomCallFunction {
+      return [=](const hlojit::CustomCallRun& run) -> std::string {
+        const char* wrong = function(context, run.operands.data(), run.results.data());
+        return wrong ? wrong : "";
+      };
+    });
+  });
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
+#include "runtime/bundle.h"
 #include "runtime/float_mode.h"
 #include "runtime/guards.h"
 #include "runtime/pool.h"
@@ -83,6 +84,16 @@ void take_dynamic_dims(const Shape& of, std::vector<Shape>& to) {
   for (size_t k = 0; k < own.size(); ++k) to[to.size() - own.size() + k].dynamic = own[k]->dynamic;
 }
 
+void check_memory(const Executable::Impl& m, int64_t constant_bytes, int64_t limit) {
+  const int64_t bytes = m.arena_bytes + constant_bytes + static_cast<int64_t>(m.bytes_written);
+  if (limit == 0 || bytes <= limit) return;
+  Diagnostic d;
+  d.message =
+      fmt::format("a call takes {} bytes for temporaries, results and constants, the limit is {}", bytes, limit);
+  d.details = m.memory_report;
+  throw Error(ErrorKind::kFailed, std::vector{d});
+}
+
 }  // namespace
 
 int64_t count_entries() { return entry_calls; }
@@ -103,7 +114,9 @@ std::vector<Shape> entry_result_leaves(const Module& module) {
   return all;
 }
 
-Executable compile(const ModulePtr& given, const Options& options) {
+Executable compile(const ModulePtr& given, const Options& options) { return compile_with(given, options, nullptr); }
+
+Executable compile_with(const ModulePtr& given, const Options& options, Bundle* bundle) {
   const Module& module = program(given);
   check_options(options);
   FloatMode mode;
@@ -126,14 +139,19 @@ Executable compile(const ModulePtr& given, const Options& options) {
   collect_kernels(*l.module->entry(), impl->kernels);
   impl->memory_report = l.buffers.report();
   impl->steps = StepTable(*l.module);
-  impl->code = compile_code(l, options, target);
+  impl->code = compile_code(l, options, target, bundle);
   impl->arena_bytes = impl->code.facts.arena_bytes;
+  check_memory(*impl, l.buffers.constant_bytes, options.memory_limit);
   impl->times = std::move(l.times);
   impl->constants = constant_blob(l.buffers);
-  impl->pool = ThreadPool::get(options.threads);
+  impl->pool = ThreadPool::get(options.threads, options.parallel_for);
   impl->replicas = l.module->config.replica_count;
   impl->partitions = l.module->config.num_partitions;
   impl->isa = target.isa_name();
+  impl->source = given;
+  impl->options = options;
+  impl->options.explain = nullptr;
+  impl->options.after_pass = nullptr;
   return Executable(std::move(impl));
 }
 

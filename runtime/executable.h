@@ -31,6 +31,8 @@ struct Executable::Impl {
   std::vector<KernelInfo> kernels;
   std::string isa, memory_report;
   double flops = 0, bytes_read = 0, bytes_written = 0;
+  ModulePtr source;  ///< as given, and how it was compiled: for serialize()
+  Options options;   ///< without callbacks
 };
 
 /// Leaves of all parameters in number order, with the layouts of the entry computation layout.

@@ -80,15 +80,16 @@ codegen::IrModule emit_ir(const Lowered& planned, const Options& options, const 
   return emit_module(*planned.module, planned.buffers, emit_options(options, target));
 }
 
-codegen::NativeCode compile_code(Lowered& planned, const Options& options, const codegen::Target& target) {
+codegen::NativeCode compile_code(Lowered& planned, const Options& options, const codegen::Target& target,
+                                 codegen::ObjectStore* bundle) {
   std::optional<DiskCache> cache;
   Phases phases(planned.times);
-  if (!options.cache_dir.empty()) cache.emplace(options.cache_dir);
+  if (!bundle && !options.cache_dir.empty()) cache.emplace(options.cache_dir);
   int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   int threads = options.threads > 0 ? std::min(options.threads, cores) : cores;
   codegen::EmitOptions emit = emit_options(options, target);
   codegen::NativeCode native =
-      compile_module(*planned.module, planned.buffers, emit, cache ? &*cache : nullptr, threads);
+      compile_module(*planned.module, planned.buffers, emit, cache ? &*cache : bundle, threads);
   planned.times.push_back({"emit", native.emit_ms});
   planned.times.push_back({"jit", native.jit_ms});
   planned.times.push_back({"link", native.link_ms});

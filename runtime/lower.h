@@ -24,7 +24,9 @@ PipelineOptions pipeline_options(const Options& options, const codegen::Target& 
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target);
 /// LLVM IR of what plan() made, to be read.
 codegen::IrModule emit_ir(const Lowered& planned, const Options& options, const codegen::Target& target);
-/// Callable code; what options.cache_dir holds is not compiled again. Appends the phases to planned.times.
-codegen::NativeCode compile_code(Lowered& planned, const Options& options, const codegen::Target& target);
+/// Callable code; what the bundle, or if there is none options.cache_dir, holds is not compiled again.
+/// Appends the phases to planned.times.
+codegen::NativeCode compile_code(Lowered& planned, const Options& options, const codegen::Target& target,
+                                 codegen::ObjectStore* bundle);
 
 }  // namespace hlojit

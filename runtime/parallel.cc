@@ -76,12 +76,15 @@ struct ThreadPool::Impl {
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(grant_threads(threads)), impl_(std::make_unique<Impl>(threads_)) {}
+ThreadPool::ThreadPool(int threads, ParallelFor callers)
+    : threads_(threads), callers_(callers), impl_(std::make_unique<Impl>(threads)) {}
 ThreadPool::~ThreadPool() = default;
 
-std::shared_ptr<ThreadPool> ThreadPool::get(int threads) {
+std::shared_ptr<ThreadPool> ThreadPool::get(int threads, const ParallelFor& callers) {
   static std::mutex mutex;
   static auto* pools = new std::map<int, std::shared_ptr<ThreadPool>>;  // outlives static destruction
   if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (callers.call) return std::make_shared<ThreadPool>(threads, callers);
   std::lock_guard lock(mutex);
   auto& p = (*pools)[threads];
   if (!p) p = std::make_shared<ThreadPool>(threads);
@@ -98,8 +101,8 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
   }
   tbb::task_arena* arena = nullptr;
   try {
-    if (pays) arena = impl_->take();
-    if (!arena) {
+    if (pays && !callers_.call) arena = impl_->take();
+    if (!pays || (!callers_.call && !arena)) {
       void* own = scratch.get(bytes);
       for (int64_t c = 0; c < chunks; ++c) {
         if (int32_t status = kernel(buffers, scalars, c, own)) return status;
@@ -121,6 +124,16 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
         status_of_lowest = status;
       }
     };
+    if (callers_.call) {
+      std::atomic<int64_t> begun{0};
+      auto counted = [&](int64_t c) {
+        begun.fetch_add(1, std::memory_order_relaxed);
+        task(c);
+      };
+      auto f = [](void* argument, int64_t c) { (*static_cast<decltype(counted)*>(argument))(c); };
+      callers_.call(callers_.context, chunks, f, &counted);
+      return begun == chunks ? status_of_lowest.load() : abi::kFailed;
+    }
     arena->execute([&] { tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); }); });
     impl_->give(arena);
     impl_->last_use.store(now_ns(), std::memory_order_relaxed);

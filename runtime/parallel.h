@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/kernel_abi.h"
+#include "hlojit/hlojit.h"
 
 namespace hlojit {
 
@@ -17,11 +18,13 @@ namespace hlojit {
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
+  /// The caller's threads, of which there are `threads`.
+  ThreadPool(int threads, ParallelFor callers);
   ~ThreadPool();
   /// How many it has in fact.
   int threads() const { return threads_; }
-  /// One pool a thread count, shared by the process.
-  static std::shared_ptr<ThreadPool> get(int threads);
+  /// The caller's if it has one; else one pool a thread count (0: one a core), shared by the process.
+  static std::shared_ptr<ThreadPool> get(int threads, const ParallelFor& callers = {});
 
   int32_t run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks, int64_t scratch_bytes,
               int64_t cost_ns) noexcept;
@@ -29,6 +32,7 @@ class ThreadPool {
  private:
   struct Impl;
   int threads_;
+  ParallelFor callers_;
   std::unique_ptr<Impl> impl_;
 };
 

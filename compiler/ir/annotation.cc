@@ -10,7 +10,7 @@ bool is_annotation(const Instruction& i) {
   const std::string& target = i.attrs.custom_call_target;
   return target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape" ||
          target == "LayoutConstraint" || target == "MoveToHost" || target == "MoveToDevice" ||
-         target.starts_with("xla.sdy.");
+         target == "annotate_device_placement" || target.starts_with("xla.sdy.");
 }
 
 }  // namespace hlojit

@@ -1,7 +1,7 @@
 // Questions about compiled programs; serialised ones.
 //
-// A serialised program is what it was made from (HLO and options) behind a line that names the version;
-// loading compiles it again, with the client's cache of compiled code if it has one.
+// A serialised program is what it was made from (options and HLO) and its compiled code, behind a line that
+// names the version.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -178,9 +178,7 @@ PJRT_Error* Executable_Serialize(PJRT_Executable_Serialize_Args* a) {
     const Program& p = *a->executable->program;
     std::string bytes(kSerializedMark);
     bytes.push_back(p.default_layouts ? 1 : 0);
-    put_varint(bytes, p.options_proto.size());
-    bytes += p.options_proto;
-    bytes += p.proto;
+    for (const std::string& part : {p.options_proto, p.code->serialize(), p.proto}) put_bytes(bytes, 1, part);
     give_bytes(std::move(bytes), a->serialized_bytes, a->serialized_bytes_size, a->serialized_executable,
                a->serialized_executable_deleter);
   });
@@ -193,14 +191,18 @@ PJRT_Error* Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Arg
       fail(PJRT_Error_Code_INVALID_ARGUMENT, "not a program that hlojit " HLOJIT_VERSION " serialised");
     bytes.remove_prefix(kSerializedMark.size());
     bool default_layouts = wire::take_varint(bytes) != 0;
-    uint64_t size = wire::take_varint(bytes);
-    if (size > bytes.size()) fail(PJRT_Error_Code_INVALID_ARGUMENT, "the serialised program is damaged");
-    std::string options(bytes.substr(0, size));
+    auto part = [&] {
+      if (bytes.empty()) fail(PJRT_Error_Code_INVALID_ARGUMENT, "the serialised program is damaged");
+      return std::string(wire::take_field(bytes).bytes);
+    };
+    std::string options = part(), code = part(), proto = part();
     if (a->overridden_serialized_compile_options_size > 0) {
-      options.assign(a->overridden_serialized_compile_options, a->overridden_serialized_compile_options_size);
+      std::string_view given(a->overridden_serialized_compile_options, a->overridden_serialized_compile_options_size);
+      if (!read_compile_options(given).makes_same_code(read_compile_options(options))) code.clear();
+      options = given;
     }
-    a->loaded_executable = load_program(
-        make_program(a->client, std::string(bytes.substr(size)), std::move(options), default_layouts, false));
+    a->loaded_executable =
+        load_program(make_program(a->client, std::move(proto), std::move(options), default_layouts, false, code));
   });
 }
 

@@ -37,6 +37,34 @@ bool is_alike_within(const std::vector<std::vector<int64_t>>& groups, const Shar
   });
 }
 
+// A dimension of the result that an operand is read along by the same index, and is as long.
+struct Followed {
+  size_t operand, from, to;
+};
+std::vector<Followed> followed(const Instruction& i) {
+  std::vector<Followed> out;
+  VarSource vars;
+  Coords result, reduced;
+  for (int64_t n : i.shape.dims) result.push_back(IndexExpr::var(vars.fresh(), n));
+  AccessRelation relation;
+  try {
+    for (int64_t n : reduction_sizes(i)) reduced.push_back(IndexExpr::var(vars.fresh(), n));
+    relation = access_relation(i, result, reduced, vars);
+  } catch (const Error&) {  // updates say where they write instead
+    return out;
+  }
+  for (const Read& read : relation.reads) {
+    const Ints& dims = i.operand(read.operand)->shape.dims;
+    for (size_t from = 0; from < read.coords.size(); ++from) {
+      for (size_t to = 0; to < result.size(); ++to) {
+        if (dims[from] == i.shape.dims[to] && dims[from] > 1 && read.coords[from].variables() == result[to].variables())
+          out.push_back({read.operand, from, to});
+      }
+    }
+  }
+  return out;
+}
+
 // What the frontend hands over in an InspectSharding call, by its published layout.
 struct InspectionArgs {
   char* sharding;
@@ -103,20 +131,7 @@ Shards ShardFlow::combined(const Instruction& i) const {
   if (is_annotation(i)) return of(*i.operand(0));
   const OpClass c = i.info().op_class;
   if (c != kElementwise && c != kMoves && c != kReduces && c != kContracts) return out;
-  VarSource vars;
-  Coords result, reduced;
-  for (int64_t n : i.shape.dims) result.push_back(IndexExpr::var(vars.fresh(), n));
-  for (int64_t n : reduction_sizes(i)) reduced.push_back(IndexExpr::var(vars.fresh(), n));
-  for (const Read& read : access_relation(i, result, reduced, vars).reads) {
-    const Instruction& x = *i.operand(read.operand);
-    for (size_t from = 0; from < read.coords.size(); ++from) {
-      for (size_t to = 0; to < result.size(); ++to) {
-        if (x.shape.dims[from] == i.shape.dims[to] && i.shape.dims[to] > 1 &&
-            read.coords[from].variables() == result[to].variables())
-          cut_alike(out, to, of(x), from);
-      }
-    }
-  }
+  for (const auto& [operand, from, to] : followed(i)) cut_alike(out, to, of(*i.operand(operand)), from);
   return out;
 }
 

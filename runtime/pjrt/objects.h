@@ -190,6 +190,10 @@ struct CompileOptions {
   bool spmd = false;
   /// Results whose sharding is left open, a leaf each; one entry is for all of them.
   std::vector<bool> open_results;
+
+  bool makes_same_code(const CompileOptions& o) const {
+    return replicas == o.replicas && partitions == o.partitions && spmd == o.spmd && open_results == o.open_results;
+  }
 };
 CompileOptions read_compile_options(std::string_view proto);
 
@@ -229,9 +233,9 @@ struct Program {
 };
 /// Compiles an HloModuleProto or HLO text. A program that came as MLIR has no say in the layouts of its
 /// parameters and results (what stands in the proto is chance): they are the default ones. `inspected`:
-/// callbacks that ask for shardings are called.
+/// callbacks that ask for shardings are called. `code`: what Executable::serialize made of it before.
 std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto,
-                                      bool default_layouts, bool inspected);
+                                      bool default_layouts, bool inspected, std::string_view code = {});
 
 struct PJRT_Executable {
   std::shared_ptr<Program> program;

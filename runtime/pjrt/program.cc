@@ -234,7 +234,7 @@ CompileOptions read_compile_options(std::string_view bytes) {
 }
 
 std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std::string options_proto,
-                                      bool default_layouts, bool inspected) {
+                                      bool default_layouts, bool inspected, std::string_view code) {
   auto p = std::make_shared<Program>();
   p->client = client;
   p->proto = std::move(hlo);
@@ -274,7 +274,7 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->name = module->name;
   p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);
   p->fingerprint = codegen::digest(codegen::digest(p->proto) + p->options_proto);
-  p->code.emplace(compile(ModulePtr(std::move(module)), client->options));
+  p->code.emplace(code.empty() ? compile(ModulePtr(std::move(module)), client->options) : load(code, client->options));
   fill_tables(*p);
   return p;
 }

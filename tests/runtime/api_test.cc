@@ -4,6 +4,7 @@
 
 #include <xmmintrin.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "codegen/kernel_units.h"
 
 namespace hlojit {
 namespace {
@@ -363,4 +366,79 @@ TEST_CASE("code and memory of a module are freed with it") {
 }
 
 }  // namespace
+TEST_CASE("a run on a thread of its own tells when it is over") {
+  Executable e = compile_text(kTwice);
+  const float x[3] = {1, 2, 3};
+  std::atomic<int> told{0};
+  PendingRun run = e.run_async({Buffer::copy_of(x, Shape::parse("f32[3]"))}, [&] { ++told; });
+  CHECK(floats(run.get().at(0)) == std::vector<float>{2, 4, 6});
+  CHECK(run.ready());
+  CHECK(kind_of([&] { run.get(); }) == ErrorKind::kInput);
+  PendingRun wrong = e.run_async({});
+  CHECK(kind_of([&] { wrong.get(); }) == ErrorKind::kInput);
+  {
+    PendingRun dropped = e.run_async({Buffer::copy_of(x, Shape::parse("f32[3]"))}, [&] { ++told; });
+  }
+  {
+    PendingRun moved = std::move(run);
+  }
+  CHECK(told == 2);
+}
+
+TEST_CASE("an executable is written and read again without generating code") {
+  Options options;
+  options.strict = true;
+  Executable e = compile_text(kSums, options);
+  std::string bytes = e.serialize();
+  codegen::forget_kernels();
+  Executable again = load(bytes);
+  Buffer x = Buffer::copy_of(values(257 * 1031).data(), e.parameter_shapes()[0]);
+  auto first = e.run({x}), second = again.run({x});
+  CHECK(floats(first[0]) == floats(second[0]));
+  CHECK(floats(first[1]) == floats(second[1]));
+  double jit = 0;
+  for (const PhaseTime& t : again.compile_times()) jit += t.name == "jit" ? t.ms : 0;
+  CHECK(jit < 20);  // linking what was compiled, at most
+  CHECK(kind_of([&] { load("hlojit executable 0.0.0\n"); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { load(std::string_view(bytes).substr(0, 100)); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { load(std::string_view(bytes).substr(0, bytes.size() / 2)); }) == ErrorKind::kInput);
+}
+
+TEST_CASE("parallel work goes to the caller's threads") {
+  struct Pool {
+    std::atomic<int64_t> calls{0}, tasks{0};
+    bool idle = false;
+  } pool;
+  Options options;
+  options.threads = 3;
+  options.parallel_for = {[](void* context, int64_t tasks, void (*f)(void*, int64_t), void* argument) {
+                            auto& p = *static_cast<Pool*>(context);
+                            ++p.calls;
+                            std::vector<std::thread> threads;
+                            for (int64_t t = 0; t < 3 && !p.idle; ++t) {
+                              threads.emplace_back([=, &p] {
+                                for (int64_t k = tasks - 1 - t; k >= 0; k -= 3, ++p.tasks) f(argument, k);
+                              });
+                            }
+                            for (std::thread& t : threads) t.join();
+                          },
+                          &pool};
+  Executable own = compile_text(kSums), given = compile_text(kSums, options);
+  Buffer x = Buffer::copy_of(values(257 * 1031).data(), own.parameter_shapes()[0]);
+  auto first = own.run({x}), second = given.run({x});
+  CHECK(floats(first[0]) == floats(second[0]));
+  CHECK(floats(first[1]) == floats(second[1]));
+  CHECK(pool.calls > 0);
+  CHECK(pool.tasks > pool.calls);
+  pool.idle = true;  // a pool that runs nothing is found out
+  CHECK(kind_of([&] { given.run({x}); }) == ErrorKind::kFailed);
+}
+
+TEST_CASE("a program that takes more memory than it may is refused") {
+  Options options;
+  options.memory_limit = 1000;
+  CHECK_NOTHROW(compile_text(kTwice, options));
+  CHECK(kind_of([&] { compile_text(kSums, options); }) == ErrorKind::kFailed);
+}
+
 }  // namespace hlojit

@@ -101,8 +101,55 @@ TEST_CASE("c: an older caller's structs are written within their size") {
   hlojit_module_free(module);
 }
 
-TEST_CASE("c: the ABI is the one of version 1") {
-  CHECK(hlojit_abi_version() == 1);
+TEST_CASE("c: a run in the background, an executable as bytes, a custom call") {
+  const char* text =
+      "HloModule m\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] custom-call(p), "
+      "custom_call_target=\"c_api_test_twice\"\n}";
+  hlojit_custom_call twice = [](void* context, const void* const* operands, void* const* results) -> const char* {
+    ++*static_cast<int*>(context);
+    for (int k = 0; k < 2; ++k) static_cast<float*>(results[0])[k] = 2 * static_cast<const float*>(operands[0])[k];
+    return static_cast<const float*>(operands[0])[0] < 0 ? "too small" : nullptr;
+  };
+  int calls = 0, ends = 0;
+  REQUIRE(failed(hlojit_register_custom_call("c_api_test_twice", twice, &calls)).empty());
+  hlojit_module* module = nullptr;
+  hlojit_executable *program = nullptr, *again = nullptr;
+  REQUIRE(failed(hlojit_parse(text, std::strlen(text), &module)).empty());
+  REQUIRE(failed(hlojit_compile(module, nullptr, &program)).empty());
+  hlojit_module_free(module);
+  char* bytes = nullptr;
+  size_t size = 0;
+  REQUIRE(failed(hlojit_serialize(program, &bytes, &size)).empty());
+  REQUIRE(failed(hlojit_load(bytes, size, nullptr, &again)).empty());
+  CHECK(!failed(hlojit_load(bytes + 1, size - 1, nullptr, &again)).empty());
+  hlojit_bytes_free(bytes);
+  hlojit_executable_free(program);
+
+  float x[] = {1, 2};
+  hlojit_buffer *in = nullptr, *out = nullptr;
+  hlojit_run* run = nullptr;
+  REQUIRE(failed(hlojit_buffer_borrow(x, "f32[2]", &in)).empty());
+  auto count = [](void* context) { ++*static_cast<int*>(context); };
+  REQUIRE(failed(hlojit_execute_async(again, &in, nullptr, 1, count, &ends, &run)).empty());
+  CHECK(!failed(hlojit_run_results(run, &out, 2)).empty());
+  REQUIRE(failed(hlojit_run_results(run, &out, 1)).empty());
+  CHECK(hlojit_run_ready(run));
+  hlojit_run_free(run);
+  CHECK(static_cast<const float*>(hlojit_buffer_data(out))[1] == 4);
+  CHECK(calls == 1);
+  CHECK(ends == 1);
+  x[0] = -1;
+  REQUIRE(failed(hlojit_execute_async(again, &in, nullptr, 1, nullptr, nullptr, &run)).empty());
+  CHECK(failed(hlojit_run_results(run, &out, 1)).find("too small") != std::string::npos);
+  hlojit_run_free(run);
+  hlojit_buffer_free(in);
+  hlojit_buffer_free(out);
+  hlojit_executable_free(again);
+  CHECK(failed(hlojit_register_custom_call("c_api_test_twice", nullptr, nullptr)).empty());
+}
+
+TEST_CASE("c: the ABI is the one of version 2") {
+  CHECK(hlojit_abi_version() == 2);
   struct {
     const char* name;
     size_t found, promised;
@@ -119,6 +166,9 @@ TEST_CASE("c: the ABI is the one of version 1") {
       {"options.scatter_oob_window", offsetof(hlojit_options, scatter_oob_window), 20},
       {"options.isa", offsetof(hlojit_options, isa), 24},
       {"options.cache_dir", offsetof(hlojit_options, cache_dir), 32},
+      {"options.parallel_for", offsetof(hlojit_options, parallel_for), 40},
+      {"options.parallel_context", offsetof(hlojit_options, parallel_context), 48},
+      {"options.memory_limit", offsetof(hlojit_options, memory_limit), 56},
       {"cost.flops", offsetof(hlojit_cost, flops), 8},
       {"cost.bytes_read", offsetof(hlojit_cost, bytes_read), 16},
       {"cost.bytes_written", offsetof(hlojit_cost, bytes_written), 24},

@@ -132,11 +132,16 @@ TEST_CASE("results are cut as what they are made of") {
 
 TEST_CASE("shardings follow the dimensions") {
   std::unique_ptr<Module> module = parse(R"(HloModule m
+second { x = f32[] parameter(0)  ROOT y = f32[] parameter(1) }
 ENTRY e {
   a = f32[2,4,6] parameter(0)
   t = f32[6,2,4] transpose(a), dimensions={2,0,1}
   r = f32[6,2,4] reverse(t), dimensions={0}
   s = f32[6,2,3] slice(r), slice={[0:6], [0:2], [1:4]}
+  one = s32[1] constant({1})
+  u = f32[2,4,1] slice(a), slice={[0:2], [0:4], [0:1]}
+  v = f32[2,4] reshape(u)
+  w = f32[2,4,6] scatter(a, one, v), update_window_dims={0,1}, inserted_window_dims={2}, scatter_dims_to_operand_dims={2}, index_vector_dim=0, to_apply=second
   ROOT d = f32[6,2,6,2] dot(s, s), lhs_contracting_dims={2}, rhs_contracting_dims={2}
 })")
                                        ->clone();
@@ -144,6 +149,8 @@ ENTRY e {
   const ShardFlow flow(*module->entry(), {}, {cut}, 4);
   CHECK(flow.of(*module->entry()->find("r")).tiles == std::vector<int64_t>{2, 1, 2});
   CHECK(flow.of(*module->entry()->find("s")).tiles == std::vector<int64_t>{2, 1, 1});
+  CHECK(flow.of(*module->entry()->find("v")).tiles == std::vector<int64_t>{1, 2});
+  CHECK(flow.of(*module->entry()->find("w")).whole());
   // The devices that cut one side's rows cannot cut the other's as well.
   CHECK(flow.of(*module->entry()->root()).tiles == std::vector<int64_t>{2, 1, 1, 1});
 }

@@ -35,6 +35,14 @@ struct RunState;  // of one call; opaque here
 /// A program. Immutable after parse; share it freely between threads.
 using ModulePtr = std::shared_ptr<const Module>;
 
+/// The caller's own threads in place of ours. call() runs f(argument, k) once for each k in [0, tasks), on
+/// any threads in any order, and returns when all are done; it is called from each thread that runs a
+/// program, perhaps from several at once, and must not throw. Result bits do not depend on it.
+struct ParallelFor {
+  void (*call)(void* context, int64_t tasks, void (*f)(void* argument, int64_t k), void* argument) = nullptr;
+  void* context = nullptr;  ///< must outlive every run
+};
+
 /// How to compile and run. A value; the defaults are what ships.
 struct Options {
   int threads = 0;                  ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
@@ -49,6 +57,10 @@ struct Options {
   std::string cache_dir;  ///< keep compiled objects here; empty: no cache
   int64_t replicas = 0;   ///< devices: replicas times partitions; 0: what the module's header says (1)
   int64_t partitions = 0;
+  ParallelFor parallel_for;  ///< runs parallel work; `threads` then tells how many threads it has
+  /// Bytes that one call may take for temporaries, results and constants; compile throws Error(kFailed)
+  /// with the memory report for a program that takes more. 0: no limit but the machine's.
+  int64_t memory_limit = 0;
   int vector_bytes = 0;  ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
 };
 
@@ -131,6 +143,24 @@ struct KernelInfo {
   std::string kind;  ///< "nest", "rows", "columns", "contraction"
 };
 
+/// A call under way on a thread of its own. A value; copies are of the same call. The last copy to go waits
+/// for the call's end.
+class HLOJIT_API PendingRun {
+ public:
+  bool ready() const;
+  void wait() const;
+  size_t result_count() const;
+  /// The results once they are there; throws what the run threw. The results are handed out once: Error(kInput)
+  /// after that.
+  std::vector<Buffer> get() const;
+
+ private:
+  friend class Executable;
+  struct Impl;
+  explicit PendingRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
 /// Native code for one module. Cheap to copy (shared); run() may be called from many threads at once.
 class HLOJIT_API Executable {
  public:
@@ -141,6 +171,11 @@ class HLOJIT_API Executable {
   /// result's. Throws Error(kFailed) for failures while running (memory).
   std::vector<Buffer> run(std::vector<Buffer> inputs) const;
   std::vector<Buffer> run(std::vector<Buffer> inputs, const RunOptions& options) const;
+  /// The same on another thread. `done` is called there once the results (or the error) are there; it must
+  /// not throw. Borrowed inputs, and what options point to, must outlive the call. Throws Error(kFailed) if
+  /// no thread can be had.
+  PendingRun run_async(std::vector<Buffer> inputs, std::function<void()> done = {},
+                       const RunOptions& options = {}) const;
   /// Runs a program for several devices, a thread each: a set of inputs a device, in device order
   /// (device = replica * partitions + partition), or one set for all; a set of results a device. If a
   /// device fails the others stop, and its error is thrown.
@@ -165,6 +200,9 @@ class HLOJIT_API Executable {
   double io_bytes_written() const;
   /// What holds memory at the peak, a line a buffer.
   const std::string& memory_report() const;
+  /// The program with its options and its compiled kernels, for load(). Takes about as long as compiling
+  /// does with a cache.
+  std::string serialize() const;
 
   struct Impl;
   explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -196,6 +234,11 @@ HLOJIT_API ModulePtr parse(std::string_view text);
 HLOJIT_API void verify(const ModulePtr& module);
 /// Verifies, optimises and compiles. Throws Error(kInvalid, kUnsupported, kFailed).
 HLOJIT_API Executable compile(const ModulePtr& module, const Options& options = {});
+/// An executable out of what serialize() gave, on this machine or another: kernels made for this build of the
+/// library and this machine's features are taken as they are, others are compiled. Of `options` those count
+/// that change no code (threads, parallel_for, memory_limit, cache_dir, explain). Throws Error(kInput) for
+/// bytes of another version, or damaged ones. The bytes hold machine code: load only what you trust.
+HLOJIT_API Executable load(std::string_view serialized, const Options& options = {});
 /// The module as HLO text that parses back.
 HLOJIT_API std::string to_text(const ModulePtr& module);
 /// The elements as a literal in HLO text, and as doubles (complex: real parts), in row-major order.

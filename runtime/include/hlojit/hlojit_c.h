@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HLOJIT_ABI_VERSION 1
+#define HLOJIT_ABI_VERSION 2
 
 typedef struct hlojit_error hlojit_error;
 typedef struct hlojit_module hlojit_module;
@@ -89,12 +89,27 @@ typedef struct hlojit_options {
   int scatter_oob_window; /* 1: scatter drops a whole window that is partly out of bounds */
   const char* isa;        /* NULL or "native", "avx2", "avx512" */
   const char* cache_dir;  /* compiled code is kept here; NULL: nowhere */
+  /* Since version 2. */
+  /* The caller's threads in place of ours, of which there are `threads`; NULL: ours. Runs f(arg, k) once for each
+   * k in [0, tasks), on any threads in any order, and returns when all are done. Called from each thread that
+   * runs a program. Bits of results do not depend on it. parallel_context must outlive every run. */
+  void (*parallel_for)(void* parallel_context, int64_t tasks, void (*f)(void* arg, int64_t k), void* arg);
+  void* parallel_context;
+  int64_t memory_limit; /* bytes of one call: temporaries, results, constants; 0: none */
 } hlojit_options;
 
 /* options: NULL for the defaults. */
 HLOJIT_C_API hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options,
                                           hlojit_executable** out);
 HLOJIT_C_API void hlojit_executable_free(hlojit_executable* executable);
+
+/* Since version 2. The program with its compiled code, as `*size` bytes that hlojit_bytes_free frees, and an
+ * executable out of such bytes: of the same version of the library, else HLOJIT_INPUT. Of options those count
+ * that change no code. The bytes hold machine code: load only what you trust. */
+HLOJIT_C_API hlojit_error* hlojit_serialize(const hlojit_executable* executable, char** out, size_t* size);
+HLOJIT_C_API void hlojit_bytes_free(char* bytes);
+HLOJIT_C_API hlojit_error* hlojit_load(const char* bytes, size_t size, const hlojit_options* options,
+                                       hlojit_executable** out);
 
 /* Leaves and their shapes as HLO text, e.g. "f32[3,5]{1,0}"; NULL if there is none of that number. */
 HLOJIT_C_API size_t hlojit_parameter_count(const hlojit_executable* executable);
@@ -145,6 +160,28 @@ HLOJIT_C_API hlojit_error* hlojit_execute(const hlojit_executable* executable, h
 HLOJIT_C_API hlojit_error* hlojit_execute_donating(const hlojit_executable* executable, hlojit_buffer* const* inputs,
                                                    const unsigned char* donate, size_t input_count,
                                                    hlojit_buffer** outputs, size_t output_count);
+
+/* Since version 2. A run on a thread of its own. Inputs (and borrowed memory behind them) must live until it is
+ * over; donate may be NULL. `done`, unless NULL, is called on that thread once all is over. */
+typedef struct hlojit_run hlojit_run;
+HLOJIT_C_API hlojit_error* hlojit_execute_async(const hlojit_executable* executable, hlojit_buffer* const* inputs,
+                                                const unsigned char* donate, size_t input_count,
+                                                void (*done)(void* context), void* context, hlojit_run** out);
+/* 1 once it is over, well or not. */
+HLOJIT_C_API int hlojit_run_ready(const hlojit_run* run);
+/* Waits; writes the results as hlojit_execute does, or returns the run's error. Once. */
+HLOJIT_C_API hlojit_error* hlojit_run_results(hlojit_run* run, hlojit_buffer** outputs, size_t output_count);
+/* Waits for the run's end, unless called by `done`. */
+HLOJIT_C_API void hlojit_run_free(hlojit_run* run);
+
+/* ---- custom calls ------------------------------------------------------------------------------ */
+
+/* Since version 2. Serves custom_call_target="target": called at each execution with a pointer an operand leaf
+ * and a result leaf, in the layouts that the program gives them. Returns NULL, or what went wrong, which is
+ * read before the thread calls the function again. Perhaps called from several threads at once. A NULL
+ * function removes it; programs that are compiled already keep what they found. */
+typedef const char* (*hlojit_custom_call)(void* context, const void* const* operands, void* const* results);
+HLOJIT_C_API hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context);
 
 #ifdef __cplusplus
 }

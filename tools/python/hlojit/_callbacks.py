@@ -52,7 +52,7 @@ def install() -> None:
     def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect,
                              returns_token=True, partitioned=False, sharding=None):
         platforms = ctx.module_context.platforms
-        if len(platforms) != 1 or platforms[0] != "cpu" or not _is_hlojit(ctx.module_context):
+        if len(platforms) != 1 or platforms[0] not in ("cpu", "hlojit") or not _is_hlojit(ctx.module_context):
             return original(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
                             returns_token=returns_token, partitioned=partitioned, sharding=sharding)
         if partitioned and result_avals:

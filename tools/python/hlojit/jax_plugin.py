@@ -149,8 +149,10 @@ def _register() -> None:
     xla_bridge.register_backend_factory(
         "hlojit", functools.partial(_client, "hlojit"), priority=-1, fail_quietly=not wanted)
     if wanted:
+        from hlojit import _callbacks
         from jax._src.interpreters import mlir
 
+        _callbacks.install()
         mlir._platform_specific_lowerings["hlojit"] = mlir._platform_specific_lowerings["cpu"]
         if "hlojit" not in mlir._platforms_with_donation:
             mlir._platforms_with_donation.append("hlojit")
