@@ -217,14 +217,22 @@ namespace {
 
 /// Element k of all lanes times factors[k].
 template <class T>
-void multiply(Planes<T> x, const std::vector<T>& factors, int64_t count, int64_t lanes) {
+[[gnu::always_inline]] inline void multiply_lanes(Planes<T> x, const T* factors, int64_t count, int64_t lanes) {
   for (int64_t k = 0; k < count; ++k) {
-    const T c = factors[static_cast<size_t>(2 * k)], d = factors[static_cast<size_t>(2 * k + 1)];
+    const T c = factors[2 * k], d = factors[2 * k + 1];
+#pragma clang loop vectorize(assume_safety)
     for (int64_t t = k * lanes; t < (k + 1) * lanes; ++t) {
       const T re = x.re[t], im = x.im[t];
       put(x.re + t, x.im + t, re, im, c, d);
     }
   }
+}
+
+HLOJIT_EACH_WIDTH void multiply(Planes<float> x, const std::vector<float>& factors, int64_t count, int64_t lanes) {
+  multiply_lanes(x, factors.data(), count, lanes);
+}
+HLOJIT_EACH_WIDTH void multiply(Planes<double> x, const std::vector<double>& factors, int64_t count, int64_t lanes) {
+  multiply_lanes(x, factors.data(), count, lanes);
 }
 
 }  // namespace

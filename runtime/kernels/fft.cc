@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "runtime/kernels/dft.h"
+#include "runtime/kernels/planes.h"
+#include "runtime/kernels/real_lines.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -71,130 +73,86 @@ class Axis {
 
  private:
   void block(const T* in, T* out, int64_t group, int64_t first, int64_t lanes) const {
-    auto plane = static_cast<size_t>(dft_.room() * lanes);
+    auto plane = static_cast<size_t>((dft_.room() + 1) * lanes);
     std::shared_ptr<void> memory = pool_allocate(4 * plane * sizeof(C));
     C* base = static_cast<C*>(memory.get());
     Planes<C> x{base, base + plane}, y{base + 2 * plane, base + 3 * plane};
     const bool real_in = kind_ == Kind::kRealToComplex, real_out = kind_ == Kind::kComplexToReal;
     in += (real_in ? 1 : 2) * (group * lines_.in.outer + first * lines_.in.across);
     out += (real_out ? 1 : 2) * (group * lines_.out.outer + first * lines_.out.across);
-    if (!paired_) {
-      load(in, x, lanes);
+    if (paired_ && real_out) {
+      load(in, points_ + 1, y, lanes);
+      join_halves(y, x, roots_.data(), points_, lanes);
+    } else if (paired_) {
+      rows_to_planes(in, lines_.in.across, points_, x, lanes);
     } else if (real_in) {
-      load_pairs(in, x, lanes);
+      load_real(in, x, lanes);
     } else {
-      join(in, x, lanes);
+      load(in, lines_.in.count, x, lanes);
     }
-    if (inverse_) {
-      Planes<C> r = dft_.run({x.im, x.re}, {y.im, y.re}, lanes);
-      y = {r.im, r.re};
-    } else {
-      y = dft_.run(x, y, lanes);
-    }
-    if (!paired_) {
-      store(y, out, lanes);
+    if (real_out && !paired_) mirror(x, lanes);
+    Planes<C> z = inverse_ ? swapped(dft_.run(swapped(x), swapped(y), lanes)) : dft_.run(x, y, lanes);
+    if (inverse_) scale(z, points_ * lanes);
+    Planes<C> free = z.re == x.re ? y : x;
+    if (!paired_ && real_out) {
+      store_real(z, out, lanes);
+    } else if (!paired_) {
+      store(z, lines_.out.count, out, lanes);
     } else if (real_in) {
-      separate(y, out, lanes);
+      separate_halves(z, free, roots_.data(), points_, lanes);
+      store(free, points_ + 1, out, lanes);
     } else {
-      store_pairs(y, out, lanes);
+      planes_to_rows(z, points_, lanes, out, lines_.out.across);
     }
   }
 
-  void load(const T* in, Planes<C> x, int64_t lanes) const {
+  static Planes<C> swapped(Planes<C> p) { return {p.im, p.re}; }
+
+  void load(const T* in, int64_t count, Planes<C> x, int64_t lanes) const {
     const Side& side = lines_.in;
-    for (int64_t j = 0; j < side.count; ++j) {
+    if (side.step == 1)
+      rows_to_planes(in, 2 * side.across, count, x, lanes);
+    else
+      columns_to_planes(in, 2 * side.step, count, x, lanes);
+  }
+  void store(Planes<C> y, int64_t count, T* out, int64_t lanes) const {
+    const Side& side = lines_.out;
+    if (side.step == 1)
+      planes_to_rows(y, count, lanes, out, 2 * side.across);
+    else
+      planes_to_columns(y, count, lanes, out, 2 * side.step);
+  }
+
+  void scale(Planes<C> y, int64_t count) const {
+    const C divisor = static_cast<C>(points_);
+    for (int64_t k = 0; k < count; ++k) y.re[k] /= divisor;
+    for (int64_t k = 0; k < count; ++k) y.im[k] /= divisor;
+  }
+
+  // ---- real lines of odd length: complex ones, of which only the real part counts ----
+
+  void load_real(const T* in, Planes<C> x, int64_t lanes) const {
+    for (int64_t j = 0; j < length_; ++j) {
       for (int64_t v = 0; v < lanes; ++v) {
-        const int64_t at = j * side.step + v * side.across;
-        x.re[j * lanes + v] = static_cast<C>(kind_ == Kind::kRealToComplex ? in[at] : in[2 * at]);
-        x.im[j * lanes + v] = kind_ == Kind::kRealToComplex ? C{} : static_cast<C>(in[2 * at + 1]);
+        x.re[j * lanes + v] = static_cast<C>(in[j + v * lines_.in.across]);
+        x.im[j * lanes + v] = C{};
       }
     }
-    if (kind_ != Kind::kComplexToReal) return;
-    // The other half is the conjugate; what must be real is taken as real.
-    for (int64_t v = 0; v < lanes; ++v) {
-      x.im[v] = 0;
-      for (int64_t j = side.count; j < length_; ++j) {
+  }
+
+  void store_real(Planes<C> y, T* out, int64_t lanes) const {
+    for (int64_t j = 0; j < length_; ++j) {
+      for (int64_t v = 0; v < lanes; ++v) out[j + v * lines_.out.across] = static_cast<T>(y.re[j * lanes + v]);
+    }
+  }
+
+  /// The other half is the conjugate; what must be real is taken as real.
+  void mirror(Planes<C> x, int64_t lanes) const {
+    std::fill(x.im, x.im + lanes, C{});
+    for (int64_t j = lines_.in.count; j < length_; ++j) {
+      for (int64_t v = 0; v < lanes; ++v) {
         x.re[j * lanes + v] = x.re[(length_ - j) * lanes + v];
         x.im[j * lanes + v] = -x.im[(length_ - j) * lanes + v];
-      }
-    }
-  }
-
-  void store(Planes<C> y, T* out, int64_t lanes) const {
-    const Side& side = lines_.out;
-    const C scale = inverse_ ? static_cast<C>(length_) : C{1};
-    for (int64_t j = 0; j < side.count; ++j) {
-      for (int64_t v = 0; v < lanes; ++v) {
-        const int64_t at = j * side.step + v * side.across;
-        const C re = y.re[j * lanes + v] / scale, im = y.im[j * lanes + v] / scale;
-        if (kind_ == Kind::kComplexToReal) {
-          out[at] = static_cast<T>(re);
-        } else {
-          out[2 * at] = static_cast<T>(re);
-          out[2 * at + 1] = static_cast<T>(im);
-        }
-      }
-    }
-  }
-
-  // ---- real lines of even length: z[j] = x[2j] + i x[2j + 1] of half the length
-  // ----------------------
-
-  void load_pairs(const T* in, Planes<C> x, int64_t lanes) const {
-    const Side& side = lines_.in;
-    for (int64_t j = 0; j < points_; ++j) {
-      for (int64_t v = 0; v < lanes; ++v) {
-        const T* pair = in + 2 * j * side.step + v * side.across;
-        x.re[j * lanes + v] = static_cast<C>(pair[0]);
-        x.im[j * lanes + v] = static_cast<C>(pair[side.step]);
-      }
-    }
-  }
-
-  void store_pairs(Planes<C> y, T* out, int64_t lanes) const {
-    const Side& side = lines_.out;
-    const C scale = static_cast<C>(points_);
-    for (int64_t j = 0; j < points_; ++j) {
-      for (int64_t v = 0; v < lanes; ++v) {
-        T* pair = out + 2 * j * side.step + v * side.across;
-        pair[0] = static_cast<T>(y.re[j * lanes + v] / scale);
-        pair[side.step] = static_cast<T>(y.im[j * lanes + v] / scale);
-      }
-    }
-  }
-
-  /// X[k] = E[k] + w^k O[k], where Z = E + i O and E, O are transforms of real lines: their values
-  /// at -k are the conjugates.
-  void separate(Planes<C> z, T* out, int64_t lanes) const {
-    const Side& side = lines_.out;
-    for (int64_t k = 0; k <= points_; ++k) {
-      const C c = roots_[static_cast<size_t>(2 * k)], d = roots_[static_cast<size_t>(2 * k + 1)];
-      const int64_t here = k % points_ * lanes, mirror = (points_ - k) % points_ * lanes;
-      for (int64_t v = 0; v < lanes; ++v) {
-        const C even_re = (z.re[here + v] + z.re[mirror + v]) / 2, even_im = (z.im[here + v] - z.im[mirror + v]) / 2;
-        const C odd_re = (z.im[here + v] + z.im[mirror + v]) / 2, odd_im = (z.re[mirror + v] - z.re[here + v]) / 2;
-        T* to = out + 2 * (k * side.step + v * side.across);
-        to[0] = static_cast<T>(even_re + (odd_re * c - odd_im * d));
-        to[1] = static_cast<T>(even_im + (odd_re * d + odd_im * c));
-      }
-    }
-  }
-
-  /// The way back: Z from X. What must be real (the first and the last) is taken as real.
-  void join(const T* in, Planes<C> z, int64_t lanes) const {
-    const Side& side = lines_.in;
-    for (int64_t k = 0; k < points_; ++k) {
-      const C c = roots_[static_cast<size_t>(2 * k)], d = roots_[static_cast<size_t>(2 * k + 1)];
-      for (int64_t v = 0; v < lanes; ++v) {
-        const T* here = in + 2 * (k * side.step + v * side.across);
-        const T* mirror = in + 2 * ((points_ - k) * side.step + v * side.across);
-        const C here_im = k == 0 ? C{} : static_cast<C>(here[1]), mirror_im = k == 0 ? C{} : static_cast<C>(mirror[1]);
-        const C here_re = static_cast<C>(here[0]), mirror_re = static_cast<C>(mirror[0]);
-        const C even_re = (here_re + mirror_re) / 2, even_im = (here_im - mirror_im) / 2;
-        const C turned_re = (here_re - mirror_re) / 2, turned_im = (here_im + mirror_im) / 2;
-        const C odd_re = turned_re * c + turned_im * d, odd_im = turned_im * c - turned_re * d;
-        z.re[k * lanes + v] = even_re - odd_im;
-        z.im[k * lanes + v] = even_im + odd_re;
       }
     }
   }
