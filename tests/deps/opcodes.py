@@ -62,6 +62,7 @@ ALLOWED = {
     ],
     "the error an op may make": [
         "tools/error_bound.cc",
+        "tools/error_rules.cc",
         "tools/meet.cc",
     ],
     "an op to be drawn": [
