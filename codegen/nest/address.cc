@@ -433,8 +433,10 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   std::vector<llvm::Value*> rows;
   for (const Value& v : values) rows.push_back(to_storage(b, splat(b, v, lanes)));
   if (*stride == count && count != lanes) {
-    // One run of memory: interleave pairwise until a single vector is left.
-    while (rows.size() > 1) {
+    // One run of memory: its elements come from the rows in turn, interleaved pairwise until a single vector is left,
+    // or a vector at a time.
+    bool pairs = std::has_single_bit(static_cast<uint64_t>(count));
+    while (pairs && rows.size() > 1) {
       std::vector<llvm::Value*> next;
       size_t half = rows.size() / 2;
       auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
@@ -443,7 +445,21 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
       for (size_t k = 0; k < half; ++k) next.push_back(b.CreateShuffleVector(rows[k], rows[k + half], mask));
       rows = std::move(next);
     }
-    return store_vector(scope, buffer, element, rows[0], base);
+    if (pairs) return store_vector(scope, buffer, element, rows[0], base);
+    for (int64_t part = 0; part < count; ++part) {
+      llvm::Value* run = nullptr;
+      for (int64_t k = 0; k < count; ++k) {
+        std::vector<int> mask;
+        for (int64_t l = 0; l < lanes; ++l) {
+          int64_t at = part * lanes + l;
+          mask.push_back(static_cast<int>(at % count == k ? lanes + at / count : l));
+        }
+        auto* row = rows[static_cast<size_t>(k)];
+        run = b.CreateShuffleVector(run ? run : llvm::PoisonValue::get(row->getType()), row, mask);
+      }
+      store_vector(scope, buffer, element, run, base + IndexExpr(part * lanes));
+    }
+    return;
   }
   transpose_square(b, rows);
   for (int l = 0; l < lanes; ++l) {

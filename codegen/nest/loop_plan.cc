@@ -141,8 +141,7 @@ void order_loops(Candidate& c) {
 // vectors of that digit's values are interleaved in registers (the two words of a random block).
 bool interleaves(const Candidate& c, const Access& write, int64_t stride, int block) {
   return std::any_of(c.loops.begin(), c.loops.end(), [&](const LoopDigit& o) {
-    return o.extent == stride && !o.clip && stride <= block && std::has_single_bit(static_cast<uint64_t>(stride)) &&
-           write.address.coefficient(o.var) == 1;
+    return o.extent == stride && !o.clip && stride <= block && write.address.coefficient(o.var) == 1;
   });
 }
 
@@ -206,9 +205,11 @@ void choose_unroll(Candidate& c, int block, bool overlap, VarSource& vars, Unrol
     if (!s || *s == 0 || *s == 1 || *s == -1) continue;
     for (size_t k = 0; k + 1 < c.loops.size(); ++k) {
       const LoopDigit& l = c.loops[k];
-      bool usable = !l.clip && !l.steps && can_be_innermost(c, l) &&
-                    (l.extent % block == 0 || l.extent < block || overlap) &&
-                    std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block)));
+      // Squares are transposed; what fills memory without gaps may be of any count.
+      bool fits = std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block))) ||
+                  (a.write && *s == l.extent && l.extent <= block);
+      bool usable = !l.clip && !l.steps && can_be_innermost(c, l) && fits &&
+                    (l.extent % block == 0 || l.extent < block || overlap);
       if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
     }
     if (chosen >= 0) break;
@@ -271,7 +272,7 @@ namespace {
 // A short dim that lies innermost in the result, beside one long enough for the lanes: they will be stored
 // together as a block (see interleaves).
 bool alternates(const AccessWalk& walk, int var, std::span<const int64_t> dims, size_t d, const LoopPlanOptions& o) {
-  if (!o.lanes || o.unroll == 0 || walk.has_reduction() || (dims[d] != 2 && dims[d] != 4)) return false;
+  if (!o.lanes || walk.has_reduction() || dims[d] < 2 || dims[d] > o.unroll) return false;
   bool innermost = false;
   for (const Access& a : walk.accesses()) innermost |= a.write && a.address.coefficient(var) == 1;
   return innermost && std::any_of(dims.begin(), dims.end(), [&](int64_t n) { return n >= o.max_lanes; });
