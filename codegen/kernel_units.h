@@ -34,7 +34,7 @@ struct KernelUnit {
 };
 
 /// Code that the process keeps though no executable uses it.
-inline constexpr size_t kKeptBytes = size_t{32} << 20;
+inline constexpr size_t kKeptBytes = size_t{16} << 20;
 /// Forgets all of it (tests; callers who want their memory back).
 void forget_kernels();
 
