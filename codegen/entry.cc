@@ -22,7 +22,9 @@
 #include "codegen/kernels/merge.h"
 #include "codegen/loop_state.h"
 #include "codegen/target.h"
+#include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/module.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 
@@ -401,23 +403,13 @@ class EntryEmitter {
   }
 
   void instruction(const Instruction& i) {
-    switch (i.opcode) {
-      case Opcode::kParameter:
-      case Opcode::kConstant:
-      case Opcode::kTuple:
-      case Opcode::kGetTupleElement:
-      case Opcode::kBitcast:
-      case Opcode::kAfterAll:
-      case Opcode::kAddDependency:
-      case Opcode::kOptBarrier: break;
-      case Opcode::kFusion: fusion(i); break;
-      case Opcode::kCopy: copy_memory(plan_.slice(i.operand(0)), plan_.slice(&i)); break;
-      case Opcode::kWhile: while_loop(i); break;
-      case Opcode::kConditional: conditional(i); break;
-      default:
-        if (is_step(i)) return step(i);
-        throw Error(ErrorKind::kUnsupported, i.location, fmt::format("{} is not compiled yet", op_name(i.opcode)));
-    }
+    if (forwards(i) || i.is(Opcode::kParameter) || i.is(Opcode::kConstant) || i.is(Opcode::kAfterAll)) return;
+    if (i.is(Opcode::kFusion)) return fusion(i);
+    if (i.is(Opcode::kCopy)) return copy_memory(plan_.slice(i.operand(0)), plan_.slice(&i));
+    if (i.is(Opcode::kWhile)) return while_loop(i);
+    if (i.is(Opcode::kConditional)) return conditional(i);
+    if (is_step(i)) return step(i);
+    throw Error(ErrorKind::kUnsupported, i.location, fmt::format("{} is not compiled yet", op_name(i.opcode)));
   }
 
   // ---- sequences -----------------------------------------------------------------------------------------
@@ -425,7 +417,7 @@ class EntryEmitter {
   // Instructions that become code, those of nested computations included.
   int64_t size_of(const Instruction& i) {
     int64_t n = i.is(Opcode::kFusion) || i.is(Opcode::kCopy) || is_step(i) ? 1 : 0;
-    if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) {
+    if (has_trait(i, op_trait::kRuns)) {
       for (const Computation* c : i.called) n += 1 + size_of(*c);
     }
     return n;

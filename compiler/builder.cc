@@ -287,6 +287,12 @@ Instruction* Builder::dynamic_update_slice(Instruction* x, Instruction* update, 
   return op(Opcode::kDynamicUpdateSlice, std::move(starts));
 }
 
+Instruction* Builder::gather(Instruction* x, Instruction* indices, GatherDims dims) {
+  Attributes a;
+  a.gather = std::move(dims);
+  return op(Opcode::kGather, {x, indices}, std::move(a));
+}
+
 Instruction* Builder::pad(Instruction* x, Instruction* value, std::vector<PadDim> padding) {
   Attributes a;
   a.padding = std::move(padding);

@@ -85,6 +85,7 @@ class Builder {
   Instruction* slice_in_dim(Instruction* x, int64_t start, int64_t limit, int64_t stride, int64_t dimension);
   Instruction* dynamic_slice(Instruction* x, Values starts, const Ints& sizes);
   Instruction* dynamic_update_slice(Instruction* x, Instruction* update, Values starts);
+  Instruction* gather(Instruction* x, Instruction* indices, GatherDims dims);
   Instruction* pad(Instruction* x, Instruction* value, std::vector<PadDim> padding);
 
   // ---- reductions and windows ----------------------------------------------------------------

@@ -81,18 +81,7 @@ Opcode plain(Opcode op) {
 
 }  // namespace
 
-bool is_collective(const Instruction& i) {
-  switch (plain(i.opcode)) {
-    case kAllReduce:
-    case kAllGather:
-    case kAllToAll:
-    case kReduceScatter:
-    case kCollectiveBroadcast:
-    case kCollectivePermute:
-    case kRaggedAllToAll: return true;
-    default: return false;
-  }
-}
+bool is_collective(const Instruction& i) { return has_trait(i, op_trait::kCollective); }
 
 std::vector<Literal> meet(const Instruction& i, const std::vector<Literals>& in) {
   Opcode op = plain(i.opcode);

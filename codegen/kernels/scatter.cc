@@ -19,6 +19,7 @@
 #include "codegen/nest/reducer.h"
 #include "codegen/target.h"
 #include "layout/index.h"
+#include "layout/lists.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -27,12 +28,6 @@ constexpr int64_t kChunkNs = 20'000;
 constexpr int64_t kMaxChunks = 16;
 constexpr int64_t kMaxTested = 4;  // parts each of which walks all indices
 constexpr int64_t kLineBytes = 64;
-
-int64_t product(std::span<const int64_t> dims) {
-  int64_t n = 1;
-  for (int64_t d : dims) n *= d;
-  return n;
-}
 
 /// How the target is shared out: parts of `per` entries along one of its dims.
 struct Split {

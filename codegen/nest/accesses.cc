@@ -27,20 +27,14 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     int bytes = dtype_bytes(i->shape.type);
     weight_[is_narrow_float(i->shape.type) ? 4 : bytes] += price + 0.5;
   }
-  using enum Opcode;
-  switch (i->opcode) {
-    case kParameter: {
-      IndexExpr address = linear_index(i->shape, coords);
-      std::vector<int> used = address.variables();
-      bool random = std::any_of(used.begin(), used.end(), [&](int v) { return symbols_.contains(v); });
-      accesses_.push_back({i, address, dtype_bytes(i->shape.type), false, random});
-      return;
-    }
-    case kIota: add_index(coords[static_cast<size_t>(i->attrs.dimensions[0])]); return;
-    // Results of a tuple-shaped reduction share its coordinates.
-    case kGetTupleElement: read(i->operand(0), coords); return;
-    default: break;
+  if (i->is(Opcode::kParameter)) {
+    IndexExpr address = linear_index(i->shape, coords);
+    std::vector<int> used = address.variables();
+    bool random = std::any_of(used.begin(), used.end(), [&](int v) { return symbols_.contains(v); });
+    accesses_.push_back({i, address, dtype_bytes(i->shape.type), false, random});
+    return;
   }
+  if (i->is(Opcode::kIota)) return add_index(coords[static_cast<size_t>(i->attrs.dimensions[0])]);
   Coords reduced;
   for (int64_t n : reduction_sizes(*i)) reduced.push_back(IndexExpr::var(vars_.fresh(), n));
   has_reduction_ |= is_reduction(*i);

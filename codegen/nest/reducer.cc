@@ -6,29 +6,12 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
+#include "compiler/analysis/combining.h"
 #include "compiler/analysis/reorder.h"
+#include "compiler/ir/module.h"
 
 namespace hlojit::codegen {
 namespace {
-
-// The op of a computation that is just `op(p0, p1)`.
-std::optional<Opcode> single_op(const Computation& c) {
-  const Instruction* root = c.root();
-  if (c.parameters().size() != 2 || root->operand_count() != 2) return std::nullopt;
-  bool straight = root->operand(0) == c.parameters()[0] && root->operand(1) == c.parameters()[1];
-  bool crossed = root->operand(0) == c.parameters()[1] && root->operand(1) == c.parameters()[0];
-  if (!straight && !crossed) return std::nullopt;
-  switch (root->opcode) {
-    case Opcode::kAdd:
-    case Opcode::kMultiply:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor: return root->opcode;
-    default: return std::nullopt;
-  }
-}
 
 llvm::Constant* all_ones(llvm::Type* t) { return llvm::Constant::getAllOnesValue(t); }
 
@@ -71,7 +54,7 @@ Reducer Reducer::of(const Instruction& reduction) {
   }
   r.computation_ = reduction.to_apply();
   if (reduction.shape.is_array()) {
-    r.op_ = single_op(*r.computation_);
+    r.op_ = combining_op(*r.computation_);
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
   if (r.op_ && is_pred(r.result_)) {
@@ -90,18 +73,15 @@ Reducer Reducer::of(const Instruction& reduction) {
 }
 
 bool Reducer::rounds() const {
-  return op_ && (*op_ == Opcode::kAdd || *op_ == Opcode::kMultiply) &&
-         (is_float(accumulator_) || is_complex(accumulator_));
+  return op_ && !has_trait(*op_, op_trait::kIdempotent) && (is_float(accumulator_) || is_complex(accumulator_));
 }
 
 Value Reducer::identity(llvm::IRBuilderBase& b) const {
-  switch (*op_) {
-    case Opcode::kMultiply: return constant(b, accumulator_, 1, 1);
-    case Opcode::kAnd: return {accumulator_, all_ones(register_type(b, accumulator_, 1))};
-    case Opcode::kMaximum: return extreme(b, accumulator_, false);
-    case Opcode::kMinimum: return extreme(b, accumulator_, true);
-    default: return constant(b, accumulator_, 0, 1);
-  }
+  if (has_trait(*op_, op_trait::kFromOne)) return constant(b, accumulator_, 1, 1);
+  if (has_trait(*op_, op_trait::kFromOnes)) return {accumulator_, all_ones(register_type(b, accumulator_, 1))};
+  if (has_trait(*op_, op_trait::kFromLeast)) return extreme(b, accumulator_, false);
+  if (has_trait(*op_, op_trait::kFromGreatest)) return extreme(b, accumulator_, true);
+  return constant(b, accumulator_, 0, 1);
 }
 
 std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,

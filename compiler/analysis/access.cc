@@ -160,7 +160,8 @@ AccessRelation gather(const Instruction& i, const Coords& at, VarSource& vars) {
     if (contains(g.collapsed_slice_dims, n) || contains(g.operand_batching_dims, n)) continue;
     c[d] = c[d] + at[static_cast<size_t>(g.offset_dims[next++])];
   }
-  r.reads.push_back({0, std::move(c), {}});
+  // Of empty slices nothing is read: the result is zero where it has elements.
+  if (!contains(g.slice_sizes, int64_t{0})) r.reads.push_back({0, std::move(c), {}});
   return r;
 }
 

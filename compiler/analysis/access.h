@@ -10,8 +10,8 @@
 // index expressions (layout/index_expr.h), so relations compose by passing a read's coordinates on.
 //
 // Two ways to combine the reads, by the op's class: data movement takes the first read whose guards hold
-// and the fill operand if none does; everything else (elementwise, reductions, contractions) takes all of
-// them, and a reduction skips an element where some guard fails.
+// and the fill operand if none does (zero if there are none at all); everything else (elementwise, reductions,
+// contractions) takes all of them, and a reduction skips an element where some guard fails.
 #pragma once
 
 #include <cstddef>

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "compiler/analysis/access.h"
+#include "layout/lists.h"
 
 namespace hlojit::access_rules {
-
-inline bool contains(const Ints& list, int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
 
 /// A fresh symbol's variable.
 inline IndexExpr symbol(std::vector<Symbol>& symbols, size_t operand, Coords coords, Range clamp, VarSource& vars) {

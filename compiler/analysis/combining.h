@@ -1,5 +1,5 @@
 // What reductions combine with: most computations they call are one op of two parameters, and from that op
-// alone follows how terms may be regrouped and what may be added unseen.
+// (its traits in ir/ops.h) follows how terms may be regrouped and what may be added unseen.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,7 @@
 
 namespace hlojit {
 
-/// f(x, y) = f(y, x), and f(f(x, y), z) = f(x, f(y, z)) but for rounding.
-bool combines(Opcode op);
-/// Of an op that combines: f(x, x) = x, so that a value may enter any number of times.
-bool is_idempotent(Opcode op);
-
-/// The op of a computation that is `op(p0, p1)`, in either order, where that op combines.
+/// The op of a computation that is `op(p0, p1)`, in either order, where that op combines (op_trait::kCombines).
 std::optional<Opcode> combining_op(const Computation& computation);
 
 /// The scalar of this type that changes nothing in op(scalar, x), if that is a number: 0, for floats -0

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/module.h"
 
 namespace hlojit {
 
@@ -18,24 +19,14 @@ std::vector<Computation*> sequential_computations(const Module& module) {
     if (!sequential.contains(c)) continue;
     order.push_back(c);
     for (const auto& i : c->instructions()) {
-      if (!i->is(Opcode::kWhile) && !i->is(Opcode::kConditional)) continue;
+      if (!has_trait(*i, op_trait::kRuns)) continue;
       sequential.insert(i->called.begin(), i->called.end());
     }
   }
   return {order.rbegin(), order.rend()};
 }
 
-bool forwards(const Instruction& instruction) {
-  switch (instruction.opcode) {
-    case Opcode::kTuple:
-    case Opcode::kGetTupleElement:
-    case Opcode::kBitcast:
-    case Opcode::kOptBarrier:
-    case Opcode::kAddDependency:
-    case Opcode::kDomain: return true;
-    default: return false;
-  }
-}
+bool forwards(const Instruction& i) { return has_trait(i, op_trait::kForwards); }
 
 bool makes_arrays(const Instruction& i) { return i.is(Opcode::kFusion) || i.is(Opcode::kConditional) || is_step(i); }
 
@@ -67,7 +58,7 @@ Dataflow::Dataflow(const Module& module) {
           same.push_back(after[k].def == parameter && after[k].leaf == static_cast<int64_t>(k));
         }
       }
-      if (i->is(Opcode::kWhile) || i->is(Opcode::kConditional)) {
+      if (has_trait(*i, op_trait::kRuns)) {
         for (const Computation* called : i->called) callers_[called] = i.get();
       }
       values_[i.get()] = compute(i.get());

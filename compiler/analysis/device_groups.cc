@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "compiler/verify/rules.h"
+#include "compiler/ir/text_attributes.h"
 
 namespace hlojit {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 // The ids 0..n-1 as an array of `dims`, transposed, cut into groups: `[2,2]<=[2,2]T(1,0)`.
 DeviceGroups iota_groups(std::string_view text) {
   size_t arrow = text.find("<="), close = text.find(']', arrow);
-  Ints cut = rules::numbers(text.substr(0, arrow));
-  Ints dims = rules::numbers(text.substr(arrow + 2, close - arrow - 2));
-  Ints permutation = rules::numbers(text.substr(close));
+  Ints cut = numbers_in(text.substr(0, arrow));
+  Ints dims = numbers_in(text.substr(arrow + 2, close - arrow - 2));
+  Ints permutation = numbers_in(text.substr(close));
   if (permutation.empty()) {
     permutation.resize(dims.size());
     std::iota(permutation.begin(), permutation.end(), 0);
@@ -41,8 +41,8 @@ DeviceGroups iota_groups(std::string_view text) {
 enum class Mode { kReplicas, kPartitions, kBoth, kFlat };
 
 Mode mode_of(const Instruction& i) {
-  if (rules::other(i.attrs, "channel_id").empty()) return Mode::kReplicas;
-  if (rules::other(i.attrs, "use_global_device_ids") == "true") return Mode::kFlat;
+  if (text_attribute(i.attrs, "channel_id").empty()) return Mode::kReplicas;
+  if (text_attribute(i.attrs, "use_global_device_ids") == "true") return Mode::kFlat;
   bool reduces_or_gathers = i.is(Opcode::kAllReduce) || i.is(Opcode::kAllGather) || i.is(Opcode::kReduceScatter);
   return reduces_or_gathers ? Mode::kBoth : Mode::kPartitions;
 }
@@ -100,7 +100,7 @@ class Devices {
 };
 
 DeviceGroups read_groups(const Instruction& i, const Devices& devices) {
-  DeviceGroups groups = groups_from_text(rules::other(i.attrs, "replica_groups"));
+  DeviceGroups groups = groups_from_text(text_attribute(i.attrs, "replica_groups"));
   if (groups.empty()) {
     groups.emplace_back(devices.ids());
     std::iota(groups[0].begin(), groups[0].end(), 0);
@@ -131,7 +131,7 @@ DeviceGroups groups_from_text(std::string_view text) {
   if (text.starts_with('[')) return iota_groups(text);
   DeviceGroups groups;
   for (size_t at = text.find('{', 1); at < text.size(); at = text.find('{', at + 1)) {
-    groups.push_back(rules::numbers(text.substr(at, text.find('}', at) - at)));
+    groups.push_back(numbers_in(text.substr(at, text.find('}', at) - at)));
   }
   return groups;
 }
@@ -169,7 +169,7 @@ std::vector<int64_t> device_sources(const Instruction& collective) {
     return source;
   }
   DeviceGroups pairs;
-  for (const auto& pair : groups_from_text(rules::other(collective.attrs, "source_target_pairs"))) {
+  for (const auto& pair : groups_from_text(text_attribute(collective.attrs, "source_target_pairs"))) {
     devices.spread(pair, pairs);
   }
   for (const auto& pair : pairs) source[pair[1]] = pair[0];

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compiler/eval/scalar_function.h"
+#include "compiler/ir/module.h"
 
 namespace hlojit {
 namespace {
@@ -15,24 +16,13 @@ constexpr size_t kMaxElements = 48;  // a triple each: some 100,000 evaluations
 /// Of parameters: comparisons, selections, extrema; logic on truth values only. No other constants than
 /// those, as there is an order between them and the elements.
 bool only_selects(const Computation& c) {
+  auto is_truth = [](const Instruction* i) { return is_pred(i->shape.type); };
   for (const auto& i : c.instructions()) {
-    if (!i->is(Opcode::kTuple) && !i->shape.is_scalar()) return false;
-    switch (i->opcode) {
-      case Opcode::kParameter:
-      case Opcode::kCompare:
-      case Opcode::kSelect:
-      case Opcode::kMaximum:
-      case Opcode::kMinimum:
-      case Opcode::kTuple: break;
-      case Opcode::kConstant:
-      case Opcode::kAnd:
-      case Opcode::kOr:
-      case Opcode::kXor:
-      case Opcode::kNot:
-        if (!is_pred(i->shape.type)) return false;
-        break;
-      default: return false;
-    }
+    if (i->is(Opcode::kTuple)) continue;
+    bool logic = is_truth(i.get()) && std::ranges::all_of(i->operands(), is_truth) &&
+                 (i->is(Opcode::kConstant) || is_elementwise(i->opcode));
+    bool admitted = logic || i->is(Opcode::kParameter) || has_trait(*i, op_trait::kPicks);
+    if (!admitted || !i->shape.is_scalar()) return false;
   }
   return true;
 }

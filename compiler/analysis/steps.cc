@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/ir/module.h"
 
 namespace hlojit {
 namespace {
@@ -35,25 +36,7 @@ Ints lines_first(const Instruction& sort) {
 
 }  // namespace
 
-bool is_step(const Instruction& i) {
-  switch (i.opcode) {
-    // What reaches beyond the device.
-    case Opcode::kAllGather:
-    case Opcode::kAllToAll:
-    case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectivePermute:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kPartitionId:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-    case Opcode::kReplicaId:
-    case Opcode::kRngGetAndUpdateState:
-    case Opcode::kSend:
-    case Opcode::kSendDone: return true;
-    default: return i.info().op_class == OpClass::kLibrary;
-  }
-}
+bool is_step(const Instruction& i) { return i.info().op_class == OpClass::kLibrary || has_trait(i, op_trait::kStep); }
 
 std::vector<const Instruction*> steps(const Module& module) {
   std::vector<const Instruction*> list;

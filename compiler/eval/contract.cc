@@ -206,17 +206,6 @@ int64_t position_in(const Ints& list, int64_t value) {
   return at == list.end() ? -1 : at - list.begin();
 }
 
-Ints numbers_in(std::string_view text) {
-  Ints numbers;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] < '0' || text[i] > '9') continue;
-    int64_t value = 0;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9') value = 10 * value + (text[i++] - '0');
-    numbers.push_back(value);
-  }
-  return numbers;
-}
-
 // Each element times that of its block; a scale of size 1 in all dims stands for one.
 Literal dequantised(const Literal& x, const Literal& scale) {
   const Shape &shape = x.shape(), &blocks = scale.shape();
@@ -237,8 +226,6 @@ Literal dequantised(const Literal& x, const Literal& scale) {
   return result;
 }
 
-}  // namespace
-
 Literal dot(const Instruction& op, Operands in) {
   return dot_of(op.attrs.dot, operand_rounding(op.attrs.dot_algorithm), *in[0], *in[1], op.shape);
 }
@@ -257,8 +244,8 @@ Literal scaled_dot(const Instruction& op, Operands in) {
 // belong to some group. What lies beyond the sum of the sizes gives 0.
 Literal ragged_dot(const Instruction& op, Operands in) {
   const Literal &lhs = *in[0], &rhs = *in[1], &sizes = *in[2];
-  const Ints group_dims = numbers_in(other_attribute(op, "rhs_group_dims"));
-  const int64_t ragged = numbers_in(other_attribute(op, "lhs_ragged_dims")).at(0);
+  const Ints group_dims = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
+  const int64_t ragged = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
   const DotDims& dims = op.attrs.dot;
   if (sizes.shape().rank() != 1) {
     throw Error(ErrorKind::kUnsupported, op.location, "ragged-dot with sizes a batch is not evaluated");
@@ -321,5 +308,16 @@ Literal convolution(const Instruction& op, Operands in) {
   }
   return result;
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kConvolution, [](const Call& c) { return convolution(c.op, c.in); }},
+    {Opcode::kDot, [](const Call& c) { return dot(c.op, c.in); }},
+    {Opcode::kRaggedDot, [](const Call& c) { return ragged_dot(c.op, c.in); }},
+    {Opcode::kScaledDot, [](const Call& c) { return scaled_dot(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> contract_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -87,19 +87,6 @@ struct Integer {
   }
 };
 
-template <class T>
-bool holds(Direction direction, T a, T b) {
-  switch (direction) {
-    case Direction::kEq: return a == b;
-    case Direction::kNe: return a != b;
-    case Direction::kGe: return a >= b;
-    case Direction::kGt: return a > b;
-    case Direction::kLe: return a <= b;
-    case Direction::kLt: return a < b;
-  }
-  return false;
-}
-
 [[noreturn]] void no_meaning(const ElementOp& op) {
   throw Error(ErrorKind::kUnsupported,
               std::string(op_name(op.opcode)) + " of " + std::string(dtype_name(op.type)) + " has no meaning");

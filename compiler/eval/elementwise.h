@@ -37,6 +37,20 @@ void stochastic_convert(DType from, DType to, int64_t n, const void* in, const v
 void decode_narrow(DType type, int64_t n, const void* in, float* out);
 void encode_narrow(DType type, int64_t n, const float* in, void* out);
 
+/// x DIRECTION y.
+template <class T>
+bool holds(Direction direction, T x, T y) {
+  switch (direction) {
+    case Direction::kEq: return x == y;
+    case Direction::kNe: return x != y;
+    case Direction::kGe: return x >= y;
+    case Direction::kGt: return x > y;
+    case Direction::kLe: return x <= y;
+    case Direction::kLt: return x < y;
+  }
+  return false;
+}
+
 // The loops by class of type; called by apply only.
 void apply_integer(const ElementOp& op, int64_t n, const void* const* in, void* out);
 void apply_float(const ElementOp& op, int64_t n, const void* const* in, void* out);

@@ -78,4 +78,11 @@ Literal map(const Instruction& op, Operands in, const RunComputation& run) {
   return result;
 }
 
+constexpr Row kOps[] = {
+    {Opcode::kBitcastConvert, [](const Call& c) { return bitcast_convert(c.op, c.in); }},
+    {Opcode::kMap, [](const Call& c) { return map(c.op, c.in, c.run); }},
+};
+
+std::span<const Row> elementwise_array_ops() { return kOps; }
+
 }  // namespace hlojit::eval

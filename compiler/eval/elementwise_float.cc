@@ -38,19 +38,6 @@ SignedBits<T> total_order_key(T x) {
   return bits < 0 ? bits ^ std::numeric_limits<SignedBits<T>>::max() : bits;
 }
 
-template <class K>
-bool holds(Direction direction, K a, K b) {
-  switch (direction) {
-    case Direction::kEq: return a == b;
-    case Direction::kNe: return a != b;
-    case Direction::kGe: return a >= b;
-    case Direction::kGt: return a > b;
-    case Direction::kLe: return a <= b;
-    case Direction::kLt: return a < b;
-  }
-  return false;
-}
-
 template <class T>
 void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
   switch (op.opcode) {

@@ -206,7 +206,7 @@ Value Evaluator::collective(const Instruction& op, const std::vector<const Value
     case Opcode::kCollectivePermuteStart: {
       const bool start = op.is(Opcode::kCollectivePermuteStart);
       const Shape& shape = start ? op.shape.elements.at(1) : op.shape;
-      const bool to_itself = eval::other_attribute(op, "source_target_pairs").contains('0');
+      const bool to_itself = text_attribute(op.attrs, "source_target_pairs").contains('0');
       Value moved = !to_itself ? share(Literal(shape)) : shape.is_tuple() ? all : *in[0];
       if (!start) return moved;
       Value value{{}, {in.size() == 1 ? *in[0] : all, std::move(moved)}};
@@ -311,47 +311,14 @@ Literal Evaluator::array_op(const Instruction& op, const std::vector<const Value
     in.push_back(value->leaf.get());
   }
   if (eval::is_element_op(op.opcode)) return eval::elementwise(op, in);
-  switch (op.opcode) {
-    case Opcode::kBatchNormGrad: return eval::batch_norm_grad(op, in);
-    case Opcode::kBatchNormInference: return eval::batch_norm_inference(op, in);
-    case Opcode::kBatchNormTraining: return eval::batch_norm_training(op, in);
-    case Opcode::kBitcast: return eval::bitcast(op, in);
-    case Opcode::kBitcastConvert: return eval::bitcast_convert(op, in);
-    case Opcode::kBroadcast: return eval::broadcast(op, in);
-    case Opcode::kCholesky: return eval::cholesky(op, in);
-    case Opcode::kConcatenate: return eval::concatenate(op, in);
-    case Opcode::kConvolution: return eval::convolution(op, in);
-    case Opcode::kDot: return eval::dot(op, in);
-    case Opcode::kDynamicSlice: return eval::dynamic_slice(op, in);
-    case Opcode::kDynamicUpdateSlice: return eval::dynamic_update_slice(op, in);
-    case Opcode::kFft: return eval::fft(op, in);
-    case Opcode::kGather: return eval::gather(op, in);
-    case Opcode::kGetDimensionSize: {
-      Literal size(op.shape);
-      size.set_int(0, in[0]->shape().dims.at(op.attrs.dimensions.at(0)));
-      return size;
-    }
-    case Opcode::kIota: return eval::iota(op);
-    case Opcode::kMap: return eval::map(op, in, run_scalar_);
-    case Opcode::kPad: return eval::pad(op, in);
-    case Opcode::kRaggedAllToAll: return eval::ragged_all_to_all_alone(op, in);
-    case Opcode::kRaggedDot: return eval::ragged_dot(op, in);
-    case Opcode::kReduce: return eval::reduce(op, in, run_scalar_);
-    case Opcode::kReduceWindow: return eval::reduce_window(op, in, run_scalar_);
-    case Opcode::kReshape: return eval::reshape(op, in);
-    case Opcode::kReverse: return eval::reverse(op, in);
-    case Opcode::kRngBitGenerator: return eval::rng_bit_generator(op, in);
-    case Opcode::kScaledDot: return eval::scaled_dot(op, in);
-    case Opcode::kScan: return eval::scan(op, in, run_scalar_);
-    case Opcode::kScatter: return eval::scatter(op, in, options_.scatter_oob_window, run_scalar_);
-    case Opcode::kSelectAndScatter: return eval::select_and_scatter(op, in, run_scalar_);
-    case Opcode::kSlice: return eval::slice(op, in);
-    case Opcode::kSort: return eval::sort(op, in, run_scalar_);
-    case Opcode::kTopK: return eval::top_k(op, in);
-    case Opcode::kTranspose: return eval::transpose(op, in);
-    case Opcode::kTriangularSolve: return eval::triangular_solve(op, in);
-    default: unsupported(op, "");
+  if (op.is(Opcode::kGetDimensionSize)) {
+    Literal size(op.shape);
+    size.set_int(0, in[0]->shape().dims.at(op.attrs.dimensions.at(0)));
+    return size;
   }
+  eval::Meaning meaning = eval::meaning_of(op.opcode);
+  if (!meaning) unsupported(op, "");
+  return meaning({op, in, run_scalar_, options_.scatter_oob_window});
 }
 
 std::atomic<int64_t> evaluations{0};

@@ -63,8 +63,6 @@ Array along(const Array& a, size_t d, int64_t n, int64_t count, bool inverse, bo
   return r;
 }
 
-}  // namespace
-
 Literal fft(const Instruction& op, Operands in) {
   Literal result(op.shape);
   const Ints& lengths = op.attrs.fft_length;
@@ -84,5 +82,13 @@ Literal fft(const Instruction& op, Operands in) {
   convert(DType::kC128, op.shape.type, op.shape.element_count(), a.values.data(), result.bytes().data());
   return result;
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kFft, [](const Call& c) { return fft(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> fft_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -4,11 +4,10 @@
 
 #include "compiler/eval/ops.h"
 #include "compiler/eval/strided.h"
+#include "layout/lists.h"
 
 namespace hlojit::eval {
 namespace {
-
-bool contains(const Ints& list, int64_t value) { return std::ranges::find(list, value) != list.end(); }
 
 // Sizes of the index array without the dimension that holds the index vectors.
 Ints batch_dims(const Shape& indices, int64_t index_vector_dim) {
@@ -45,8 +44,6 @@ Ints start_of(const Literal& indices, std::span<const int64_t> batch, int64_t in
   }
   return start;
 }
-
-}  // namespace
 
 Literal gather(const Instruction& op, Operands in) {
   const GatherDims& g = op.attrs.gather;
@@ -145,5 +142,14 @@ Literal scatter(const Instruction& op, Operands in, bool oob_window, const RunCo
   if (count == 1) return std::move(results[0]);
   return Literal::tuple(std::move(results));
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kGather, [](const Call& c) { return gather(c.op, c.in); }},
+    {Opcode::kScatter, [](const Call& c) { return scatter(c.op, c.in, c.scatter_oob_window, c.run); }},
+};
+
+}  // namespace
+
+std::span<const Row> gather_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -102,8 +102,6 @@ Literal solve_in(const Instruction& op, Operands in) {
   return rounded(op.shape, b);
 }
 
-}  // namespace
-
 Literal cholesky(const Instruction& op, Operands in) {
   if (op.shape.element_count() == 0) return Literal(op.shape);
   return is_complex(op.shape.type) ? cholesky_in<std::complex<double>>(op, in) : cholesky_in<double>(op, in);
@@ -113,5 +111,14 @@ Literal triangular_solve(const Instruction& op, Operands in) {
   if (op.shape.element_count() == 0) return Literal(op.shape);
   return is_complex(op.shape.type) ? solve_in<std::complex<double>>(op, in) : solve_in<double>(op, in);
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kCholesky, [](const Call& c) { return cholesky(c.op, c.in); }},
+    {Opcode::kTriangularSolve, [](const Call& c) { return triangular_solve(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> linalg_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -63,8 +63,6 @@ int64_t offset_of(const Ints& index, const Ints& strides) {
   return offset;
 }
 
-}  // namespace
-
 // Counted in integers, then converted (bf16 rounds 299 to 300, u8 wraps at 256).
 Literal iota(const Instruction& op) {
   const int64_t along = op.attrs.dimensions.at(0);
@@ -217,5 +215,24 @@ Literal ragged_all_to_all_alone(const Instruction& op, Operands in) {
   }
   return result;
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kBitcast, [](const Call& c) { return bitcast(c.op, c.in); }},
+    {Opcode::kBroadcast, [](const Call& c) { return broadcast(c.op, c.in); }},
+    {Opcode::kConcatenate, [](const Call& c) { return concatenate(c.op, c.in); }},
+    {Opcode::kDynamicSlice, [](const Call& c) { return dynamic_slice(c.op, c.in); }},
+    {Opcode::kDynamicUpdateSlice, [](const Call& c) { return dynamic_update_slice(c.op, c.in); }},
+    {Opcode::kIota, [](const Call& c) { return iota(c.op); }},
+    {Opcode::kPad, [](const Call& c) { return pad(c.op, c.in); }},
+    {Opcode::kRaggedAllToAll, [](const Call& c) { return ragged_all_to_all_alone(c.op, c.in); }},
+    {Opcode::kReshape, [](const Call& c) { return reshape(c.op, c.in); }},
+    {Opcode::kReverse, [](const Call& c) { return reverse(c.op, c.in); }},
+    {Opcode::kSlice, [](const Call& c) { return slice(c.op, c.in); }},
+    {Opcode::kTranspose, [](const Call& c) { return transpose(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> moves_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -48,8 +48,6 @@ std::vector<double> normalised(const Instruction& op, const std::vector<double>&
   return y;
 }
 
-}  // namespace
-
 Literal batch_norm_training(const Instruction& op, Operands in) {
   const std::vector<double> x = doubles(*in[0]);
   const Features feature(op, in[0]->shape());
@@ -93,5 +91,15 @@ Literal batch_norm_grad(const Instruction& op, Operands in) {
   results.push_back(rounded(op.shape.elements[2], goffset));
   return Literal::tuple(std::move(results));
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kBatchNormGrad, [](const Call& c) { return batch_norm_grad(c.op, c.in); }},
+    {Opcode::kBatchNormInference, [](const Call& c) { return batch_norm_inference(c.op, c.in); }},
+    {Opcode::kBatchNormTraining, [](const Call& c) { return batch_norm_training(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> norm_ops() { return kOps; }
 
 }  // namespace hlojit::eval

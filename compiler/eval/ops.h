@@ -1,4 +1,4 @@
-// The meaning of every op on whole arrays, a function each; evaluator.cc dispatches to them.
+// The meaning of every op on whole arrays, a function each, listed at the end of its file.
 //
 // All take the instruction (attributes, result shape) and its operand values, and return the value:
 // an array, or a tuple literal for ops with several results. Shapes have passed the verifier.
@@ -9,62 +9,44 @@
 
 #include "compiler/eval/scalar_function.h"
 #include "compiler/ir/module.h"
+#include "compiler/ir/text_attributes.h"
 
 namespace hlojit::eval {
 
 using Operands = std::span<const Literal* const>;
 
-/// Text of an attribute that has no field of its own; empty if absent.
-std::string_view other_attribute(const Instruction& op, std::string_view name);
+/// One op to be evaluated.
+struct Call {
+  const Instruction& op;
+  Operands in;
+  const RunComputation& run;  ///< for the computation it calls
+  bool scatter_oob_window;    ///< scatter: XLA's whole-window rule
+};
+using Meaning = Literal (*)(const Call&);
 
-// elementwise_array.cc
+struct Row {
+  Opcode opcode;
+  Meaning meaning;
+};
+
+/// The meaning of an op that is in one of the lists; null if it is in none.
+Meaning meaning_of(Opcode opcode);
+
+/// Ops that is_element_op holds for.
 Literal elementwise(const Instruction& op, Operands in);
-Literal bitcast_convert(const Instruction& op, Operands in);
-Literal map(const Instruction& op, Operands in, const RunComputation& run);
 
-// moves.cc
-Literal iota(const Instruction& op);
-Literal broadcast(const Instruction& op, Operands in);
-Literal reshape(const Instruction& op, Operands in);
-Literal bitcast(const Instruction& op, Operands in);
-Literal transpose(const Instruction& op, Operands in);
-Literal slice(const Instruction& op, Operands in);
-Literal reverse(const Instruction& op, Operands in);
-Literal concatenate(const Instruction& op, Operands in);
-Literal pad(const Instruction& op, Operands in);
-Literal dynamic_slice(const Instruction& op, Operands in);
-Literal dynamic_update_slice(const Instruction& op, Operands in);
-Literal ragged_all_to_all_alone(const Instruction& op, Operands in);
-
-// gather.cc
-Literal gather(const Instruction& op, Operands in);
-Literal scatter(const Instruction& op, Operands in, bool oob_window, const RunComputation& run);
-
-// reduce.cc, window.cc, scan.cc
-Literal reduce(const Instruction& op, Operands in, const RunComputation& run);
-Literal reduce_window(const Instruction& op, Operands in, const RunComputation& run);
-Literal select_and_scatter(const Instruction& op, Operands in, const RunComputation& run);
-Literal scan(const Instruction& op, Operands in, const RunComputation& run);
-
-// contract.cc
-Literal dot(const Instruction& op, Operands in);
-Literal convolution(const Instruction& op, Operands in);
-Literal ragged_dot(const Instruction& op, Operands in);
-Literal scaled_dot(const Instruction& op, Operands in);
-
-// order.cc
-Literal sort(const Instruction& op, Operands in, const RunComputation& run);
-Literal top_k(const Instruction& op, Operands in);
-
-// random.cc
-Literal rng_bit_generator(const Instruction& op, Operands in);
-
-// linalg.cc, fft.cc, norm.cc
-Literal cholesky(const Instruction& op, Operands in);
-Literal triangular_solve(const Instruction& op, Operands in);
-Literal fft(const Instruction& op, Operands in);
-Literal batch_norm_training(const Instruction& op, Operands in);
-Literal batch_norm_inference(const Instruction& op, Operands in);
-Literal batch_norm_grad(const Instruction& op, Operands in);
+/// The ops whose meaning a file holds.
+std::span<const Row> elementwise_array_ops();
+std::span<const Row> moves_ops();
+std::span<const Row> gather_ops();
+std::span<const Row> reduce_ops();
+std::span<const Row> window_ops();
+std::span<const Row> scan_ops();
+std::span<const Row> contract_ops();
+std::span<const Row> order_ops();
+std::span<const Row> random_ops();
+std::span<const Row> linalg_ops();
+std::span<const Row> fft_ops();
+std::span<const Row> norm_ops();
 
 }  // namespace hlojit::eval

@@ -31,8 +31,6 @@ void merge_sort(Ints& order, Less&& less) {
   }
 }
 
-}  // namespace
-
 Literal sort(const Instruction& op, Operands in, const RunComputation& run) {
   const Ints& dims = in[0]->shape().dims;
   const int64_t along = op.attrs.dimensions.at(0);
@@ -107,5 +105,14 @@ Literal top_k(const Instruction& op, Operands in) {
   both.push_back(std::move(places));
   return Literal::tuple(std::move(both));
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kSort, [](const Call& c) { return sort(c.op, c.in, c.run); }},
+    {Opcode::kTopK, [](const Call& c) { return top_k(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> order_ops() { return kOps; }
 
 }  // namespace hlojit::eval

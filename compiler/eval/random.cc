@@ -77,8 +77,6 @@ uint64_t philox_words(uint64_t key, uint64_t counter_low, uint64_t counter_high,
   return blocks;
 }
 
-}  // namespace
-
 Literal rng_bit_generator(const Instruction& op, Operands in) {
   const Literal& state = *in[0];
   const bool pair = op.shape.is_tuple();
@@ -122,5 +120,13 @@ Literal rng_bit_generator(const Instruction& op, Operands in) {
   both.push_back(std::move(data));
   return Literal::tuple(std::move(both));
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kRngBitGenerator, [](const Call& c) { return rng_bit_generator(c.op, c.in); }},
+};
+
+}  // namespace
+
+std::span<const Row> random_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -33,8 +33,6 @@ void collect(int width, const std::byte* source, std::span<const int64_t> base, 
   }
 }
 
-}  // namespace
-
 Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
   const size_t count = in.size() / 2;
   const Ints& dims = in[0]->shape().dims;
@@ -104,5 +102,13 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
   if (!base.empty()) run_block();
   return op.shape.is_tuple() ? Literal::tuple(std::move(results)) : std::move(results[0]);
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kReduce, [](const Call& c) { return reduce(c.op, c.in, c.run); }},
+};
+
+}  // namespace
+
+std::span<const Row> reduce_ops() { return kOps; }
 
 }  // namespace hlojit::eval

@@ -24,22 +24,13 @@ void copy_slice(const Shape& shape, int64_t along, int64_t at, std::byte* to, co
   }
 }
 
-}  // namespace
-
-std::string_view other_attribute(const Instruction& op, std::string_view name) {
-  for (const auto& [key, text] : op.attrs.other) {
-    if (key == name) return text;
-  }
-  return {};
-}
-
 Literal scan(const Instruction& op, Operands in, const RunComputation& run) {
   const int64_t along = op.attrs.dimensions.at(0);
   const int64_t length = in[0]->shape().dims[along];
-  const std::string_view count = other_attribute(op, "num_carries");
+  const std::string_view count = text_attribute(op.attrs, "num_carries");
   size_t carries = 0;
   std::from_chars(count.data(), count.data() + count.size(), carries);
-  const bool reverse = other_attribute(op, "is_reverse") == "true";
+  const bool reverse = text_attribute(op.attrs, "is_reverse") == "true";
   const size_t inputs = in.size() - carries;
   const Computation& body = *op.to_apply();
 
@@ -73,5 +64,13 @@ Literal scan(const Instruction& op, Operands in, const RunComputation& run) {
   }
   return op.shape.is_tuple() ? Literal::tuple(std::move(results)) : std::move(results[0]);
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kScan, [](const Call& c) { return scan(c.op, c.in, c.run); }},
+};
+
+}  // namespace
+
+std::span<const Row> scan_ops() { return kOps; }
 
 }  // namespace hlojit::eval

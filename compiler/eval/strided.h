@@ -9,6 +9,7 @@
 #include <span>
 
 #include "compiler/ir/attributes.h"
+#include "layout/lists.h"
 
 namespace hlojit::eval {
 
@@ -17,12 +18,6 @@ inline Ints row_major_strides(std::span<const int64_t> dims) {
   Ints strides(dims.size(), 1);
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
   return strides;
-}
-
-inline int64_t product(std::span<const int64_t> dims) {
-  int64_t n = 1;
-  for (int64_t d : dims) n *= d;
-  return n;
 }
 
 /// Calls f(index) for every index of the box in row-major order; none if a size is zero.

@@ -146,8 +146,6 @@ void blocks(const Problem& p) {
   if (!outputs.empty()) run_block();
 }
 
-}  // namespace
-
 Literal reduce_window(const Instruction& op, Operands in, const RunComputation& run) {
   const size_t count = in.size() / 2;
   const Shape& first = op.shape.is_tuple() ? op.shape.elements[0] : op.shape;
@@ -221,5 +219,14 @@ Literal select_and_scatter(const Instruction& op, Operands in, const RunComputat
   });
   return result;
 }
+
+constexpr Row kOps[] = {
+    {Opcode::kReduceWindow, [](const Call& c) { return reduce_window(c.op, c.in, c.run); }},
+    {Opcode::kSelectAndScatter, [](const Call& c) { return select_and_scatter(c.op, c.in, c.run); }},
+};
+
+}  // namespace
+
+std::span<const Row> window_ops() { return kOps; }
 
 }  // namespace hlojit::eval

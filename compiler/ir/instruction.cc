@@ -6,32 +6,17 @@
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/ensure.h"
 #include "compiler/ir/module.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
 
-bool contains(const std::vector<Instruction*>& list, const Instruction* wanted) {
-  return std::ranges::find(list, wanted) != list.end();
-}
-
 // Whether the instruction has an effect by itself, not by what it calls.
-bool has_own_effect(const Instruction& instruction) {
-  switch (instruction.opcode) {
-    // Effects by class, but removable: no value of theirs is seen anywhere else.
-    case Opcode::kAddDependency:
-    case Opcode::kAfterAll:
-    case Opcode::kCopyDone:
-    case Opcode::kCopyStart:
-    case Opcode::kDomain:
-    case Opcode::kPartitionId:
-    case Opcode::kReplicaId: return false;
-    case Opcode::kCustomCall: return instruction.attrs.custom_call_has_side_effect && !is_annotation(instruction);
-    // The sugar form of a wrapped op has no computation to look into: assume the worst.
-    case Opcode::kAsyncStart: return instruction.called.empty();
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone: return true;
-    default: return instruction.info().op_class == OpClass::kEffect;
-  }
+bool has_own_effect(const Instruction& i) {
+  if (i.is(Opcode::kCustomCall)) return i.attrs.custom_call_has_side_effect && !is_annotation(i);
+  // The sugar form of a wrapped op has no computation to look into: assume the worst.
+  if (i.is(Opcode::kAsyncStart)) return i.called.empty();
+  return i.info().op_class == OpClass::kEffect && !has_trait(i, op_trait::kSilent);
 }
 
 }  // namespace

@@ -185,4 +185,6 @@ CompareType effective_compare_type(const Instruction& compare);
 /// Instructions that must not be removed, duplicated or merged (tokens, rng, side-effecting calls).
 bool has_side_effect(const Instruction& instruction);
 
+inline bool has_trait(const Instruction& i, uint32_t traits) { return has_trait(i.opcode, traits); }
+
 }  // namespace hlojit

@@ -7,8 +7,11 @@
 namespace hlojit {
 namespace {
 
+using namespace op_trait;
+
 constexpr OpInfo kOps[] = {
-#define X(name, text, arity, op_class, price) {Opcode::k##name, text, arity, OpClass::k##op_class, OpPrice::k##price},
+#define X(name, text, arity, op_class, price, ...) \
+  {Opcode::k##name, text, arity, OpClass::k##op_class, OpPrice::k##price, 0 __VA_OPT__(| (__VA_ARGS__))},
     HLOJIT_OPS(X)
 #undef X
 };

@@ -4,13 +4,13 @@
 #include "compiler/passes/bitcasts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "compiler/builder.h"
 #include "compiler/passes/wrap.h"
 #include "layout/index.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -19,8 +19,6 @@ struct Step {
   enum class Kind { kTranspose, kReshape, kPad } kind;
   Ints before, after;  // sizes; of a transpose: sizes before, and the permutation
 };
-
-int64_t product(const Ints& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
 Ints memory_order(const Layout& layout) { return Ints(layout.minor_to_major.rbegin(), layout.minor_to_major.rend()); }
 

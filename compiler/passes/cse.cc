@@ -7,7 +7,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/passes/dce.h"
 
@@ -57,7 +56,7 @@ class Numbering {
   Key key(const Instruction& i) const {
     Key k{&i, {}, {}, 0};
     for (const Instruction* o : i.operands()) k.operands.push_back(numbers_.at(o));
-    if (combines(i.opcode)) std::ranges::sort(k.operands);
+    if (has_trait(i, op_trait::kCombines)) std::ranges::sort(k.operands);
     for (const Computation* c : i.called) k.called.push_back(computations_.at(c));
     const Attributes& a = i.attrs;
     size_t h = mix(static_cast<size_t>(i.opcode), hash_of(i.shape));

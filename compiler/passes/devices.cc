@@ -7,8 +7,9 @@
 #include "compiler/analysis/device_groups.h"
 #include "compiler/builder.h"
 #include "compiler/ir/annotation.h"
+#include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
-#include "compiler/passes/inline_calls.h"
+#include "compiler/passes/replace_ops.h"
 
 namespace hlojit {
 namespace {
@@ -67,12 +68,7 @@ class Collective {
     return op_.shape.is_tuple() ? b_.tuple(results) : results.at(0);
   }
 
-  std::string_view other(std::string_view name) const {
-    for (const auto& [key, text] : op_.attrs.other) {
-      if (key == name) return text;
-    }
-    return {};
-  }
+  std::string_view other(std::string_view name) const { return text_attribute(op_.attrs, name); }
 
   // ---- the four that remain ----
 
@@ -284,14 +280,13 @@ class Collective {
     return b_.convert(b_.reshape(one, {}), DType::kS64);
   }
   Instruction* rows_at(Instruction* x, Instruction* indices) {
-    Attributes a;
-    a.gather.collapsed_slice_dims = {0};
-    a.gather.start_index_map = {0};
-    a.gather.index_vector_dim = 1;
-    a.gather.slice_sizes = x->shape.dims;
-    if (x->shape.dims[0] > 0) a.gather.slice_sizes[0] = 1;
-    for (int64_t d = 1; d < x->shape.rank(); ++d) a.gather.offset_dims.push_back(d);
-    return b_.op(kGather, {x, indices}, std::move(a));
+    GatherDims g;
+    g.collapsed_slice_dims = g.start_index_map = {0};
+    g.index_vector_dim = 1;
+    g.slice_sizes = x->shape.dims;
+    if (x->shape.dims[0] > 0) g.slice_sizes[0] = 1;
+    for (int64_t d = 1; d < x->shape.rank(); ++d) g.offset_dims.push_back(d);
+    return b_.gather(x, indices, std::move(g));
   }
   Instruction* my_rank() {
     std::vector<int64_t> rank(config().replica_count * config().num_partitions);
@@ -307,39 +302,21 @@ class Collective {
   DeviceGroups groups_;
 };
 
-bool devices_in(Computation& c) {
+bool devices_in(Computation& c, const PipelineOptions& options) {
   Builder b(&c);
-  std::vector<Instruction*> dead;
-  for (Instruction* i : c.snapshot()) {
-    if (i->info().op_class != OpClass::kEffect && !i->is(kCustomCall)) continue;
-    size_t before = c.instructions().size();
-    Instruction* made = Collective(b, *i).run();
-    if (!made) continue;
-    for (size_t k = before; k < c.instructions().size(); ++k) {
-      Instruction& fresh = *c.instructions()[k];
-      fresh.location = i->location;
-      fresh.control_predecessors = i->control_predecessors;
-    }
-    for (const auto& user : c.instructions()) {
-      std::ranges::replace(user->control_predecessors, i, made);
-    }
-    i->replace_all_uses_with(made);
-    dead.push_back(i);
-  }
-  if (dead.empty()) return false;
-  c.remove_all(dead);
-  bypass_tuples(c);
-  c.sort_topologically();
-  return true;
+  return replace_ops(c, "devices", options, [&](const Instruction& i) {
+    bool may_talk = i.info().op_class == OpClass::kEffect || i.is(kCustomCall);
+    return may_talk ? Collective(b, i).run() : nullptr;
+  });
 }
 
 }  // namespace
 
-bool devices(Module& module, const PipelineOptions&) {
+bool devices(Module& module, const PipelineOptions& options) {
   std::vector<Computation*> computations;
   for (const auto& c : module.computations()) computations.push_back(c.get());
   bool changed = false;
-  for (Computation* c : computations) changed |= devices_in(*c);
+  for (Computation* c : computations) changed |= devices_in(*c, options);
   if (changed) module.remove_unreachable();
   return changed;
 }

@@ -3,23 +3,36 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/analysis/access.h"
 #include "compiler/passes/dynamic_rules.h"
 #include "compiler/verify/rules.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 
 using enum Opcode;
 
-void DynamicRules::broadcast(Instruction* i) {
-  DimSizes from = dims(i->operand(0)), to(i->shape.dims.size());
-  for (size_t k = 0; k < from.size(); ++k) to[i->attrs.dimensions[k]] = from[k];
-  set_dims(i, std::move(to));
-}
-
-void DynamicRules::transpose(Instruction* i) {
-  DimSizes from = dims(i->operand(0)), to;
-  for (int64_t d : i->attrs.dimensions) to.push_back(from[d]);
-  set_dims(i, std::move(to));
+// A result dimension whose index walks through the whole of an operand's dimension has its size. As in XLA, a part
+// of a dynamic dimension is static: the program knows that it is there.
+void DynamicRules::follow(Instruction* i) {
+  VarSource vars;
+  Coords at;
+  // (A variable of one value would be a constant.)
+  for (int64_t n : i->shape.dims) at.push_back(IndexExpr::var(vars.fresh(), std::max<int64_t>(n, 2)));
+  AccessRelation relation = access_relation(*i, at, {}, vars);
+  DimSizes result(at.size());
+  auto read = [&](size_t operand, const Coords& coords) {
+    const Instruction* x = i->operand(operand);
+    DimSizes sizes = dims(x);
+    for (size_t k = 0; k < coords.size(); ++k) {
+      auto d = static_cast<size_t>(std::ranges::find(at, coords[k]) - at.begin());
+      bool whole = sizes[k] && d < at.size() && i->shape.dims[d] == x->shape.dims[k];
+      if (whole && !result[d]) result[d] = sizes[k];
+    }
+  };
+  for (const Symbol& s : relation.symbols) read(s.operand, s.coords);
+  for (const Read& r : relation.reads) read(r.operand, r.coords);
+  set_dims(i, std::move(result));
 }
 
 // Reversed, the valid elements come last; a window of the same size moves them to the front.
@@ -29,7 +42,7 @@ Instruction* DynamicRules::reverse(Instruction* i) {
   std::vector<PadDim> behind(sizes.size());
   bool shifts = false;
   for (int64_t d = 0; d < std::ssize(sizes); ++d) {
-    bool moved = sizes[d] && rules::contains(i->attrs.dimensions, d);
+    bool moved = sizes[d] && contains(i->attrs.dimensions, d);
     const int64_t bound = i->shape.dims[d];
     starts.push_back(moved ? b_.binary(kSubtract, s32(bound), sizes[d]) : s32(0));
     if (moved) behind[d].high = bound;
@@ -71,23 +84,6 @@ Instruction* DynamicRules::concatenate(Instruction* i) {
   sizes[d] = offset;
   set_dims(whole, std::move(sizes));
   return whole;
-}
-
-// As in XLA, a part of a dynamic dimension is static: the program knows that it is there.
-void DynamicRules::slice(Instruction* i) {
-  DimSizes sizes = dims(i->operand(0));
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (i->attrs.slice[d] != SliceRange{0, i->operand(0)->shape.dims[d], 1}) sizes[d] = nullptr;
-  }
-  set_dims(i, std::move(sizes));
-}
-
-void DynamicRules::dynamic_slice(Instruction* i) {
-  DimSizes sizes = dims(i->operand(0));
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (i->shape.dims[d] != i->operand(0)->shape.dims[d]) sizes[d] = nullptr;
-  }
-  set_dims(i, std::move(sizes));
 }
 
 // Of a dynamic update only the valid part is written.
@@ -202,12 +198,11 @@ Instruction* DynamicRules::compacted(Instruction* x, const Shape& shape, const D
     at = b_.binary(kAdd, at, b_.binary(kMultiply, digit, spread(s32(stride))));
     stride *= x->shape.dims[d];
   }
-  Attributes a;
-  a.gather.collapsed_slice_dims = {0};
-  a.gather.start_index_map = {0};
-  a.gather.index_vector_dim = shape.rank();
-  a.gather.slice_sizes = {std::min<int64_t>(1, stride)};
-  Instruction* made = b_.op(kGather, {b_.reshape(x, {stride}), at}, std::move(a));
+  GatherDims one;
+  one.collapsed_slice_dims = one.start_index_map = {0};
+  one.index_vector_dim = shape.rank();
+  one.slice_sizes = {std::min<int64_t>(1, stride)};
+  Instruction* made = b_.gather(b_.reshape(x, {stride}), at, std::move(one));
   set_dims(made, sizes);
   return made;
 }
@@ -229,25 +224,6 @@ Instruction* DynamicRules::set_dimension_size(Instruction* i) {
   return made;
 }
 
-void DynamicRules::gather(Instruction* i) {
-  const GatherDims& g = i->attrs.gather;
-  Instruction *x = i->operand(0), *indices = i->operand(1);
-  DimSizes of = dims(x), batch = dims(indices), result(i->shape.dims.size());
-  size_t window = 0, next = 0;
-  for (int64_t d = 0; d < x->shape.rank(); ++d) {
-    if (rules::contains(g.collapsed_slice_dims, d) || rules::contains(g.operand_batching_dims, d)) continue;
-    int64_t out = g.offset_dims[window++];
-    if (g.slice_sizes[d] == x->shape.dims[d]) result[out] = of[d];
-  }
-  for (int64_t d = 0; d < std::ssize(result); ++d) {
-    if (rules::contains(g.offset_dims, d)) continue;
-    if (static_cast<int64_t>(next) == g.index_vector_dim) ++next;
-    if (next < batch.size()) result[d] = batch[next];
-    ++next;
-  }
-  set_dims(i, std::move(result));
-}
-
 // Indices behind the end point nowhere; windows of dynamic size would need masks of their own.
 void DynamicRules::scatter(Instruction* i) {
   const ScatterDims& s = i->attrs.scatter;
@@ -261,7 +237,7 @@ void DynamicRules::scatter(Instruction* i) {
     DimSizes of = dims(updates);
     size_t next = 0;
     for (int64_t d = 0; d < std::ssize(of); ++d) {
-      if (rules::contains(s.update_window_dims, d)) {
+      if (contains(s.update_window_dims, d)) {
         if (!of[d]) continue;
         throw Error(ErrorKind::kUnsupported, i->location, "scatter of windows of dynamic size is not compiled yet");
       }

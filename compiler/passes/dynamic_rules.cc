@@ -7,7 +7,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "compiler/analysis/combining.h"
 #include "compiler/verify/rules.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -83,18 +85,10 @@ Instruction* DynamicRules::masked(Instruction* x, const DimSizes& sizes, const I
 // What changes nothing in f(accumulator, value): known for one op on the parameters; else the
 // initial value, which HLO asks to be the identity.
 Instruction* DynamicRules::identity(const Computation& f, Instruction* init) {
-  const Instruction* root = f.root();
-  const DType type = init->shape.type;
-  bool plain = root->operand_count() == 2 && root->operand(0)->is(kParameter) && root->operand(1)->is(kParameter) &&
-               root->operand(0) != root->operand(1) && root->shape.type == type;
-  if (!plain) return init;
-  switch (root->opcode) {
-    case kAdd:
-    case kOr:
-    case kXor: return zero(type);
-    case kMultiply: return b_.convert(s32(1), type);
-    default: return init;
-  }
+  std::optional<Opcode> op = combining_op(f);
+  if (!op || f.root()->shape.type != init->shape.type) return init;
+  std::optional<Literal> neutral = neutral_number(*op, init->shape.type);
+  return neutral ? b_.constant(std::move(*neutral)) : init;
 }
 
 // ---- ops that combine elements --------------------------------------------------------------
@@ -112,7 +106,7 @@ void DynamicRules::reduce(Instruction* i) {
     i->set_operand(k, masked(x, dims(first), i->attrs.dimensions, fill));
   }
   for (int64_t d = 0; d < first->shape.rank(); ++d) {
-    if (!rules::contains(i->attrs.dimensions, d)) kept.push_back(dims(first)[d]);
+    if (!contains(i->attrs.dimensions, d)) kept.push_back(dims(first)[d]);
   }
   set_dims(i, std::move(kept));
 }
@@ -198,7 +192,7 @@ void DynamicRules::dot(Instruction* i) {
   }
   auto append_free = [&](const DimSizes& of, const Ints& batch, const Ints& contracting) {
     for (int64_t k = 0; k < std::ssize(of); ++k) {
-      if (!rules::contains(batch, k) && !rules::contains(contracting, k)) sizes.push_back(of[k]);
+      if (!contains(batch, k) && !contains(contracting, k)) sizes.push_back(of[k]);
     }
   };
   append_free(left, d.lhs_batch, d.lhs_contracting);
@@ -265,19 +259,6 @@ Instruction* DynamicRules::sort(Instruction* i) {
 
 // ---- by op ----------------------------------------------------------------------------------
 
-void DynamicRules::elementwise(Instruction* i) {
-  for (const Instruction* o : i->operands()) {
-    if (!is_dynamic(o) || o->shape.dims.empty()) continue;
-    if (o->shape.rank() != i->shape.rank()) break;  // bitcast-convert to another width
-    return set(i, sizes(o));
-  }
-  if (i->is(kBitcastConvert)) {
-    DimSizes own = dims(i->operand(0));
-    own.resize(i->shape.dims.size());
-    set_dims(i, std::move(own));
-  }
-}
-
 void DynamicRules::forward(Instruction* i) {
   LeafSizes all;
   if (i->is(kGetTupleElement)) {
@@ -314,12 +295,8 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kAfterAll:
     case kOutfeed:
     case kSend: break;
-    case kBroadcast: broadcast(i); break;
-    case kTranspose: transpose(i); break;
     case kReverse: return reverse(i);
     case kConcatenate: return concatenate(i);
-    case kSlice: slice(i); break;
-    case kDynamicSlice: dynamic_slice(i); break;
     case kDynamicUpdateSlice: dynamic_update_slice(i); break;
     case kPad: pad(i); break;
     case kReshape: return reshape(i);
@@ -328,15 +305,15 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kSelectAndScatter: select_and_scatter(i); break;
     case kDot: dot(i); break;
     case kConvolution: convolution(i); break;
-    case kGather: gather(i); break;
     case kScatter: scatter(i); break;
     case kSort: return sort(i);
     default:
-      if (!is_elementwise(i->opcode)) {
+      bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
+      if (!moves && !is_elementwise(i->opcode)) {
         throw Error(ErrorKind::kUnsupported, i->location,
                     std::string(op_name(i->opcode)) + " of dynamic size is not compiled yet");
       }
-      elementwise(i);
+      follow(i);
   }
   return i;
 }

@@ -40,13 +40,9 @@ class DynamicRules {
   Instruction* windowed(Instruction* size, const WindowDim& w);
   void set_dims(const Instruction* value, DimSizes sizes);
 
-  void elementwise(Instruction* i);
-  void broadcast(Instruction* i);
-  void transpose(Instruction* i);
   Instruction* reverse(Instruction* i);
   Instruction* concatenate(Instruction* i);
-  void slice(Instruction* i);
-  void dynamic_slice(Instruction* i);
+  void follow(Instruction* i);
   void dynamic_update_slice(Instruction* i);
   void pad(Instruction* i);
   Instruction* reshape(Instruction* i);
@@ -60,7 +56,6 @@ class DynamicRules {
   Instruction* extreme(DType type, bool largest);
   void dot(Instruction* i);
   void convolution(Instruction* i);
-  void gather(Instruction* i);
   void scatter(Instruction* i);
   Instruction* sort(Instruction* i);
   void forward(Instruction* i);

@@ -7,17 +7,10 @@
 
 #include "compiler/ir/annotation.h"
 #include "compiler/passes/expansions.h"
-#include "compiler/passes/explain.h"
-#include "compiler/passes/inline_calls.h"
+#include "compiler/passes/replace_ops.h"
 
 namespace hlojit {
 namespace {
-
-// A gather of empty slices reads nothing: where its result has elements they are zero.
-Instruction* expand_empty_gather(Builder& b, const Instruction& op) {
-  if (std::ranges::find(op.attrs.gather.slice_sizes, 0) == op.attrs.gather.slice_sizes.end()) return nullptr;
-  return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
-}
 
 /// A constant a leaf, in tuples as the literal has them.
 Instruction* expand_tuple_constant(Builder& b, const Literal& literal) {
@@ -89,7 +82,6 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
-    case Opcode::kGather: return expand_empty_gather(b, op);
     case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
     case Opcode::kMap: return expand_map(b, op);
     case Opcode::kRng: return expand_rng(b, op);
@@ -112,25 +104,9 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
 
 bool expand_in(Computation& c, const PipelineOptions& options) {
   Builder b(&c);
-  std::vector<Instruction*> dead;
-  for (Instruction* i : c.snapshot()) {
-    if (i->shape.has_dynamic_dims() || !i->control_predecessors.empty()) continue;
-    size_t before = c.instructions().size();
-    Instruction* made = expansion(b, *i, options);
-    if (!made) continue;
-    explain(options, "expand", c, "{} {}: {} instructions", op_name(i->opcode), i->name,
-            c.instructions().size() - before);
-    for (size_t k = before; k < c.instructions().size(); ++k) {
-      c.instructions()[k]->location = i->location;
-    }
-    i->replace_all_uses_with(made);
-    dead.push_back(i);
-  }
-  if (dead.empty()) return false;
-  c.remove_all(dead);
-  bypass_tuples(c);
-  c.sort_topologically();
-  return true;
+  return replace_ops(c, "expand", options, [&](const Instruction& i) {
+    return i.shape.has_dynamic_dims() ? nullptr : expansion(b, i, options);
+  });
 }
 
 }  // namespace

@@ -6,35 +6,22 @@
 //   batch        a plain dot, zero behind the last group
 #include <algorithm>
 
+#include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
 
 using enum Opcode;
 
-Ints numbers_in(std::string_view text) {
-  Ints numbers;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] < '0' || text[i] > '9') continue;
-    int64_t value = 0;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9') value = 10 * value + (text[i++] - '0');
-    numbers.push_back(value);
-  }
-  return numbers;
-}
-
-bool contains(const Ints& list, int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
 int64_t position(const Ints& list, int64_t x) { return std::find(list.begin(), list.end(), x) - list.begin(); }
 
 class RaggedDot {
  public:
   RaggedDot(Builder& b, const Instruction& op) : b_(b), op_(op), dims_(op.attrs.dot) {
-    for (const auto& [key, text] : op.attrs.other) {
-      if (key == "lhs_ragged_dims") ragged_ = numbers_in(text).at(0);
-      if (key == "rhs_group_dims") group_dims_ = numbers_in(text);
-      // Everything else (precision) is a plain dot's too.
-    }
+    ragged_ = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
+    group_dims_ = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
     groups_ = op.operand(2)->shape.dims[0];
     size_ = lhs()->shape.dims[static_cast<size_t>(ragged_)];
   }
@@ -124,15 +111,14 @@ class RaggedDot {
     const int64_t group_dim = group_dims_.at(0);
     const Ints& from = rhs()->shape.dims;
     // The right side's matrix of each row: [rows] + the right side without its groups.
-    Attributes a;
-    GatherDims& g = a.gather;
+    GatherDims g;
     g.collapsed_slice_dims = {group_dim};
     g.start_index_map = {group_dim};
     g.index_vector_dim = 1;
     g.slice_sizes = from;
     g.slice_sizes[static_cast<size_t>(group_dim)] = 1;
     for (int64_t d = 1; d < rhs()->shape.rank(); ++d) g.offset_dims.push_back(d);
-    Instruction* matrices = b_.op(kGather, {rhs(), group}, std::move(a));
+    Instruction* matrices = b_.gather(rhs(), group, std::move(g));
 
     DotDims inner = dims_;
     inner.lhs_batch.push_back(ragged_);

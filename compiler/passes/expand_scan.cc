@@ -3,6 +3,7 @@
 //   (ys.., c) = scan(xs.., c0), f     ->   while (i < n) { (y.., c) = f(xs[i].., c);  ys[i] = y.. }
 #include <charconv>
 
+#include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
 
 #include <unordered_map>
@@ -11,13 +12,6 @@ namespace hlojit {
 namespace {
 
 using enum Opcode;
-
-std::string_view attribute(const Instruction& op, std::string_view name) {
-  for (const auto& [key, text] : op.attrs.other) {
-    if (key == name) return text;
-  }
-  return {};
-}
 
 // The computation's instructions once more at the end of the builder's; its results.
 std::vector<Instruction*> pasted(Builder& b, const Computation& f, std::span<Instruction* const> arguments) {
@@ -45,10 +39,10 @@ std::vector<Instruction*> pasted(Builder& b, const Computation& f, std::span<Ins
 
 Instruction* expand_scan(Builder& b, const Instruction& op) {
   const auto along = static_cast<size_t>(op.attrs.dimensions.at(0));
-  const std::string_view count = attribute(op, "num_carries");
+  const std::string_view count = text_attribute(op.attrs, "num_carries");
   size_t carries = 0;
   std::from_chars(count.data(), count.data() + count.size(), carries);
-  const bool reverse = attribute(op, "is_reverse") == "true";
+  const bool reverse = text_attribute(op.attrs, "is_reverse") == "true";
   const size_t inputs = op.operand_count() - carries;
   const int64_t n = op.operand(0)->shape.dims[along];
   std::vector<Shape> results;

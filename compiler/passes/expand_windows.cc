@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "compiler/passes/expansions.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -33,12 +34,6 @@ Computation* picks(Computation& caller, const Computation& select, DType type, D
   Instruction* none = b.compare(Direction::kLt, i, b.constant(number, 0));
   Instruction* takes = b.binary(kOr, none, b.unary(kNot, keeps));
   return b.build(b.tuple({b.select(takes, w, v), b.select(takes, j, i)}));
-}
-
-int64_t product(const Ints& dims) {
-  int64_t n = 1;
-  for (int64_t d : dims) n *= d;
-  return n;
 }
 
 }  // namespace
@@ -70,10 +65,9 @@ Instruction* expand_whole_windows(Builder& b, const Instruction& op) {
   // Largest start at which each window fits.
   Ints last(operand.dims.size());
   size_t next = 0;
-  auto in = [](const Ints& list, int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); };
   for (size_t d = 0; d < last.size(); ++d) {
     auto n = static_cast<int64_t>(d);
-    bool single = in(s.inserted_window_dims, n) || in(s.input_batching_dims, n);
+    bool single = contains(s.inserted_window_dims, n) || contains(s.input_batching_dims, n);
     last[d] = operand.dims[d] - (single ? 1 : updates[static_cast<size_t>(s.update_window_dims[next++])]);
   }
   bool partial = false;

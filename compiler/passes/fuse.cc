@@ -12,11 +12,13 @@
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
+#include "compiler/ir/module.h"
 #include "compiler/passes/cluster_graph.h"
 #include "compiler/passes/fusion_builder.h"
 #include "compiler/passes/wrap.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/cost.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -61,11 +63,11 @@ bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& memb
 /// Computing it again for each reader is worth a thought.
 bool is_cheap(const Instruction* i) {
   if (i->shape.is_tuple()) return false;
-  if (i->is(Opcode::kScatter) || is_reduction(*i)) return false;
+  if (has_trait(*i, op_trait::kUpdates) || is_reduction(*i)) return false;
   if (i->shape.rank() == 0) return true;
   switch (i->info().op_class) {
     case OpClass::kElementwise: return i->info().price <= OpPrice::kCheap;
-    case OpClass::kMoves: return !i->is(Opcode::kGather) && !i->is(Opcode::kDynamicUpdateSlice);
+    case OpClass::kMoves: return !has_trait(*i, op_trait::kRandomPlaces);
     case OpClass::kSource: return true;
     default: return false;
   }
@@ -293,9 +295,7 @@ class Fuser {
   bool streams(int c, const Instruction* value) const {
     if (!fusable(c) || !graph_[c].plan || is_free(c)) return false;
     if (graph_[c].plan->kind == KernelKind::kContraction) return false;  // has one result
-    int64_t domain = 1;
-    for (int64_t d : graph_[c].plan->domain) domain *= d;
-    return value->shape.element_count() >= domain;
+    return value->shape.element_count() >= product(graph_[c].plan->domain);
   }
 
   int try_siblings(int a, int b) {

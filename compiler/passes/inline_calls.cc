@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/module.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit {
@@ -36,8 +37,7 @@ class Inliner {
     for (const auto& c : module_.computations()) {
       auto n = static_cast<int64_t>(c->instructions().size());
       for (const auto& i : c->instructions()) {
-        bool runs =
-            i->is(Opcode::kCall) || i->is(Opcode::kFusion) || i->is(Opcode::kWhile) || i->is(Opcode::kConditional);
+        bool runs = i->is(Opcode::kCall) || i->is(Opcode::kFusion) || has_trait(*i, op_trait::kRuns);
         if (!runs) continue;
         for (const Computation* callee : i->called) n = std::min(n + size.at(callee), kMaxInstructions + 1);
       }
@@ -114,7 +114,7 @@ class Inliner {
     std::unordered_set<const Computation*> taken;
     for (const auto& c : module_.computations()) {
       for (const auto& i : c->instructions()) {
-        if (i->is(Opcode::kWhile) || i->is(Opcode::kConditional)) continue;
+        if (has_trait(*i, op_trait::kRuns)) continue;
         taken.insert(i->called.begin(), i->called.end());
       }
     }
@@ -123,7 +123,7 @@ class Inliner {
       Computation* c = work.back();
       work.pop_back();
       for (const auto& i : c->instructions()) {
-        if (!i->is(Opcode::kWhile) && !i->is(Opcode::kConditional)) continue;
+        if (!has_trait(*i, op_trait::kRuns)) continue;
         for (Computation*& called : i->called) {
           if (!taken.insert(called).second) {
             grow(called->instructions().size());

@@ -9,8 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/module.h"
 #include "compiler/passes/bitcasts.h"
+#include "compiler/passes/explain.h"
 #include "compiler/passes/layout_rules.h"
 
 namespace hlojit {
@@ -35,10 +38,11 @@ bool layout_is_free(const Instruction* i) {
   if (is_step(*i)) return false;
   switch (i->info().op_class) {
     case OpClass::kElementwise:
-    case OpClass::kMoves: return !i->is(Opcode::kDynamicUpdateSlice) && !i->is(Opcode::kScatter);
+    case OpClass::kMoves: return !has_trait(*i, op_trait::kUpdates);
     case OpClass::kReduces:
     case OpClass::kContracts: return true;
-    default: return i->is(Opcode::kIota) || i->is(Opcode::kConstant);
+    case OpClass::kSource: return !i->is(Opcode::kParameter);
+    default: return false;
   }
 }
 
@@ -113,38 +117,19 @@ class Assignment {
   // --------------------------------------------------------------------
 
   void assign(Computation& c, Instruction* i) {
-    switch (i->opcode) {
-      case Opcode::kParameter: return;
-      case Opcode::kTuple: {
-        std::vector<Shape> shapes;
-        for (const Instruction* o : i->operands()) shapes.push_back(o->shape);
-        i->shape = Shape::tuple(std::move(shapes));
-        return;
-      }
-      case Opcode::kGetTupleElement:
-        i->shape = i->operand(0)->shape.elements[static_cast<size_t>(i->attrs.tuple_index)];
-        return;
-      case Opcode::kOptBarrier:
-      case Opcode::kAddDependency:
-      case Opcode::kDynamicUpdateSlice: i->shape = i->operand(0)->shape; return;
-      case Opcode::kFusion: {
-        // One of ours that was printed: its kernel was planned for these layouts.
-        const Computation& kernel = *i->to_apply();
-        for (size_t k = 0; k < i->operand_count(); ++k) {
-          i->set_operand(k, matched(c, i->operand(k), kernel.parameters()[k]->shape, i));
-        }
-        i->shape = kernel.root()->shape;
-        return;
-      }
-      case Opcode::kScatter:
-        for (size_t k = 0; k < i->shape.elements.size(); ++k) i->shape.elements[k] = i->operand(k)->shape;
-        if (i->shape.is_array()) i->shape = i->operand(0)->shape;
-        return;
-      case Opcode::kWhile: loop(c, i); return;
-      case Opcode::kConditional: branches(c, i); return;
-      default: break;
-    }
-    if (is_step(*i)) {
+    if (i->is(Opcode::kParameter)) return;
+    if (i->is(Opcode::kTuple)) return tuple(i);
+    if (i->is(Opcode::kFusion)) return planned_fusion(c, i);
+    if (i->is(Opcode::kWhile)) return loop(c, i);
+    if (i->is(Opcode::kConditional)) return branches(c, i);
+    if (i->is(Opcode::kGetTupleElement)) {
+      i->shape = i->operand(0)->shape.elements[static_cast<size_t>(i->attrs.tuple_index)];
+    } else if (forwards(*i) && !i->is(Opcode::kBitcast)) {
+      i->shape = i->operand(0)->shape;
+    } else if (has_trait(*i, op_trait::kUpdates)) {
+      for (size_t k = 0; k < i->shape.elements.size(); ++k) i->shape.elements[k] = i->operand(k)->shape;
+      if (i->shape.is_array()) i->shape = i->operand(0)->shape;
+    } else if (is_step(*i)) {
       StepLayouts wanted = step_layouts(*i);
       for (size_t k = 0; k < i->operand_count(); ++k)
         i->set_operand(k, matched(c, i->operand(k), wanted.operands[k], i));
@@ -154,6 +139,21 @@ class Assignment {
     } else {
       i->shape = with_default_layouts(i->shape);
     }
+  }
+
+  static void tuple(Instruction* i) {
+    std::vector<Shape> shapes;
+    for (const Instruction* o : i->operands()) shapes.push_back(o->shape);
+    i->shape = Shape::tuple(std::move(shapes));
+  }
+
+  /// One of ours that was printed: its kernel was planned for these layouts.
+  void planned_fusion(Computation& c, Instruction* i) {
+    const Computation& kernel = *i->to_apply();
+    for (size_t k = 0; k < i->operand_count(); ++k) {
+      i->set_operand(k, matched(c, i->operand(k), kernel.parameters()[k]->shape, i));
+    }
+    i->shape = kernel.root()->shape;
   }
 
   /// State keeps the layout it arrives in.
@@ -242,8 +242,7 @@ class Assignment {
   }
 
   void explain(const Instruction& i, const Shape& shape, std::string_view rule) const {
-    if (options_.explain)
-      options_.explain(fmt::format("layouts {}: {} {}: {}", i.parent()->name, i.name, shape.to_string(), rule));
+    hlojit::explain(options_, "layouts", *i.parent(), "{} {}: {}", i.name, shape.to_string(), rule);
   }
 
   // ---- copies

@@ -9,17 +9,12 @@
 namespace hlojit {
 namespace {
 
+// Control flow, names of values and what comes from outside: entry's business.
 bool is_structure(const Instruction& i) {
-  if (forwards(i)) return true;
-  switch (i.opcode) {
-    case Opcode::kAfterAll:
-    case Opcode::kConditional:
-    case Opcode::kConstant:
-    case Opcode::kFusion:
-    case Opcode::kParameter:
-    case Opcode::kWhile: return true;
-    default: return is_donated_copy(i);
-  }
+  OpClass kind = i.info().op_class;
+  if (kind == OpClass::kControl) return !i.is(Opcode::kCall);
+  if (kind == OpClass::kSource) return !i.is(Opcode::kIota);
+  return forwards(i) || i.is(Opcode::kAfterAll) || is_donated_copy(i);
 }
 
 // Do kernels load and store elements that lie in memory like this?

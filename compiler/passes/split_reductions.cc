@@ -158,7 +158,7 @@ bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
           even != dims.end() ? *even : *largest, even != dims.end() ? "" : " and a rest");
   Opcode step = *combining_op(*old->to_apply());
   Reduction r{c, old, old->to_apply(), old->operand(1), nullptr};
-  bool narrow = is_narrow_float(old->shape.type) && !is_idempotent(step);
+  bool narrow = is_narrow_float(old->shape.type) && !has_trait(step, op_trait::kIdempotent);
   auto converted = [&](Instruction* value, DType type) {
     Shape shape = value->shape;
     shape.type = type;

@@ -7,7 +7,8 @@
 #include <unordered_map>
 
 #include "compiler/ir/async.h"
-#include "compiler/verify/rules.h"
+#include "compiler/ir/module.h"
+#include "compiler/ir/text_attributes.h"
 
 namespace hlojit {
 namespace {
@@ -18,16 +19,9 @@ class Synchroniser {
 
   bool run() {
     for (Instruction* i : c_.snapshot()) {
-      switch (i->opcode) {
-        case Opcode::kAsyncStart:
-        case Opcode::kAllReduceStart:
-        case Opcode::kAllGatherStart:
-        case Opcode::kCollectivePermuteStart:
-        case Opcode::kCopyStart: join(i); break;
-        case Opcode::kDomain: replace(i, i->operand(0)); break;
-        case Opcode::kAfterAll: drop_values(i); break;
-        default: break;
-      }
+      if (has_trait(*i, op_trait::kStarts)) join(i);
+      if (i->is(Opcode::kDomain)) replace(i, i->operand(0));
+      if (i->is(Opcode::kAfterAll)) drop_values(i);
     }
     order_channels();
     if (dead_.empty()) return changed_;
@@ -72,7 +66,7 @@ class Synchroniser {
   void order_channels() {
     std::unordered_map<std::string_view, std::vector<Instruction*>> sends;
     for (const auto& i : c_.instructions()) {
-      std::string_view channel = rules::other(i->attrs, "channel_id");
+      std::string_view channel = text_attribute(i->attrs, "channel_id");
       if (i->is(Opcode::kSend)) sends[channel].push_back(i.get());
       if (!i->is(Opcode::kRecvDone)) continue;
       // Those before it in the text: a send behind it may read what it gives.

@@ -6,7 +6,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/passes/explain.h"
-#include "compiler/passes/inline_calls.h"
+#include "compiler/passes/replace_ops.h"
 
 namespace hlojit {
 namespace {
@@ -112,11 +112,7 @@ bool unroll_in(Computation& c, const PipelineOptions& options) {
     i->replace_all_uses_with(state);
     dead.push_back(i);
   }
-  if (dead.empty()) return false;
-  c.remove_all(dead);
-  bypass_tuples(c);
-  c.sort_topologically();
-  return true;
+  return remove_replaced(c, dead);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/fusion_builder.h"
 #include "layout/index.h"
@@ -13,13 +14,10 @@
 namespace hlojit {
 namespace {
 
-bool is_update(const Instruction& i) { return i.is(Opcode::kDynamicUpdateSlice) || i.is(Opcode::kScatter); }
-
 /// Targets of an update that are constants inside the kernel, or operands of it twice, become copies.
 bool own_targets(Computation& c, Instruction* update) {
-  size_t count = update->is(Opcode::kScatter) ? update->operand_count() / 2 : 1;
   bool changed = false;
-  for (size_t k = 0; k < count; ++k) {
+  for (size_t k = 0; k < update_count(*update); ++k) {
     Instruction* target = update->operand(k);
     if (!is_inline_constant(*target) && std::ranges::count(update->operands(), target) == 1) continue;
     Instruction* copy = c.add(Opcode::kCopy, target->shape, {target}, "copy");
@@ -44,7 +42,7 @@ bool simplify_forwarding(Computation& c, const PipelineOptions& options) {
       copy->location = i->location;
       i->replace_all_uses_with(copy);
       dead.push_back(i);
-    } else if (is_update(*i)) {
+    } else if (has_trait(*i, op_trait::kUpdates)) {
       changed |= own_targets(c, i);
     } else if (is_kernel_op(*i) && i->operand_count() == 1 && keeps_memory(*i)) {
       explain(options, "wrap", c, "{} {} moves no bytes: a bitcast", op_name(i->opcode), i->name);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/analysis/access.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -17,16 +18,10 @@ constexpr int64_t kFewProducts = 1 << 14;
 // Depth from which on a micro-kernel is worth it.
 constexpr int64_t kShallow = 3;
 
-int64_t product(const Ints& sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return n;
-}
-
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-int64_t product(const std::vector<Factor>& factors) {
+int64_t size_of(const std::vector<Factor>& factors) {
   int64_t n = 1;
   for (const Factor& f : factors) n *= f.size;
   return n;
@@ -116,8 +111,8 @@ MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result
   swapped = minor != order.end() &&
             std::ranges::any_of(lhs_free, [&](const Factor& f) { return static_cast<int64_t>(f.dim) == *minor; });
   if (contraction.is(Opcode::kConvolution)) choose_run(contraction, lanes);
-  m = product(swapped ? rhs_free : lhs_free);
-  n = product(swapped ? lhs_free : rhs_free);
+  m = size_of(swapped ? rhs_free : lhs_free);
+  n = size_of(swapped ? lhs_free : rhs_free);
   k = product(contracting);
 }
 
@@ -127,7 +122,7 @@ void MatrixProduct::choose_run(const Instruction& convolution, int64_t lanes) {
   Coords groups = variables(sizes_of(batch), vars), features = variables(sizes_of(rhs_free), vars);
   Coords reduced = variables(contracting, vars);
   int along = vars.fresh();
-  Coords positions = split(true, IndexExpr::var(along, product(lhs_free)));
+  Coords positions = split(true, IndexExpr::var(along, size_of(lhs_free)));
   auto flat = left_address(convolution, join(groups, positions, features), reduced);
   if (flat && flat->coefficient(along) && !overhangs_) return;
 
@@ -148,7 +143,7 @@ void MatrixProduct::choose_run(const Instruction& convolution, int64_t lanes) {
   if (step_of(reduced.back()) == 1 && step_of(lines.back()) != 1) return;
   double best = 0;
   for (int64_t r = 1; r <= lanes; r *= 2) {
-    double products = static_cast<double>(product(rhs_free)) / 16, packing = 2.0 / static_cast<double>(r);
+    double products = static_cast<double>(size_of(rhs_free)) / 16, packing = 2.0 / static_cast<double>(r);
     double price = static_cast<double>(round_up(line, r)) * (products + packing);
     if (r == 1 || price < best) best = price, run = r;
   }
@@ -176,7 +171,7 @@ bool MatrixProduct::holds_runs(const Blocks& b) const {
   return run == 0 || (swapped ? b.tile_columns : b.rows) % run == 0;
 }
 
-int64_t MatrixProduct::batches() const { return product(batch); }
+int64_t MatrixProduct::batches() const { return size_of(batch); }
 
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
   return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));

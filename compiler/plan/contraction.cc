@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/plan/dim_maps.h"
 #include "compiler/plan/stages.h"
 
@@ -24,15 +25,8 @@ constexpr int64_t kFewestBlocks = 8;
 
 /// What packing a dot's operand applies on the way.
 bool folds_into_packing(const Instruction* i) {
-  switch (i->opcode) {
-    case Opcode::kBroadcast:
-    case Opcode::kConstant:
-    case Opcode::kCopy:
-    case Opcode::kReshape:
-    case Opcode::kSlice:
-    case Opcode::kTranspose: return true;
-    default: return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
-  }
+  if (is_elementwise(i->opcode)) return i->info().price <= OpPrice::kCheap;
+  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
 }
 
 /// Refuses if something below `values` does not fold into packing. What is in `made` is not packed.

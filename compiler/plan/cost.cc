@@ -9,8 +9,10 @@
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/plan/contraction.h"
 #include "layout/index.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -34,26 +36,12 @@ struct Demand {
   double code() const { return code_together + code_apart; }
 };
 
+bool is_scalar(const Instruction* i) { return i->shape.is_array() && i->shape.rank() == 0; }
+
 double count(const Shape& shape) { return static_cast<double>(shape.element_count()); }
 
-double product(std::span<const int64_t> dims) {
-  double n = 1;
-  for (int64_t d : dims) n *= static_cast<double>(d);
-  return n;
-}
-
-double cycles_per_vector(const Instruction* i) {
-  switch (i->info().price) {
-    case OpPrice::kFree: return 0;
-    case OpPrice::kCheap: return 0.5;
-    case OpPrice::kDivide: return 5;
-    case OpPrice::kTranscendental: return 20;
-  }
-  return 0;
-}
-
 double code_size(const Instruction* i) {
-  if (i->is(Opcode::kGather)) return 10;
+  if (has_trait(*i, op_trait::kRandomPlaces)) return 10;
   switch (i->info().price) {
     case OpPrice::kFree: return 0.5;
     case OpPrice::kCheap: return 1;
@@ -63,34 +51,24 @@ double code_size(const Instruction* i) {
   return 1;
 }
 
-/// What a broadcast repeats along its most minor dim is computed before the lanes' loop.
-bool repeats_lanes(const Instruction* broadcast) {
-  for (int64_t d : broadcast->shape.layout.minor_to_major) {
-    if (broadcast->shape.dims[d] == 1) continue;
-    return std::ranges::find(broadcast->attrs.dimensions, d) == broadcast->attrs.dimensions.end();
+/// The dim of size above 1 that is minor in memory, or -1.
+int minor_dim(const Shape& shape) {
+  for (int64_t d : shape.layout.minor_to_major) {
+    if (shape.dims[static_cast<size_t>(d)] != 1) return static_cast<int>(d);
   }
-  return false;
+  return -1;
 }
 
-/// Result dims up to the last one (in memory order) that a broadcast's operand has: what varies in
-/// loops further in is hoisted out of them.
-double hoisted_elements(const Instruction* broadcast) {
+/// Result dims up to the last one (in memory order) that `used` has: what varies in loops further in is
+/// hoisted out of them.
+double hoisted_elements(const Shape& result, const std::vector<int>& used) {
   double outer = 1, all = 1;
-  const auto& minor = broadcast->shape.layout.minor_to_major;
+  const auto& minor = result.layout.minor_to_major;
   for (auto d = minor.rbegin(); d != minor.rend(); ++d) {
-    all *= static_cast<double>(broadcast->shape.dims[*d]);
-    if (std::ranges::find(broadcast->attrs.dimensions, *d) != broadcast->attrs.dimensions.end()) {
-      outer = all;
-    }
+    all *= static_cast<double>(result.dims[static_cast<size_t>(*d)]);
+    if (contains(used, static_cast<int>(*d))) outer = all;
   }
   return outer;
-}
-
-bool moves_minor_dim(const Instruction* transpose) {
-  const auto& order = transpose->shape.layout.minor_to_major;
-  const auto& from = transpose->operand(0)->shape.layout.minor_to_major;
-  if (order.empty()) return false;
-  return transpose->attrs.dimensions[order[0]] != from[0];
 }
 
 class Sweep {
@@ -100,8 +78,8 @@ class Sweep {
 
   KernelCost run() {
     for (const Instruction* r : plan_.roots) {
-      bool update = r->is(Opcode::kDynamicUpdateSlice) || plan_.kind == KernelKind::kScatter;
-      double n = update ? product(plan_.domain) : count(r->shape);
+      bool update = has_trait(*r, op_trait::kUpdates) || plan_.kind == KernelKind::kScatter;
+      double n = update ? product<double>(plan_.domain) : count(r->shape);
       want_together(r, n, 1);
       write(r, n);
     }
@@ -175,7 +153,7 @@ class Sweep {
       placed.insert(s.keeps.begin(), s.keeps.end());
       for (size_t k : s.rereads) placed.insert(plan_.roots[k]);
     }
-    double row = product(plan_.inner_sizes()), row_bytes = 0;
+    double row = product<double>(plan_.inner_sizes()), row_bytes = 0;
     for (const Instruction* i : order) {
       if (!inside.contains(i) || placed.contains(i)) row_bytes += row * dtype_bytes(i->shape.type);
     }
@@ -194,7 +172,7 @@ class Sweep {
 
   /// Cores that the outer dims can keep busy, of the few that any machine has.
   double ways() const {
-    double outer = product(plan_.outer_sizes());
+    double outer = product<double>(plan_.outer_sizes());
     if (plan_.kind == KernelKind::kColumns) outer /= target_.vector_bytes / 4;
     if (plan_.by_blocks()) outer /= static_cast<double>(plan_.block_rows());
     return std::clamp(std::min(outer, cost_.work_ns() / kWorthHandingOver), 1.0, kCores);
@@ -219,117 +197,120 @@ class Sweep {
   }
 
   void spread(const Instruction* i, const Demand& d) {
-    double n = d.elements(), code = d.code();
-    double share = i->shape.is_array() ? n / std::max(1.0, count(i->shape)) : 1;
-    auto scalar = [](const Instruction* o) { return o->shape.is_array() && o->shape.rank() == 0; };
-    switch (i->opcode) {
-      case Opcode::kBroadcast:
-        if (scalar(i->operand(0))) {
-          want_together(i->operand(0), 1, 1);
-        } else {
-          want_apart(i->operand(0), hoisted_elements(i) * share, code, d.strided);
-          if (repeats_lanes(i)) demand(i->operand(0)).hoisted += hoisted_elements(i) * share;
-        }
-        break;
-      case Opcode::kReshape:
-      case Opcode::kReverse:
-      case Opcode::kSlice: want_apart(i->operand(0), n, code, d.strided); break;
-      case Opcode::kTranspose: want_apart(i->operand(0), n, code, d.strided || moves_minor_dim(i)); break;
-      case Opcode::kPad:
-        want_apart(i->operand(0), count(i->operand(0)->shape) * share, code, d.strided);
-        want_together(i->operand(1), 1, 1);
-        break;
-      case Opcode::kConcatenate:
-        for (const Instruction* o : i->operands()) {
-          want_apart(o, count(o->shape) * share, code, d.strided);
-        }
-        break;
-      case Opcode::kDynamicSlice:
-        want_apart(i->operand(0), n, code, d.strided);
-        for (size_t k = 1; k < i->operand_count(); ++k) want_together(i->operand(k), 1, 1);
-        break;
-      case Opcode::kDynamicUpdateSlice:
-        want_together(i->operand(1), n, code, d.strided);
-        if (std::ranges::find(plan_.roots, i) == plan_.roots.end()) want_together(i->operand(0), n, code, d.strided);
-        for (size_t k = 2; k < i->operand_count(); ++k) want_together(i->operand(k), 1, 1);
-        break;
-      case Opcode::kScatter:
-        for (size_t k = i->operand_count() / 2; k < i->operand_count(); ++k)
-          want_apart(i->operand(k), count(i->operand(k)->shape), code);
-        break;
-      case Opcode::kGather:
-        want_apart(i->operand(0), n, code, true);
-        want_apart(i->operand(1), count(i->operand(1)->shape) * share, code);
-        break;
-      case Opcode::kReduce:
-        for (size_t k = 0; k < i->operand_count(); ++k) {
-          bool init = k >= i->operand_count() / 2;
-          if (init) {
-            want_together(i->operand(k), 1, 1);
-          } else {
-            // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
-            want_together(i->operand(k), count(i->operand(k)->shape), 0, d.strided);
-            demand(i->operand(k)).code_apart += code;
-          }
-        }
-        break;
-      case Opcode::kConvolution:
-        if (i != plan_.hero) {
-          for (const Instruction* o : i->operands()) want_apart(o, n * product(reduction_sizes(*i)), code, d.strided);
-          break;
-        }
-        [[fallthrough]];  // packed once a block
-      case Opcode::kDot:
-        for (const Instruction* o : i->operands()) want_apart(o, count(o->shape), code);
-        break;
-      case Opcode::kReduceWindow: {
-        if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
-          want_together(i->operand(0), n, code, d.strided);
-          want_together(i->operand(1), 1, 1);
-          break;
-        }
-        auto inits = static_cast<size_t>(initial_values(*i).size());
-        for (size_t k = 0; k < i->operand_count(); ++k) {
-          if (k + inits >= i->operand_count())
-            want_together(i->operand(k), 1, 1);
-          else
-            want_apart(i->operand(k), n * product(reduction_sizes(*i)), code, d.strided);
-        }
-        break;
+    if (is_reduction(*i)) return spread_reduction(i, d);
+    bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
+    if (moves && !i->is(Opcode::kCopy)) return spread_movement(i, d);
+    double n = d.elements();
+    for (const Instruction* o : i->operands()) {
+      if (is_scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
+        want_together(o, 1, 1);
+      } else {
+        want_together(o, n, d.code(), d.strided);
+        Demand& own = demand(o);
+        own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
       }
-      default:
-        for (const Instruction* o : i->operands()) {
-          if (scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
-            want_together(o, 1, 1);
-          } else {
-            want_together(o, n, code, d.strided);
-            Demand& own = demand(o);
-            own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
-          }
-        }
     }
+  }
+
+  void spread_reduction(const Instruction* i, const Demand& d) {
+    size_t inputs = i->operand_count() - initial_values(*i).size();
+    for (size_t k = 0; k < i->operand_count(); ++k) {
+      const Instruction* o = i->operand(k);
+      if (k >= inputs) {
+        want_together(o, 1, 1);
+      } else if (i->is(Opcode::kReduce)) {
+        // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
+        want_together(o, count(o->shape), 0, d.strided);
+        demand(o).code_apart += d.code();
+      } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
+        want_together(o, d.elements(), d.code(), d.strided);
+      } else if (i->is(Opcode::kDot) || i == plan_.hero) {
+        want_apart(o, count(o->shape), d.code());  // packed once a block
+      } else {
+        want_apart(o, d.elements() * product<double>(reduction_sizes(*i)), d.code(), d.strided);
+      }
+    }
+  }
+
+  void spread_movement(const Instruction* i, const Demand& d) {
+    if (plan_.kind == KernelKind::kScatter && i == plan_.hero) {
+      for (size_t k = update_count(*i); k < i->operand_count(); ++k) {
+        want_apart(i->operand(k), count(i->operand(k)->shape), d.code());
+      }
+      return;
+    }
+    VarSource vars;
+    Coords at;
+    for (int64_t n : i->shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
+    AccessRelation relation = access_relation(*i, at, {}, vars);
+    SymbolDims symbols;
+    for (const Symbol& s : relation.symbols) {
+      want_at(i, i->operand(s.operand), s.coords, symbols, false, d);
+      symbols[s.var] = used_dims(s.coords, symbols);
+    }
+    // An update that leaves writes its box: what it is put into is not read.
+    bool in_place = has_trait(*i, op_trait::kUpdates) && contains(plan_.roots, i);
+    for (const Read& read : relation.reads) {
+      const Instruction* o = i->operand(read.operand);
+      if (in_place && read.operand == 0) continue;
+      if (in_place || (read.coords == at && o->shape.dims == i->shape.dims))
+        want_together(o, d.elements(), d.code(), d.strided);
+      else
+        want_at(i, o, read.coords, symbols, !read.guards.empty(), d);
+    }
+    if (relation.fill) want_together(i->operand(*relation.fill), 1, 1);
+  }
+
+  using SymbolDims = std::unordered_map<int, std::vector<int>>;  // by variable: dims of the result it varies with
+
+  static std::vector<int> used_dims(const Coords& coords, const SymbolDims& symbols) {
+    std::vector<int> used;
+    for (const IndexExpr& c : coords) {
+      for (int v : c.variables()) {
+        auto symbol = symbols.find(v);
+        if (symbol == symbols.end())
+          used.push_back(v);
+        else
+          used.insert(used.end(), symbol->second.begin(), symbol->second.end());
+      }
+    }
+    return used;
+  }
+
+  /// Data movement `i` reads `o` at these coordinates; not for every element if `guarded`.
+  void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const SymbolDims& symbols,
+               bool guarded, const Demand& d) {
+    if (is_scalar(o)) return want_together(o, 1, 1);
+    std::vector<int> used = used_dims(coords, symbols);
+    double share = d.elements() / std::max(1.0, count(i->shape));
+    double elements = hoisted_elements(i->shape, used) * share;
+    if (guarded) elements = std::min(elements, count(o->shape) * share);
+    // Neighbours in the result are no neighbours in the operand.
+    bool random = std::ranges::any_of(coords, [&](const IndexExpr& c) {
+      return std::ranges::any_of(c.variables(), [&](int v) { return symbols.contains(v) && !symbols.at(v).empty(); });
+    });
+    int minor = minor_dim(i->shape), from = minor_dim(o->shape);
+    bool in_lanes = contains(used, minor);
+    bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
+    want_apart(o, elements, d.code(), d.strided || random || apart);
+    // What is repeated along the lanes is computed before their loop.
+    if (minor >= 0 && !in_lanes) demand(o).hoisted += elements;
   }
 
   void compute(const Instruction* i, double elements) {
     const Shape& shape = i->shape.is_tuple() ? i->shape.elements[0] : i->shape;
     double lanes = std::max(1.0, target_.vector_bytes / lane_bytes(shape));
-    double cycles = elements / lanes * cycles_per_vector(i);
-    if (i->is(Opcode::kReduce)) {
-      cycles = reduce_cycles(i, lanes);
-    } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
-      cycles = elements;
-    } else if (is_reduction(*i)) {
-      cycles = elements * product(reduction_sizes(*i)) / lanes * 0.5;
-    } else if (i->is(Opcode::kGather) || i->is(Opcode::kScatter)) {
-      cycles = elements;
-    }
+    bool one_by_one = has_trait(*i, op_trait::kRandomPlaces) || (plan_.kind == KernelKind::kScan && i == plan_.hero);
+    double cycles = i->is(Opcode::kReduce) ? reduce_cycles(i, lanes)
+                    : one_by_one           ? elements
+                                           : elements / lanes * cycles_per_vector(*i);
     cost_.compute_ns += cycles / kCyclesPerNs;
   }
 
   static double reduce_cycles(const Instruction* i, double lanes) {
     double steps = 0;
     for (const auto& s : i->to_apply()->instructions()) {
-      steps += s->is(Opcode::kParameter) ? 0 : cycles_per_vector(s.get());
+      steps += s->is(Opcode::kParameter) ? 0 : cycles_per_vector(*s);
     }
     return count(i->operand(0)->shape) / lanes * steps;
   }
@@ -351,7 +332,7 @@ class Sweep {
     double bytes = std::min(elements * dtype_bytes(shape.type), size);
     cost_.memory_ns += factor * bytes / bandwidth(size);
     ++cost_.buffers;
-    if (count(shape) >= product(plan_.domain) && shape.rank() > 0) ++cost_.streams;
+    if (count(shape) >= product<double>(plan_.domain) && shape.rank() > 0) ++cost_.streams;
   }
 
   void read(const Instruction* outside, const Demand& demand) {
@@ -373,6 +354,17 @@ class Sweep {
 };
 
 }  // namespace
+
+double cycles_per_vector(const Instruction& i) {
+  if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
+  switch (i.info().price) {
+    case OpPrice::kFree: return 0;
+    case OpPrice::kCheap: return 0.5;
+    case OpPrice::kDivide: return 5;
+    case OpPrice::kTranscendental: return 20;
+  }
+  return 0;
+}
 
 double KernelCost::work_ns() const { return std::max(memory_ns, compute_ns); }
 double KernelCost::total_ns() const { return work_ns() / ways + call_ns; }

@@ -27,6 +27,10 @@ struct KernelCost {
   double total_ns() const;
 };
 
+/// Cycles for a vector of results of one instruction, its operands being there. Of a reduction: as it is
+/// pulled, all terms of each result anew.
+double cycles_per_vector(const Instruction& instruction);
+
 /// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are
 /// plan.roots. Time and memory O(members + operands).
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);

@@ -15,7 +15,9 @@
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/analysis/prefix.h"
+#include "compiler/ir/module.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/dim_maps.h"
 #include "compiler/plan/graph.h"
@@ -28,21 +30,9 @@ namespace {
 using Instructions = std::span<const Instruction* const>;
 using Graph = KernelGraph;
 
-bool is_movement(Opcode o) {
-  switch (o) {
-    case Opcode::kBroadcast:
-    case Opcode::kConcatenate:
-    case Opcode::kCopy:
-    case Opcode::kDynamicSlice:
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kGather:
-    case Opcode::kPad:
-    case Opcode::kReshape:
-    case Opcode::kReverse:
-    case Opcode::kSlice:
-    case Opcode::kTranspose: return true;
-    default: return false;
-  }
+/// Data movement that kernels do: bitcasts are names, sizes known at run time only are gone by now.
+bool is_movement(const Instruction& i) {
+  return i.info().op_class == OpClass::kMoves && !has_trait(i, op_trait::kForwards | op_trait::kRuntimeSizes);
 }
 
 // ---- nest ------------------------------------------------------------------------------------------
@@ -84,8 +74,8 @@ KernelPlan plan_nest(const Graph& g) {
 
 /// Several tasks may compute it, each for all indices.
 bool folds_into_scatter(const Instruction* i) {
-  if (i->is(Opcode::kConstant) || i->is(Opcode::kIota)) return true;
-  if (is_movement(i->opcode)) return !i->is(Opcode::kGather);
+  if (i->info().op_class == OpClass::kSource) return true;
+  if (is_movement(*i)) return !has_trait(*i, op_trait::kRandomPlaces);
   return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
 }
 
@@ -97,7 +87,7 @@ KernelPlan plan_scatter(const Graph& g) {
   plan.hero = scatter;
   plan.domain = update_sizes(*scatter);
   if (g.scatters.size() > 1) refuse("two scatters");
-  size_t count = scatter->operand_count() / 2;
+  size_t count = update_count(*scatter);
   if (g.roots.size() != count) refuse(quoted(scatter) + " has a result that does not leave");
   for (size_t k = 0; k < count; ++k) check_target(g, scatter, scatter->operand(k));
   for (const Instruction* i : g.members) {
@@ -252,16 +242,12 @@ bool is_inline_constant(const Instruction& i) {
 bool is_kernel_op(const Instruction& i) {
   if (i.shape.has_dynamic_dims()) return false;
   if (is_reduction(i)) return true;
-  if (is_result_element(&i) || i.is(Opcode::kScatter)) return true;
-  if (!i.shape.is_array()) return false;
-  switch (i.opcode) {
-    case Opcode::kIota: return true;
-    case Opcode::kConstant: return is_inline_constant(i);
-    case Opcode::kCopy: return !is_donated_copy(i);
-    case Opcode::kMap: return false;
-    case Opcode::kStochasticConvert: return is_signed(i.shape.type);  // what other targets do is nowhere defined
-    default: return is_elementwise(i.opcode) || is_movement(i.opcode);
-  }
+  if (is_result_element(&i) || has_trait(i, op_trait::kUpdates)) return true;
+  if (!i.shape.is_array() || i.is(Opcode::kMap)) return false;
+  if (i.is(Opcode::kConstant)) return is_inline_constant(i);
+  if (i.is(Opcode::kCopy)) return !is_donated_copy(i);
+  if (i.is(Opcode::kStochasticConvert)) return is_signed(i.shape.type);  // what other targets do is nowhere defined
+  return is_elementwise(i.opcode) || is_movement(i) || i.is(Opcode::kIota);
 }
 
 namespace {
@@ -374,7 +360,7 @@ std::vector<Update> updated_parameters(const Computation& fused) {
     const Instruction* i = results[r];
     size_t k = i->is(Opcode::kGetTupleElement) ? static_cast<size_t>(i->attrs.tuple_index) : 0;
     if (i->is(Opcode::kGetTupleElement)) i = i->operand(0);
-    if (!i->is(Opcode::kDynamicUpdateSlice) && !i->is(Opcode::kScatter)) continue;
+    if (!has_trait(*i, op_trait::kUpdates)) continue;
     if (!i->operand(k)->is(Opcode::kParameter)) continue;
     updates.push_back({i->operand(k)->attrs.parameter_number, static_cast<int64_t>(r)});
   }
@@ -382,7 +368,7 @@ std::vector<Update> updated_parameters(const Computation& fused) {
 }
 
 bool has_several_results(const Instruction& i) {
-  return i.shape.is_tuple() && (is_reduction(i) || i.is(Opcode::kScatter));
+  return i.shape.is_tuple() && (is_reduction(i) || has_trait(i, op_trait::kUpdates));
 }
 
 }  // namespace hlojit

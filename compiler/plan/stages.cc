@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/access.h"
+#include "compiler/plan/cost.h"
 
 namespace hlojit {
 namespace {
@@ -23,21 +24,6 @@ constexpr int64_t kFewestColumnVectors = 2;
 
 /// Of an element in scratch: narrow floats are kept as the f32 their register holds.
 int64_t kept_bytes(const Instruction* i) { return is_narrow_float(i->shape.type) ? 4 : dtype_bytes(i->shape.type); }
-
-double cycles(const Instruction* i) {
-  if (is_reduction(*i)) {  // pulled: a window, a dot
-    double terms = 0.5;
-    for (int64_t n : reduction_sizes(*i)) terms *= static_cast<double>(n);
-    return terms;
-  }
-  switch (i->info().price) {
-    case OpPrice::kFree: return 0;
-    case OpPrice::kCheap: return 0.5;
-    case OpPrice::kDivide: return 5;
-    case OpPrice::kTranscendental: return 20;
-  }
-  return 0;
-}
 
 Stage inner_pass(std::vector<size_t> stores = {}) {
   Stage s;
@@ -188,7 +174,7 @@ class Stager {
   double cone(const Instruction* i) {
     if (cones_.empty()) {
       for (const Instruction* m : g_.members) {
-        double sum = cycles(m);
+        double sum = cycles_per_vector(*m);
         if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain || is_made(m))
           sum = 0;
         else

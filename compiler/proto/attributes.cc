@@ -409,6 +409,7 @@ bool backend_config(const Source& s, std::string& out) {
 
 constexpr Row kRows[] = {
     {"dimensions", dimensions},
+    {"dimensions:always", dimensions},
     {"iota_dimension", first_dimension},
     {"index", integer<13>},
     {"slice", slice},

@@ -1,5 +1,5 @@
-// See attributes.h. First the rules, one an attribute, most of them made by kind; then the lists of ops (from their
-// rows in ir/ops.h) resolved to rules; then reading and printing by these lists.
+// See attributes.h. First the rules, one an attribute, most of them made by kind; then the list of each op
+// (from its row in verify/) resolved to rules; then reading and printing by these lists.
 #include "compiler/text/attributes.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "compiler/ir/async.h"
 #include "compiler/text/attribute_forms.h"
 #include "compiler/text/literal_text.h"
+#include "compiler/verify/shape_inference.h"
 
 namespace hlojit {
 namespace {
@@ -189,16 +190,7 @@ void read_dimensions(Target& t) {
   t.a.has_dimensions = true;
 }
 bool print_dimensions(const Instruction& i, std::string& out) {
-  bool always = false;
-  switch (i.opcode) {
-    case Opcode::kBroadcast:
-    case Opcode::kConcatenate:
-    case Opcode::kReduce:
-    case Opcode::kReverse:
-    case Opcode::kTranspose: always = true; break;
-    default: break;
-  }
-  if (!always && !i.attrs.has_dimensions && i.attrs.dimensions.empty()) return false;
+  if (!i.attrs.has_dimensions && i.attrs.dimensions.empty()) return false;
   append_ints(i.attrs.dimensions, out);
   return true;
 }
@@ -422,6 +414,7 @@ using A = Attributes;
 
 constexpr Rule kRules[] = {
     {"dimensions", read_dimensions, print_dimensions},
+    {"dimensions:always", read_dimensions, print_ints<&A::dimensions>},  // `{}` too
     {"iota_dimension", read_iota_dimension, print_iota_dimension},
     {"index", read_int<&A::tuple_index>, print_int<&A::tuple_index>},
     {"slice", read_slice_attribute, print_slice},
@@ -544,95 +537,7 @@ constexpr Rule kRules[] = {
 
 // ---- which op takes what --------------------------------------------------------------------
 
-struct OpAttributes {
-  Opcode opcode;
-  std::string_view keys;  // in printing order; `!` marks those that must be given
-};
-
-#define HLOJIT_DOT_ATTRIBUTES                                                \
-  "lhs_batch_dims lhs_contracting_dims rhs_batch_dims rhs_contracting_dims " \
-  "operand_precision algorithm:dot"
-#define HLOJIT_GROUP_ATTRIBUTES "channel_id replica_groups"
-#define HLOJIT_COLLECTIVE_ATTRIBUTES "constrain_layout use_global_device_ids mode"
-#define HLOJIT_REDUCER_ATTRIBUTES HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES " to_apply!"
-#define HLOJIT_GATHERER_ATTRIBUTES HLOJIT_GROUP_ATTRIBUTES " dimensions! " HLOJIT_COLLECTIVE_ATTRIBUTES
-#define HLOJIT_PERMUTE_ATTRIBUTES "channel_id source_target_pairs! slice_sizes:permute " HLOJIT_COLLECTIVE_ATTRIBUTES
-
-constexpr OpAttributes kOpAttributes[] = {
-    {Opcode::kAllGather, HLOJIT_GATHERER_ATTRIBUTES},
-    {Opcode::kAllGatherStart, HLOJIT_GATHERER_ATTRIBUTES},
-    {Opcode::kAllReduce, HLOJIT_REDUCER_ATTRIBUTES},
-    {Opcode::kAllReduceStart, HLOJIT_REDUCER_ATTRIBUTES},
-    {Opcode::kAllToAll, HLOJIT_GROUP_ATTRIBUTES " dimensions " HLOJIT_COLLECTIVE_ATTRIBUTES},
-    {Opcode::kAsyncStart, "async_execution_thread output_to_operand_aliasing calls!"},
-    {Opcode::kAsyncUpdate, "async_execution_thread calls"},
-    {Opcode::kAsyncDone, "async_execution_thread calls"},
-    {Opcode::kBatchNormGrad, "epsilon! feature_index!"},
-    {Opcode::kBatchNormInference, "epsilon! feature_index!"},
-    {Opcode::kBatchNormTraining, "epsilon! feature_index!"},
-    {Opcode::kBroadcast, "dimensions"},
-    {Opcode::kCall, "to_apply! is_composite"},
-    {Opcode::kCholesky, "lower"},
-    {Opcode::kCollectiveBroadcast, HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES},
-    {Opcode::kCollectivePermute, HLOJIT_PERMUTE_ATTRIBUTES},
-    {Opcode::kCollectivePermuteStart, HLOJIT_PERMUTE_ATTRIBUTES},
-    {Opcode::kCompare, "direction! type"},
-    {Opcode::kConcatenate, "dimensions!"},
-    {Opcode::kConditional, "true_computation false_computation branch_computations"},
-    {Opcode::kConvolution,
-     "window dim_labels! feature_group_count batch_group_count operand_precision "
-     "convolution_kind conv_kind"},
-    {Opcode::kCopyStart, "cross_program_prefetch_index"},
-    {Opcode::kCustomCall,
-     "custom_call_target! window dim_labels feature_group_count batch_group_count "
-     "operand_precision padding_type operand_layout_constraints custom_call_has_side_effect "
-     "literal output_to_operand_aliasing schedule api_version to_apply:custom called_computations"},
-    {Opcode::kDomain, "domain!"},
-    {Opcode::kDot, HLOJIT_DOT_ATTRIBUTES},
-    {Opcode::kDynamicSlice, "dynamic_slice_sizes!"},
-    {Opcode::kFft, "fft_type! fft_length!"},
-    {Opcode::kFusion, "kind! calls! output_to_operand_aliasing"},
-    {Opcode::kGather,
-     "offset_dims! collapsed_slice_dims! start_index_map! operand_batching_dims "
-     "start_indices_batching_dims index_vector_dim:gather! slice_sizes! indices_are_sorted"},
-    {Opcode::kGetDimensionSize, "dimensions!"},
-    {Opcode::kGetTupleElement, "index!"},
-    {Opcode::kInfeed, "infeed_config"},
-    {Opcode::kIota, "iota_dimension!"},
-    {Opcode::kMap, "dimensions to_apply!"},
-    {Opcode::kOutfeed, "outfeed_shape outfeed_config"},
-    {Opcode::kPad, "padding!"},
-    {Opcode::kRaggedAllToAll, HLOJIT_GROUP_ATTRIBUTES " dimensions " HLOJIT_COLLECTIVE_ATTRIBUTES},
-    {Opcode::kRaggedDot, HLOJIT_DOT_ATTRIBUTES " lhs_ragged_dims rhs_group_dims"},
-    {Opcode::kRecv, "channel_id is_host_transfer"},
-    {Opcode::kRecvDone, "channel_id is_host_transfer"},
-    {Opcode::kReduce, "dimensions! to_apply!"},
-    {Opcode::kReducePrecision, "exponent_bits! mantissa_bits!"},
-    {Opcode::kReduceScatter, HLOJIT_GATHERER_ATTRIBUTES " to_apply!"},
-    {Opcode::kReduceWindow, "window to_apply!"},
-    {Opcode::kReshape, "inferred_dimension"},
-    {Opcode::kReverse, "dimensions!"},
-    {Opcode::kRng, "distribution!"},
-    {Opcode::kRngBitGenerator, "algorithm:rng!"},
-    {Opcode::kRngGetAndUpdateState, "delta!"},
-    {Opcode::kScaledDot, HLOJIT_DOT_ATTRIBUTES},
-    {Opcode::kScan, "dimensions! num_carries is_reverse is_associative to_apply!"},
-    {Opcode::kScatter,
-     "update_window_dims! inserted_window_dims! scatter_dims_to_operand_dims! "
-     "input_batching_dims scatter_indices_batching_dims index_vector_dim:scatter! "
-     "indices_are_sorted unique_indices to_apply!"},
-    {Opcode::kSelectAndScatter, "window select! scatter!"},
-    {Opcode::kSend, "channel_id is_host_transfer"},
-    {Opcode::kSendDone, "channel_id is_host_transfer"},
-    {Opcode::kSetDimensionSize, "dimensions!"},
-    {Opcode::kSlice, "slice!"},
-    {Opcode::kSort, "dimensions! is_stable to_apply!"},
-    {Opcode::kTopK, "k! largest"},
-    {Opcode::kTranspose, "dimensions!"},
-    {Opcode::kTriangularSolve, "left_side lower unit_diagonal transpose_a!"},
-    {Opcode::kWhile, "condition! body!"},
-};
-
+// Besides what its row in verify/ lists.
 constexpr std::string_view kCommon =
     "parameter_replication sharding frontend_attributes control-predecessors statistics metadata "
     "origin backend_config";
@@ -666,11 +571,9 @@ struct OpEntries {
 const OpEntries& entries_of(Opcode opcode) {
   static const std::vector<OpEntries> table = [] {
     std::vector<OpEntries> made(op_count());
-    for (const OpAttributes& row : kOpAttributes) {
-      add_entries(row.keys, made[static_cast<size_t>(row.opcode)].own);
-    }
     for (size_t i = 0; i < made.size(); ++i) {
       const OpInfo& info = op_info(static_cast<Opcode>(i));
+      add_entries(own_attributes(info.opcode), made[i].own);
       made[i].all = made[i].own;
       bool unary = info.op_class == OpClass::kElementwise && info.arity == 1 && info.price >= OpPrice::kDivide;
       add_entries(unary ? kCommonUnary : kCommon, made[i].all);

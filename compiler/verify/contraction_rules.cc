@@ -106,8 +106,6 @@ void need_algorithm(const Use& use) {
        "unknown algorithm {}", name);
 }
 
-}  // namespace
-
 Shape dot(const Use& use) {
   need_count(use, 2);
   need_arrays(use);
@@ -123,8 +121,8 @@ Shape ragged_dot(const Use& use) {
   need_same_type_ignoring_precision(use, 0, 1);
   const Shape &a = use.operand(0), &b = use.operand(1), &sizes = use.operand(2);
   const DotDims& dims = use.attrs.dot;
-  Ints ragged = numbers(other(use.attrs, "lhs_ragged_dims"));
-  Ints group = numbers(other(use.attrs, "rhs_group_dims"));
+  Ints ragged = numbers_in(text_attribute(use.attrs, "lhs_ragged_dims"));
+  Ints group = numbers_in(text_attribute(use.attrs, "rhs_group_dims"));
   need(ragged.size() == 1, "ragged-dot-dimensions", "lhs_ragged_dims must name one dimension, not {}", ragged.size());
   need_dimensions(ragged, a.rank(), "lhs_ragged_dims");
   need_dimensions(group, b.rank(), "rhs_group_dims");
@@ -231,5 +229,21 @@ Shape convolution(const Use& use) {
   for (size_t d = 0; d < spatial; ++d) result[c.out_spatial[d]] = outputs[d];
   return Shape::array(accumulated_type(use), std::move(result));
 }
+
+#define HLOJIT_DOT_ATTRIBUTES                                                \
+  "lhs_batch_dims lhs_contracting_dims rhs_batch_dims rhs_contracting_dims " \
+  "operand_precision algorithm:dot"
+
+constexpr Entry kOps[] = {
+    {Opcode::kConvolution, convolution,
+     "window dim_labels! feature_group_count batch_group_count operand_precision convolution_kind conv_kind"},
+    {Opcode::kDot, dot, HLOJIT_DOT_ATTRIBUTES},
+    {Opcode::kRaggedDot, ragged_dot, HLOJIT_DOT_ATTRIBUTES " lhs_ragged_dims rhs_group_dims"},
+    {Opcode::kScaledDot, scaled_dot, HLOJIT_DOT_ATTRIBUTES, Result::kDeclare},
+};
+
+}  // namespace
+
+std::span<const Entry> contraction_rules() { return kOps; }
 
 }  // namespace hlojit::rules

@@ -12,7 +12,7 @@ namespace {
 
 using Groups = std::vector<std::vector<int64_t>>;
 
-int64_t product(std::span<const int64_t> factors) {
+int64_t checked_product(std::span<const int64_t> factors) {
   int64_t n = 1;
   for (int64_t f : factors) n = mul(n, f);
   return n;
@@ -23,16 +23,16 @@ int64_t product(std::span<const int64_t> factors) {
 int64_t iota_group_size(std::string_view text) {
   size_t arrow = text.find("<=");
   need(arrow != text.npos, "replica-groups", "replica_groups {} are not understood", text);
-  std::vector<int64_t> cut = numbers(text.substr(0, arrow));
+  std::vector<int64_t> cut = numbers_in(text.substr(0, arrow));
   std::string_view rest = text.substr(arrow + 2);
   size_t close = rest.find(']');
-  std::vector<int64_t> dims = numbers(rest.substr(0, close));
+  std::vector<int64_t> dims = numbers_in(rest.substr(0, close));
   need(cut.size() == 2 && cut[0] > 0 && cut[1] > 0, "replica-groups", "replica_groups {} must cut into [groups,size]",
        text);
-  need(product(cut) == product(dims), "replica-groups", "replica_groups {} name {} ids for {} places", text,
-       product(dims), product(cut));
+  need(checked_product(cut) == checked_product(dims), "replica-groups", "replica_groups {} name {} ids for {} places",
+       text, checked_product(dims), checked_product(cut));
   if (close != rest.npos) {
-    std::vector<int64_t> permutation = numbers(rest.substr(close));
+    std::vector<int64_t> permutation = numbers_in(rest.substr(close));
     need(permutation.empty() || permutation.size() == dims.size(), "replica-groups",
          "replica_groups {} transpose {} dimensions of {}", text, permutation.size(), dims.size());
     need_dimensions(permutation, static_cast<int64_t>(dims.size()), "replica_groups");
@@ -48,7 +48,7 @@ Groups listed_groups(std::string_view text) {
     size_t open = text.find('{');
     if (open == text.npos) break;
     size_t close = text.find('}', open);
-    groups.push_back(numbers(text.substr(open, close - open)));
+    groups.push_back(numbers_in(text.substr(open, close - open)));
     if (close == text.npos) break;
     text.remove_prefix(close + 1);
   }
@@ -57,10 +57,10 @@ Groups listed_groups(std::string_view text) {
 
 // Checks replica_groups. Returns the size of a group: 0 if that is not said (`{}`) or differs.
 int64_t group_size(const Use& use, bool equal_sizes) {
-  bool global = other(use.attrs, "use_global_device_ids") == "true";
-  need(!global || !other(use.attrs, "channel_id").empty(), "global-device-ids",
+  bool global = text_attribute(use.attrs, "use_global_device_ids") == "true";
+  need(!global || !text_attribute(use.attrs, "channel_id").empty(), "global-device-ids",
        "use_global_device_ids needs a channel_id");
-  std::string_view text = other(use.attrs, "replica_groups");
+  std::string_view text = text_attribute(use.attrs, "replica_groups");
   if (text.starts_with('[')) return iota_group_size(text);
   need(text.empty() || text.starts_with('{'), "replica-groups", "replica_groups {} are not understood", text);
   Groups groups = text.empty() ? Groups{} : listed_groups(text);
@@ -89,7 +89,8 @@ int64_t group_size(const Use& use, bool equal_sizes) {
 // partitions, whose number the caller knows: then 0, as where the groups do not say it.
 int64_t shard_count(const Use& use) {
   int64_t size = group_size(use, true);
-  bool partitions = !other(use.attrs, "channel_id").empty() && other(use.attrs, "use_global_device_ids") != "true";
+  bool partitions =
+      !text_attribute(use.attrs, "channel_id").empty() && text_attribute(use.attrs, "use_global_device_ids") != "true";
   return partitions ? 0 : size;
 }
 
@@ -157,7 +158,7 @@ const Shape& element(const Use& use, size_t i) {
 }
 
 void need_pairs(const Use& use) {
-  std::string_view text = other(use.attrs, "source_target_pairs");
+  std::string_view text = text_attribute(use.attrs, "source_target_pairs");
   std::set<int64_t> sources, targets;
   for (const auto& pair : text.empty() ? Groups{} : listed_groups(text)) {
     need(pair.size() == 2, "source-target-pairs", "{} is not a list of pairs", text);
@@ -172,13 +173,11 @@ void need_pairs(const Use& use) {
 Shape permuted(const Use& use) {
   need_pairs(use);
   need(use.count() >= 1, "operand-count", "{} takes at least one operand", op_name(use.opcode));
-  bool in_place = !other(use.attrs, "slice_sizes").empty() && use.count() == 4;
+  bool in_place = !text_attribute(use.attrs, "slice_sizes").empty() && use.count() == 4;
   return in_place ? use.operand(1) : one_or_tuple(operand_shapes(use));
 }
 
 Shape channel_state(const Shape& value) { return Shape::tuple({value, Shape::scalar(DType::kU32), Shape::token()}); }
-
-}  // namespace
 
 Shape after_all(const Use& use) {
   (void)use;  // of tokens, and as in XLA of anything
@@ -328,7 +327,7 @@ Shape infeed(const Use& use) {
 Shape outfeed(const Use& use) {
   need_count(use, 2);
   need_token(use, 1);
-  std::string_view text = other(use.attrs, "outfeed_shape");
+  std::string_view text = text_attribute(use.attrs, "outfeed_shape");
   if (!text.empty()) {
     Shape shape = Shape::parse(text);
     need(compatible(shape, use.operand(0)), "outfeed-shape", "outfeed_shape is {}, the value is {}", shape,
@@ -344,7 +343,7 @@ Shape async_start(const Use& use) {
   for (const Shape* s : use.operands) shapes.push_back(*s);
   const Shape& result = use.declared->elements[1];
   // The short form, negate-start(x), wraps an op by name; the long one calls a computation.
-  if (std::optional<Opcode> wrapped = op_from_name(other(use.attrs, "wrapped-op"))) {
+  if (std::optional<Opcode> wrapped = op_from_name(text_attribute(use.attrs, "wrapped-op"))) {
     need_part(use, 1, apply({*wrapped, use.operands, use.attrs, use.called, &result}));
   } else {
     need_called(use, 1);
@@ -367,5 +366,48 @@ Shape copy_start(const Use& use) {
 }
 
 Shape copy_done(const Use& use) { return element(use, 0); }
+
+#define HLOJIT_GROUP_ATTRIBUTES "channel_id replica_groups"
+#define HLOJIT_COLLECTIVE_ATTRIBUTES "constrain_layout use_global_device_ids mode"
+#define HLOJIT_REDUCER_ATTRIBUTES HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES " to_apply!"
+#define HLOJIT_GATHERER_ATTRIBUTES HLOJIT_GROUP_ATTRIBUTES " dimensions! " HLOJIT_COLLECTIVE_ATTRIBUTES
+#define HLOJIT_PERMUTE_ATTRIBUTES "channel_id source_target_pairs! slice_sizes:permute " HLOJIT_COLLECTIVE_ATTRIBUTES
+
+constexpr Entry kOps[] = {
+    {Opcode::kAddDependency, add_dependency},
+    {Opcode::kAfterAll, after_all},
+    {Opcode::kAsyncDone, done_of_second, "async_execution_thread calls", Result::kDeclare},
+    {Opcode::kAsyncStart, async_start, "async_execution_thread output_to_operand_aliasing calls!", Result::kDeclare},
+    {Opcode::kAsyncUpdate, async_update, "async_execution_thread calls", Result::kDeclare},
+    {Opcode::kCopyDone, copy_done, "", Result::kDeclare},
+    {Opcode::kCopyStart, copy_start, "cross_program_prefetch_index", Result::kDeclare},
+    {Opcode::kInfeed, infeed, "infeed_config", Result::kDeclare},
+    {Opcode::kOutfeed, outfeed, "outfeed_shape outfeed_config", Result::kDeclare},
+    {Opcode::kRecv, recv, "channel_id is_host_transfer", Result::kDeclare},
+    {Opcode::kRecvDone, recv_done, "channel_id is_host_transfer", Result::kDeclare},
+    {Opcode::kSend, send, "channel_id is_host_transfer", Result::kDeclare},
+    {Opcode::kSendDone, send_done, "channel_id is_host_transfer", Result::kDeclare},
+    {Opcode::kAllGather, all_gather, HLOJIT_GATHERER_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kAllGatherDone, done_of_second, "", Result::kDeclare},
+    {Opcode::kAllGatherStart, all_gather_start, HLOJIT_GATHERER_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kAllReduce, all_reduce, HLOJIT_REDUCER_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kAllReduceStart, all_reduce, HLOJIT_REDUCER_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kAllToAll, all_to_all, HLOJIT_GROUP_ATTRIBUTES " dimensions " HLOJIT_COLLECTIVE_ATTRIBUTES,
+     Result::kDeclare},
+    {Opcode::kCollectiveBroadcast, collective_broadcast, HLOJIT_GROUP_ATTRIBUTES " " HLOJIT_COLLECTIVE_ATTRIBUTES,
+     Result::kDeclare},
+    {Opcode::kCollectivePermute, collective_permute, HLOJIT_PERMUTE_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kCollectivePermuteDone, done_of_second, "", Result::kDeclare},
+    {Opcode::kCollectivePermuteStart, collective_permute_start, HLOJIT_PERMUTE_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kPartitionId, device_id},
+    {Opcode::kRaggedAllToAll, ragged_all_to_all, HLOJIT_GROUP_ATTRIBUTES " dimensions " HLOJIT_COLLECTIVE_ATTRIBUTES,
+     Result::kDeclare},
+    {Opcode::kReduceScatter, reduce_scatter, HLOJIT_GATHERER_ATTRIBUTES " to_apply!", Result::kDeclare},
+    {Opcode::kReplicaId, device_id},
+};
+
+}  // namespace
+
+std::span<const Entry> effect_rules() { return kOps; }
 
 }  // namespace hlojit::rules

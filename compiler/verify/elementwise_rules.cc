@@ -255,4 +255,18 @@ Shape iota(const Use& use) {
   return result;
 }
 
+constexpr Entry kOps[] = {
+    {Opcode::kBitcastConvert, bitcast_convert, "", Result::kDeclare},
+    {Opcode::kClamp, clamp},
+    {Opcode::kCompare, compare, "direction! type"},
+    {Opcode::kConvert, convert, "", Result::kDeclare},
+    {Opcode::kIota, iota, "iota_dimension!", Result::kDeclare},
+    {Opcode::kMap, map, "dimensions to_apply!"},
+    {Opcode::kReducePrecision, reduce_precision, "exponent_bits! mantissa_bits!", Result::kDeclare},
+    {Opcode::kSelect, select},
+    {Opcode::kStochasticConvert, stochastic_convert, "", Result::kDeclare},
+};
+
+std::span<const Entry> elementwise_rules() { return kOps; }
+
 }  // namespace hlojit::rules

@@ -80,8 +80,6 @@ std::vector<int64_t> interleave(std::span<const int64_t> window_dims, std::span<
   return dims;
 }
 
-}  // namespace
-
 Shape gather(const Use& use) {
   need_count(use, 2);
   const Shape& x = array(use, 0);
@@ -155,5 +153,18 @@ Shape scatter(const Use& use) {
   need_reducer(*use.called[0], types, "to_apply");
   return one_or_tuple(std::move(results));
 }
+
+constexpr Entry kOps[] = {
+    {Opcode::kGather, gather,
+     "offset_dims! collapsed_slice_dims! start_index_map! operand_batching_dims start_indices_batching_dims "
+     "index_vector_dim:gather! slice_sizes! indices_are_sorted"},
+    {Opcode::kScatter, scatter,
+     "update_window_dims! inserted_window_dims! scatter_dims_to_operand_dims! input_batching_dims "
+     "scatter_indices_batching_dims index_vector_dim:scatter! indices_are_sorted unique_indices to_apply!"},
+};
+
+}  // namespace
+
+std::span<const Entry> gather_rules() { return kOps; }
 
 }  // namespace hlojit::rules

@@ -17,8 +17,6 @@ const Shape& need_matrices(const Use& use, size_t i) {
   return a;
 }
 
-}  // namespace
-
 Shape fft(const Use& use) {
   need_count(use, 1);
   const Shape& x = array(use, 0);
@@ -125,5 +123,21 @@ Shape rng_state(const Use& use) {
   need_count(use, 0);
   return Shape::array(DType::kU64, {2});
 }
+
+constexpr Entry kOps[] = {
+    {Opcode::kBatchNormGrad, batch_norm, "epsilon! feature_index!"},
+    {Opcode::kBatchNormInference, batch_norm, "epsilon! feature_index!"},
+    {Opcode::kBatchNormTraining, batch_norm, "epsilon! feature_index!"},
+    {Opcode::kCholesky, cholesky, "lower"},
+    {Opcode::kFft, fft, "fft_type! fft_length!"},
+    {Opcode::kRng, rng, "distribution!", Result::kDeclare},
+    {Opcode::kRngBitGenerator, rng_bit_generator, "algorithm:rng!", Result::kDeclare},
+    {Opcode::kRngGetAndUpdateState, rng_state, "delta!", Result::kDeclare},
+    {Opcode::kTriangularSolve, triangular_solve, "left_side lower unit_diagonal transpose_a!"},
+};
+
+}  // namespace
+
+std::span<const Entry> library_rules() { return kOps; }
 
 }  // namespace hlojit::rules

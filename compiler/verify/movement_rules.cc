@@ -40,8 +40,6 @@ void need_slice_sizes(std::span<const int64_t> sizes, const Shape& x) {
   }
 }
 
-}  // namespace
-
 Shape copy(const Use& use) {
   need_count(use, 1);
   return use.operand(0);
@@ -223,5 +221,26 @@ Shape set_dimension_size(const Use& use) {
   x.dynamic[d] = true;
   return x;
 }
+
+constexpr Entry kOps[] = {
+    {Opcode::kBitcast, bitcast, "", Result::kDeclare},
+    {Opcode::kBroadcast, broadcast, "dimensions:always", Result::kDeclare},
+    {Opcode::kConcatenate, concatenate, "dimensions:always!"},
+    {Opcode::kCopy, copy},
+    {Opcode::kDynamicReshape, dynamic_reshape, "", Result::kDeclare},
+    {Opcode::kDynamicSlice, dynamic_slice, "dynamic_slice_sizes!", Result::kDeclare},
+    {Opcode::kDynamicUpdateSlice, dynamic_update_slice, "", Result::kDeclare},
+    {Opcode::kGetDimensionSize, get_dimension_size, "dimensions!"},
+    {Opcode::kPad, pad, "padding!"},
+    {Opcode::kReshape, reshape, "inferred_dimension", Result::kDeclare},
+    {Opcode::kReverse, reverse, "dimensions:always!"},
+    {Opcode::kSetDimensionSize, set_dimension_size, "dimensions!"},
+    {Opcode::kSlice, slice, "slice!", Result::kDeclare},
+    {Opcode::kTranspose, transpose, "dimensions:always!"},
+};
+
+}  // namespace
+
+std::span<const Entry> movement_rules() { return kOps; }
 
 }  // namespace hlojit::rules

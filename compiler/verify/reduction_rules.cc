@@ -47,8 +47,6 @@ Shape results(std::span<const DType> types, const std::vector<int64_t>& dims) {
   return one_or_tuple(std::move(shapes));
 }
 
-}  // namespace
-
 Shape reduce(const Use& use) {
   size_t n = need_arrays_and_inits(use, false);
   const Shape& x = use.operand(0);
@@ -101,7 +99,7 @@ Shape select_and_scatter(const Use& use) {
 
 Shape scan(const Use& use) {
   need_arrays(use);
-  int64_t carries = other_int(use.attrs, "num_carries", 0);
+  int64_t carries = int_attribute(use.attrs, "num_carries", 0);
   need(carries >= 0 && carries < use.count(), "scan-carries",
        "num_carries is {}, which leaves no input among {} operands", carries, use.count());
   size_t inputs = use.operands.size() - static_cast<size_t>(carries);
@@ -174,5 +172,18 @@ Shape topk(const Use& use) {
   dims.back() = use.attrs.k;
   return Shape::tuple({Shape::array(x.type, dims), Shape::array(DType::kS32, dims)});
 }
+
+constexpr Entry kOps[] = {
+    {Opcode::kReduce, reduce, "dimensions:always! to_apply!"},
+    {Opcode::kReduceWindow, reduce_window, "window to_apply!"},
+    {Opcode::kScan, scan, "dimensions! num_carries is_reverse is_associative to_apply!"},
+    {Opcode::kSelectAndScatter, select_and_scatter, "window select! scatter!"},
+    {Opcode::kSort, sort, "dimensions! is_stable to_apply!"},
+    {Opcode::kTopK, topk, "k! largest"},
+};
+
+}  // namespace
+
+std::span<const Entry> reduction_rules() { return kOps; }
 
 }  // namespace hlojit::rules

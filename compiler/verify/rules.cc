@@ -172,8 +172,6 @@ void need_ascending(std::span<const int64_t> dims, std::string_view what) {
   }
 }
 
-bool contains(std::span<const int64_t> list, int64_t value) { return std::ranges::find(list, value) != list.end(); }
-
 int64_t single_dimension(const Use& use, int64_t rank, std::string_view what) {
   const Ints& dims = use.attrs.dimensions;
   need(dims.size() == 1, "dimension-count", "{} takes one dimension in {}, not {}", op_name(use.opcode), what,
@@ -258,34 +256,5 @@ void need_reducer(const Computation& callee, std::span<const DType> types, std::
 
 // ---- attributes kept as text
 // ---------------------------------------------------------------------
-
-std::string_view other(const Attributes& attrs, std::string_view name) {
-  for (const auto& [key, text] : attrs.other) {
-    if (key == name) return text;
-  }
-  return {};
-}
-
-int64_t other_int(const Attributes& attrs, std::string_view name, int64_t otherwise) {
-  std::vector<int64_t> found = numbers(other(attrs, name));
-  return found.empty() ? otherwise : found[0];
-}
-
-std::vector<int64_t> numbers(std::string_view text) {
-  std::vector<int64_t> found;
-  const char *at = text.data(), *end = at + text.size();
-  while (at < end) {
-    int64_t value;
-    auto [next, error] = std::from_chars(at, end, value);
-    if (error == std::errc::invalid_argument) {
-      ++at;
-      continue;
-    }
-    need(error == std::errc(), "size-overflow", "the number {} exceeds 63 bits", std::string_view(at, next));
-    found.push_back(value);
-    at = next;
-  }
-  return found;
-}
 
 }  // namespace hlojit::rules

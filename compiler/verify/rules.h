@@ -1,7 +1,7 @@
 // What rule functions share: one use of an op as they see it, and the words they are written in.
 //
 // A rule function is given an op's operands and attributes and returns the shape of its result, or
-// throws at the first thing that does not fit. Each op has one, listed in shape_inference.cc.
+// throws at the first thing that does not fit. Each op has one, listed at the end of its file.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/ir/text_attributes.h"
 #include "compiler/verify/rule_list.h"
+#include "layout/lists.h"
 #include "layout/shape.h"
 
 namespace hlojit::rules {
@@ -110,7 +112,6 @@ Shape one_or_tuple(std::vector<Shape> shapes);
 /// All in [0, rank) and, unless `repeats`, different from each other. `what` names the attribute.
 void need_dimensions(std::span<const int64_t> dims, int64_t rank, std::string_view what);
 void need_ascending(std::span<const int64_t> dims, std::string_view what);
-bool contains(std::span<const int64_t> list, int64_t value);
 /// The single entry of `dimensions`, in [0, rank).
 int64_t single_dimension(const Use& use, int64_t rank, std::string_view what = "dimensions");
 
@@ -131,106 +132,33 @@ void need_result(const Computation& callee, const Shape& want, std::string_view 
 /// A reducer over element types: scalars t0..tn-1 twice, returns those scalars (a tuple if n > 1).
 void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role);
 
-// ---- attributes kept as text ----
-
-/// Text of an attribute of `attrs.other`; empty if absent.
-std::string_view other(const Attributes& attrs, std::string_view name);
-int64_t other_int(const Attributes& attrs, std::string_view name, int64_t otherwise);
-/// `{0,1}` -> numbers. Anything that is not a digit or a minus separates.
-std::vector<int64_t> numbers(std::string_view text);
-
 // ---- the rules, by file ----
 
-// elementwise_rules.cc
+/// Whether text may leave out the result shape: kOmit where it can be inferred, kDeclare where HLO asks for
+/// it (also of some ops whose sizes do follow from the attributes, such as slice).
+enum class Result : uint8_t { kOmit, kDeclare };
+
+/// An op, its rule, and the attributes it takes besides those that all do: their keys in text/attributes.cc in
+/// printing order, `!` behind those that must be given.
+struct Entry {
+  Opcode opcode;
+  Rule rule;
+  std::string_view attributes = {};
+  Result result = Result::kOmit;
+};
+
+/// The ops whose rules a file holds.
+std::span<const Entry> elementwise_rules();
+std::span<const Entry> movement_rules();
+std::span<const Entry> gather_rules();
+std::span<const Entry> reduction_rules();
+std::span<const Entry> contraction_rules();
+std::span<const Entry> library_rules();
+std::span<const Entry> control_rules();
+std::span<const Entry> effect_rules();
+
+/// The rule of ops that only differ in element types.
 Shape elementwise(const Use&);
-Shape compare(const Use&);
-Shape select(const Use&);
-Shape clamp(const Use&);
-Shape convert(const Use&);
-Shape bitcast_convert(const Use&);
-Shape reduce_precision(const Use&);
-Shape stochastic_convert(const Use&);
-Shape map(const Use&);
-Shape iota(const Use&);
-
-// movement_rules.cc
-Shape copy(const Use&);
-Shape bitcast(const Use&);
-Shape broadcast(const Use&);
-Shape reshape(const Use&);
-Shape dynamic_reshape(const Use&);
-Shape transpose(const Use&);
-Shape reverse(const Use&);
-Shape concatenate(const Use&);
-Shape slice(const Use&);
-Shape dynamic_slice(const Use&);
-Shape dynamic_update_slice(const Use&);
-Shape pad(const Use&);
-Shape get_dimension_size(const Use&);
-Shape set_dimension_size(const Use&);
-
-// gather_rules.cc
-Shape gather(const Use&);
-Shape scatter(const Use&);
-
-// reduction_rules.cc
-Shape reduce(const Use&);
-Shape reduce_window(const Use&);
-Shape select_and_scatter(const Use&);
-Shape scan(const Use&);
-Shape sort(const Use&);
-Shape topk(const Use&);
-
-// contraction_rules.cc
-Shape dot(const Use&);
-Shape ragged_dot(const Use&);
-Shape scaled_dot(const Use&);
-Shape convolution(const Use&);
-
-// library_rules.cc
-Shape fft(const Use&);
-Shape cholesky(const Use&);
-Shape triangular_solve(const Use&);
-Shape batch_norm(const Use&);
-Shape rng(const Use&);
-Shape rng_bit_generator(const Use&);
-Shape rng_state(const Use&);
-
-// control_rules.cc
-Shape given(const Use&);  ///< parameter, constant: what is declared
-Shape tuple(const Use&);
-Shape get_tuple_element(const Use&);
-Shape call(const Use&);
-Shape fusion(const Use&);
-Shape while_loop(const Use&);
-Shape conditional(const Use&);
-Shape custom_call(const Use&);
-Shape identity(const Use&);
-
-// effect_rules.cc
-Shape after_all(const Use&);
-Shape add_dependency(const Use&);
-Shape device_id(const Use&);
-Shape all_reduce(const Use&);
-Shape all_gather(const Use&);
-Shape all_gather_start(const Use&);
-Shape reduce_scatter(const Use&);
-Shape all_to_all(const Use&);
-Shape ragged_all_to_all(const Use&);
-Shape collective_broadcast(const Use&);
-Shape collective_permute(const Use&);
-Shape collective_permute_start(const Use&);
-Shape done_of_second(const Use&);  ///< all-gather-done, collective-permute-done, async-done
-Shape send(const Use&);
-Shape send_done(const Use&);
-Shape recv(const Use&);
-Shape recv_done(const Use&);
-Shape infeed(const Use&);
-Shape outfeed(const Use&);
-Shape async_start(const Use&);
-Shape async_update(const Use&);
-Shape copy_start(const Use&);
-Shape copy_done(const Use&);
 
 }  // namespace hlojit::rules
 

@@ -26,4 +26,7 @@ Shape infer_shape(Opcode opcode, std::span<const Shape* const> operands, const A
 /// Whether HLO text may leave out the result shape of this op.
 bool shape_may_be_omitted(Opcode opcode);
 
+/// The attributes that this op takes besides those that all do (rules.h).
+std::string_view own_attributes(Opcode opcode);
+
 }  // namespace hlojit

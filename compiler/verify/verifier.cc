@@ -54,12 +54,12 @@ const Instruction* chain_start(const Instruction& i) {
 
 // The op that an async instruction wraps: by name in the short form, else what is computed last.
 std::string_view wrapped_name(const Instruction& i) {
-  std::string_view name = rules::other(i.attrs, "wrapped-op");
+  std::string_view name = text_attribute(i.attrs, "wrapped-op");
   return name.empty() && !i.called.empty() ? op_name(i.to_apply()->root()->opcode) : name;
 }
 
 std::string execution_thread(const Instruction& start) {
-  std::string_view given = rules::other(start.attrs, "async_execution_thread");
+  std::string_view given = text_attribute(start.attrs, "async_execution_thread");
   if (!given.empty()) return std::string(given);
   std::string called = start.called.empty() ? "" : start.to_apply()->execution_thread;
   return called.empty() ? "\"main\"" : '"' + called + '"';
@@ -279,8 +279,8 @@ class Verifier {
                  fmt::format("the operand of {} must be {}, not {}", op_name(second), op_name(first),
                              op_name(start.opcode)));
         }
-        std::string_view here = rules::other(i.attrs, "channel_id");
-        std::string_view there = rules::other(start.attrs, "channel_id");
+        std::string_view here = text_attribute(i.attrs, "channel_id");
+        std::string_view there = text_attribute(start.attrs, "channel_id");
         if (!here.empty() && !there.empty() && here != there) {
           report(i, "channel", fmt::format("{} has channel_id {}, {} has {}", i.name, here, start.name, there));
         }
@@ -298,7 +298,7 @@ class Verifier {
   void check_chain(const Instruction& i) {
     const Instruction* start = chain_start(i);
     if (!start) return;
-    std::string_view here = rules::other(i.attrs, "wrapped-op"), there = wrapped_name(*start);
+    std::string_view here = text_attribute(i.attrs, "wrapped-op"), there = wrapped_name(*start);
     if (!here.empty() && here != there) {
       report(i, "async-pair", fmt::format("{} is of {}, its start {} of {}", i.name, here, start->name, there));
     }
@@ -307,7 +307,7 @@ class Verifier {
              fmt::format("{} calls {}, its start {} calls {}", i.name, i.to_apply()->name, start->name,
                          start->to_apply()->name));
     }
-    std::string_view thread = rules::other(i.attrs, "async_execution_thread");
+    std::string_view thread = text_attribute(i.attrs, "async_execution_thread");
     if (!thread.empty() && thread != execution_thread(*start)) {
       report(i, "async-pair",
              fmt::format("{} runs on thread {}, its start {} on {}", i.name, thread, start->name,

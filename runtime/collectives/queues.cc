@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/verify/rules.h"
+#include "compiler/ir/text_attributes.h"
 #include "layout/index.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/collectives/host_queues.h"
@@ -99,7 +99,7 @@ std::vector<std::pair<int64_t, int64_t>> channel_pairs(const Instruction& i) {
   if (at == text.npos) return pairs;
   size_t open = text.find("{{", at), close = text.find("}}", at);
   if (open == text.npos || close == text.npos) return pairs;
-  Ints ids = rules::numbers(text.substr(open, close - open));
+  Ints ids = numbers_in(text.substr(open, close - open));
   for (size_t k = 0; k + 1 < ids.size(); k += 2) pairs.emplace_back(ids[k], ids[k + 1]);
   return pairs;
 }
@@ -108,8 +108,8 @@ std::vector<std::pair<int64_t, int64_t>> channel_pairs(const Instruction& i) {
 
 StepFunction queue_step(const Instruction& i) {
   const std::string name = std::string(op_name(i.opcode)) + " " + i.name;
-  const int64_t channel = rules::other_int(i.attrs, "channel_id", 0);
-  const bool host = rules::other(i.attrs, "is_host_transfer") == "true";
+  const int64_t channel = int_attribute(i.attrs, "channel_id", 0);
+  const bool host = text_attribute(i.attrs, "is_host_transfer") == "true";
   switch (i.opcode) {
     case Opcode::kInfeed:
       return [name, shapes = leaf_shapes(i.shape)](const StepCall& call) {

@@ -246,22 +246,8 @@ class Regions {
 bool tells_devices_apart(const Module& module) {
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
-      if (is_border(*i)) return true;
-      switch (i->opcode) {
-        case kAllReduce:
-        case kAllReduceStart:
-        case kAllGather:
-        case kAllGatherStart:
-        case kAllToAll:
-        case kReduceScatter:
-        case kCollectiveBroadcast:
-        case kCollectivePermute:
-        case kCollectivePermuteStart:
-        case kRaggedAllToAll:
-        case kReplicaId:
-        case kPartitionId: return true;
-        default: break;
-      }
+      bool asks = i->is(kReplicaId) || i->is(kPartitionId);
+      if (asks || is_border(*i) || has_trait(*i, op_trait::kCollective)) return true;
     }
   }
   return false;

@@ -12,12 +12,10 @@ usage: house.py ROOT      exit code 1 and a line per finding if there is any
 """
 
 import collections
-import pathlib
 import re
-import sys
-import tempfile
 
-ROOMS = ["layout", "compiler", "codegen", "runtime", "tools"]
+import check
+
 SCREEN = 60
 SCREENED = ["codegen"]
 LONG = {  # not cut yet
@@ -70,29 +68,27 @@ def scan(root):
     """(number of files read, findings)"""
     findings, count = [], 0
     types = collections.defaultdict(set)
-    for room in ROOMS:
-        for file in sorted((root / room).rglob("*")):
-            if file.suffix not in (".h", ".cc"):
-                continue
-            path, text = file.relative_to(root).as_posix(), file.read_text()
-            count += 1
-            if not text.startswith(("// ", "/* ")):
-                findings.append(f"{path}:1: does not open with a comment")
-            see = re.match(r"// See (\S+\.h)\.", text)
-            if see and not (file.parent / see.group(1)).is_file() and not (root / see.group(1)).is_file():
-                findings.append(f"{path}:1: sends the reader to {see.group(1)}, which there is not")
-            if room in SCREENED:
-                for name, line, length in functions_of(text):
-                    if length > SCREEN and LONG.get(path) != name:
-                        findings.append(f"{path}:{line}: {name} has {length} lines, a screen {SCREEN}")
-            if file.suffix == ".h":
-                for space, name in types_of(text):
-                    types[name].add((space, path))
+    for path, file in check.sources(root):
+        text = file.read_text()
+        count += 1
+        if not text.startswith(("// ", "/* ")):
+            findings.append(f"{path}:1: does not open with a comment")
+        see = re.match(r"// See (\S+\.h)\.", text)
+        if see and not (file.parent / see.group(1)).is_file() and not (root / see.group(1)).is_file():
+            findings.append(f"{path}:1: sends the reader to {see.group(1)}, which there is not")
+        if path.split("/")[0] in SCREENED:
+            for name, line, length in functions_of(text):
+                if length > SCREEN and LONG.get(path) != name:
+                    findings.append(f"{path}:{line}: {name} has {length} lines, a screen {SCREEN}")
+        if file.suffix == ".h":
+            for space, name in types_of(text):
+                types[name].add((space, path))
     for name, places in sorted(types.items()):
         spaces = collections.Counter(space for space, _ in places)
         shadowed = "hlojit" in spaces and len(spaces) > 1
         if name not in SHARED and (shadowed or max(spaces.values()) > 1):
-            findings.append(f"{sorted(places)[0][1]}: type {name} is also in {', '.join(p for _, p in sorted(places)[1:])}")
+            *others, place = [path for _, path in sorted(places)]
+            findings.append(f"{place}: type {name} is also in {', '.join(others)}")
     return count, findings
 
 
@@ -112,28 +108,8 @@ def self_test():
         "codegen/short.cc": "// Idea.\nvoid f(int x) {\n  g();\n}\nvoid h() {\n" + long[:100] + "}\n",
         "runtime/c.h": "/* In C. */\n",
     }
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in (wrong | right).items():
-            file = root / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        found = {finding.split(":")[0] for finding in scan(root)[1]}
-    for name in sorted(set(wrong) - found - {"codegen/a.h"}):
-        print(f"self-test: {name} should have been reported")
-    found = {"codegen/a.h" if name == "compiler/a.h" else name for name in found}
-    for name in sorted(found & set(right)):
-        print(f"self-test: {name} should not have been reported")
-    return found == set(wrong)
-
-
-def main():
-    if sys.argv[1:] == ["--self-test"]:
-        sys.exit(0 if self_test() else 1)
-    count, findings = scan(pathlib.Path(sys.argv[1]).resolve())
-    print("\n".join(findings + [f"{count} files, {len(findings)} findings"]))
-    sys.exit(1 if findings or count == 0 else 0)
+    return check.self_test(scan, wrong, right)
 
 
 if __name__ == "__main__":
-    main()
+    check.main(scan, self_test)

@@ -12,8 +12,8 @@ usage: includes.py ROOT      exit code 1 and a line per finding if there is any
 
 import pathlib
 import re
-import sys
-import tempfile
+
+import check
 
 # What each folder may include, besides itself. The longest prefix of a file's path is its folder.
 LAYOUT = ["layout"]
@@ -118,14 +118,11 @@ def findings_of(root, path):
 def scan(root):
     """(number of files read, findings)"""
     findings, count = [], 0
-    for room in sorted({r.split("/")[0] for r in MAY_KNOW}):
-        for file in sorted((root / room).rglob("*")):
-            if file.suffix in (".h", ".cc") and file.is_file():
-                path = file.relative_to(root).as_posix()
-                if under(path, ["tests/install"]):
-                    continue  # a project of its own, which sees the installed headers
-                findings += findings_of(root, path)
-                count += 1
+    for path, _ in check.sources(root, sorted({r.split("/")[0] for r in MAY_KNOW})):
+        if under(path, ["tests/install"]):
+            continue  # a project of its own, which sees the installed headers
+        findings += findings_of(root, path)
+        count += 1
     return count, findings
 
 
@@ -156,27 +153,8 @@ def self_test():
         "runtime/include/hlojit/buffer.h": '#pragma once\n#include "layout/shape.h"\n',
         "tools/v.cc": '#include <CLI/CLI.hpp>\n#include "hlojit/version.h"\n#include "runtime/r.h"\n',
     }
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in (wrong | right).items():
-            file = root / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        found = {finding.split(":")[0] for finding in scan(root)[1]}
-    for name in sorted(set(wrong) - found):
-        print(f"self-test: {name} should have been reported")
-    for name in sorted(found & set(right)):
-        print(f"self-test: {name} should not have been reported")
-    return found == set(wrong)
-
-
-def main():
-    if sys.argv[1:] == ["--self-test"]:
-        sys.exit(0 if self_test() else 1)
-    count, findings = scan(pathlib.Path(sys.argv[1]).resolve())
-    print("\n".join(findings + [f"{count} files, {len(findings)} findings"]))
-    sys.exit(1 if findings or count == 0 else 0)
+    return check.self_test(scan, wrong, right)
 
 
 if __name__ == "__main__":
-    main()
+    check.main(scan, self_test)

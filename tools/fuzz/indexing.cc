@@ -90,9 +90,7 @@ Instruction* gather(Scope& s) {
   for (auto& [size, d] : batch) result.push_back(size);
   result.insert(result.end(), window.begin(), window.end());
   if (out_rank > 6 || !s.fits(result)) return nullptr;
-  Attributes a;
-  a.gather = g;
-  return s.b.op(kGather, {x, s.of(index_type(s), index_sizes)}, std::move(a));
+  return s.b.gather(x, s.of(index_type(s), index_sizes), std::move(g));
 }
 
 // What is done where updates meet: anything that two scalars give, first what stands there.

@@ -1,0 +1,14 @@
+// Questions about ops that move elements, answered by their relations (access.h).
+#pragma once
+
+#include "compiler/analysis/access.h"
+
+namespace hlojit {
+
+/// Data movement whose map is known when compiling: one read that always holds, nothing known at run time.
+bool moves_by_fixed_map(const Instruction& instruction);
+
+/// How many operands an update (op_trait::kUpdates) changes: its first ones, each of which is a result.
+size_t update_count(const Instruction& update);
+
+}  // namespace hlojit

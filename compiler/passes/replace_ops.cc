@@ -1,0 +1,72 @@
+// See replace_ops.h.
+#include "compiler/passes/replace_ops.h"
+
+#include <unordered_map>
+
+#include "compiler/passes/explain.h"
+#include "compiler/passes/inline_calls.h"
+
+namespace hlojit {
+namespace {
+
+using Waits = std::vector<Instruction*>;
+using StandIns = std::unordered_map<const Instruction*, Waits>;  // whom to wait for instead
+
+Waits redirected(const Waits& waits, const StandIns& instead) {
+  Waits all;
+  for (Instruction* p : waits) {
+    auto at = instead.find(p);
+    Waits others = at == instead.end() ? Waits{p} : redirected(at->second, instead);
+    for (Instruction* other : others) {
+      if (std::ranges::find(all, other) == all.end()) all.push_back(other);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& options,
+                 const std::function<Instruction*(const Instruction&)>& make) {
+  StandIns instead;
+  std::vector<Instruction*> dead;
+  for (Instruction* i : c.snapshot()) {
+    size_t before = c.instructions().size();
+    Instruction* made = make(*i);
+    if (!made) continue;
+    const Waits& waits = i->control_predecessors;
+    bool is_new = false;
+    for (size_t k = before; k < c.instructions().size(); ++k) {
+      Instruction& fresh = *c.instructions()[k];
+      fresh.location = i->location;
+      fresh.control_predecessors = waits;
+      is_new |= &fresh == made;
+    }
+    explain(options, pass, c, "{} {}: {} instructions", op_name(i->opcode), i->name, c.instructions().size() - before);
+    Waits& whom = instead[i] = {made};
+    if (!is_new && !waits.empty()) {
+      // It was there before and waits for nobody: its new readers do.
+      whom.insert(whom.end(), waits.begin(), waits.end());
+      for (Instruction* user : i->users()) {
+        user->control_predecessors.insert(user->control_predecessors.end(), waits.begin(), waits.end());
+      }
+    }
+    i->replace_all_uses_with(made);
+    dead.push_back(i);
+  }
+  if (dead.empty()) return false;
+  for (const auto& i : c.instructions()) {
+    if (!i->control_predecessors.empty()) i->control_predecessors = redirected(i->control_predecessors, instead);
+  }
+  return remove_replaced(c, dead);
+}
+
+bool remove_replaced(Computation& c, std::span<Instruction* const> dead) {
+  if (dead.empty()) return false;
+  c.remove_all(dead);
+  bypass_tuples(c);
+  c.sort_topologically();
+  return true;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,22 @@
+// Ops that are spelled out as others: the walk that `expand` and `devices` share.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+/// Offers every instruction of `c` to `make`, which returns what stands for it, appended to `c` or there before, or
+/// nullptr if it stays. What is appended stands where the op stood in the text and waits for what it waited for;
+/// who waited for the op waits for what stands for it. Returns whether anything changed; `pass` explains each
+/// replacement.
+bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& options,
+                 const std::function<Instruction*(const Instruction&)>& make);
+
+/// Ends such a walk: removes `dead`, reads through tuples that have become explicit, and puts operands
+/// before their users. Returns whether there was anything to remove.
+bool remove_replaced(Computation& c, std::span<Instruction* const> dead);
+
+}  // namespace hlojit
