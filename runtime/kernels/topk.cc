@@ -1,6 +1,7 @@
 // A row is read once: an element that cannot beat the k-th best so far is passed over by vector
 // compares, the others are collected, and when the collection is full it is cut to its k best. With
-// values in random order some k log(n / k) elements are ever collected.
+// values in random order some k log(n / k) elements are ever collected. A few best are kept in order instead: then
+// the bound is that of all elements so far.
 #include "runtime/kernels/topk.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ namespace {
 constexpr int64_t kPart = 1 << 16;
 // Cutting the first few to k gives a bound early: of rows of 517 512 were collected before.
 constexpr size_t kCollected = 64;
+// Up to so many are kept in order.
+constexpr size_t kFew = 24;
 
 struct Rows {
   int64_t count, length, k;
@@ -50,15 +53,18 @@ class Selection {
     cut();
   }
 
-  void add(const Selection& other) { best_.insert(best_.end(), other.best_.begin(), other.best_.end()); }
+  void add(const Selection& other) {
+    if (k_ > kFew) best_.insert(best_.end(), other.best_.begin(), other.best_.end());
+    for (size_t j = 0; k_ <= kFew && j < other.best_.size(); ++j) insert(other.best_[j]);
+  }
 
   /// The k best in order: values and places.
   void write(Key* values, int32_t* places) {
     cut();
-    if (best_.size() <= kCollected)
-      std::sort(best_.begin(), best_.end());
-    else
+    if (best_.size() > kCollected)
       sort_integers(best_.data(), best_.size());
+    else if (k_ > kFew)  // the few are in order
+      std::sort(best_.begin(), best_.end());
     for (size_t j = 0; j < k_; ++j) {
       int64_t place = place_of(best_[j]);
       values[j] = row_[place];
@@ -91,12 +97,25 @@ class Selection {
   void offer(int64_t place) {
     Key r = rank(place);
     if (bounded_ && r >= limit_) return;
+    if (k_ <= kFew) return insert(packed(r, place));
     best_.push_back(packed(r, place));
     if (best_.size() >= full_) cut();
   }
 
+  // Into the few best, which are in order.
+  void insert(Packed p) {
+    if (best_.size() == k_) {
+      if (!(p < best_.back())) return;
+      best_.pop_back();
+    }
+    best_.push_back(p);
+    for (size_t j = best_.size() - 1; j > 0 && p < best_[j - 1]; --j) std::swap(best_[j], best_[j - 1]);
+    bounded_ = best_.size() == k_;
+    if (bounded_) limit_ = rank_of(best_.back());
+  }
+
   void cut() {
-    if (best_.size() < k_ || k_ == 0) return;
+    if (best_.size() < k_ || k_ == 0 || k_ <= kFew) return;
     std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), best_.end());
     best_.resize(k_);
     limit_ = rank_of(best_[k_ - 1]);
