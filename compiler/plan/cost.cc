@@ -89,7 +89,10 @@ class Sweep {
       Demand d = demand->second;
       demands_.erase(demand);  // what remains in the end was read from outside
       compute(*at, d.elements());
-      // One by one a dear op takes as long as in all lanes of a vector.
+      // One by one a dear op takes as long as in all lanes of a vector. So it is with what a row has once.
+      bool once_a_row = plan_.kind == KernelKind::kRows && (*at)->shape.is_array() && (*at)->shape.rank() > 0 &&
+                        (*at)->shape.dims == outer_;
+      if (once_a_row) d.hoisted = d.elements();
       if ((*at)->info().price == OpPrice::kTranscendental && (*at)->shape.is_array()) {
         double lanes = std::max(1.0, target_.vector_bytes / lane_bytes((*at)->shape));
         compute(*at, std::min(d.hoisted, d.elements()) * (lanes - 1));
@@ -348,6 +351,7 @@ class Sweep {
   std::span<const Instruction* const> members_;
   const KernelPlan& plan_;
   const TargetInfo& target_;
+  const Ints outer_ = plan_.outer_sizes();
   std::unordered_map<const Instruction*, Demand> demands_;
   std::vector<const Instruction*> met_;  // in the order of the sweep: sums of doubles depend on their order
   KernelCost cost_;
