@@ -257,7 +257,7 @@ std::string compile_assembly(llvm::Module& module, const Target& target, Effort 
   return Compilers::get(target, effort)->assembly(module);
 }
 
-JitCode link_objects(const std::vector<std::string>& objects, const std::vector<Symbol>& symbols) {
+JitCode link_objects(const std::vector<std::string>& objects, const std::vector<LinkSymbol>& symbols) {
   Linker& l = linker();
   JitCode code;
   code.impl_ = std::make_unique<JitCode::Impl>();
@@ -266,7 +266,7 @@ JitCode link_objects(const std::vector<std::string>& objects, const std::vector<
   library.addToLinkOrder(*l.builtins);
   if (!symbols.empty()) {
     llvm::orc::SymbolMap map;
-    for (const Symbol& s : symbols) {
+    for (const LinkSymbol& s : symbols) {
       map[l.session->intern(s.name)] = {llvm::orc::ExecutorAddr::fromPtr(s.address), llvm::JITSymbolFlags::Exported};
     }
     if (auto e = library.define(llvm::orc::absoluteSymbols(std::move(map)))) fail(std::move(e), "JIT symbols");

@@ -36,7 +36,7 @@ struct IrModule {
 };
 
 /// A function that linked code may call by name.
-struct Symbol {
+struct LinkSymbol {
   std::string name;
   void* address;
 };
@@ -52,7 +52,7 @@ class JitCode {
   void* lookup(std::string_view symbol) const;
 
  private:
-  friend JitCode link_objects(const std::vector<std::string>&, const std::vector<Symbol>&);
+  friend JitCode link_objects(const std::vector<std::string>&, const std::vector<LinkSymbol>&);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -71,6 +71,6 @@ std::string compile_object(llvm::Module& module, const Target& target, Effort ef
 /// The same as assembly text.
 std::string compile_assembly(llvm::Module& module, const Target& target, Effort effort);
 /// Makes the objects callable; `symbols` are what they may call besides the table.
-JitCode link_objects(const std::vector<std::string>& objects, const std::vector<Symbol>& symbols = {});
+JitCode link_objects(const std::vector<std::string>& objects, const std::vector<LinkSymbol>& symbols = {});
 
 }  // namespace hlojit::codegen

@@ -240,7 +240,7 @@ void KernelUnits::run(Job& job) {
     job.ir = IrModule();
     if (store_) store_->store(unit.key, pack(unit));
   }
-  std::vector<Symbol> symbols;
+  std::vector<LinkSymbol> symbols;
   for (const auto& callee : unit.callees) {
     // Jobs are taken in order, so whoever has this one runs it.
     std::unique_lock lock(mutex_);

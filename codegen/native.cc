@@ -97,7 +97,7 @@ NativeCode compile_module(const Module& module, const BufferPlan& buffers, const
   native.kernels = units.finish();
   native.units_compiled = units.compiled() + compiled;
   native.jit_ms = watch.ms();
-  std::vector<Symbol> symbols;
+  std::vector<LinkSymbol> symbols;
   for (const auto& unit : native.kernels) {
     for (size_t k = 0; k < unit->calls.size(); ++k) symbols.push_back({unit->calls[k].symbol, unit->addresses[k]});
   }

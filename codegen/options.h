@@ -10,9 +10,10 @@ struct MicroKernelShape;
 
 struct EmitOptions {
   const Target* target = nullptr;
-  bool strict = false;   ///< no contraction
-  bool fast = false;     ///< compile quickly, run slower; same bits
-  int vector_bytes = 0;  ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
+  bool strict = false;      ///< no contraction
+  bool fast = false;        ///< compile quickly, run slower; same bits
+  int vector_bytes = 0;     ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
+  int vector_size() const;  ///< of the vectors to be used, in bytes
   /// Not null: micro-kernels are only declared, and listed here for whoever compiles them for themselves.
   std::vector<MicroKernelShape>* micro_kernels = nullptr;
 };

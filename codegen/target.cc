@@ -17,6 +17,8 @@
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/X86TargetParser.h>
 
+#include "codegen/options.h"
+
 namespace hlojit::codegen {
 namespace {
 
@@ -139,5 +141,7 @@ void Target::stamp(llvm::Module& module, const llvm::TargetMachine& machine) con
     f.addFnAttr(llvm::Attribute::NoUnwind);
   }
 }
+
+int EmitOptions::vector_size() const { return vector_bytes ? vector_bytes : target->vector_bytes(); }
 
 }  // namespace hlojit::codegen

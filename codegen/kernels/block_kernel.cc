@@ -9,7 +9,9 @@
 #include "codegen/kernels/contraction.h"
 #include "codegen/kernels/stages.h"
 #include "codegen/number/elementwise.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/plan/contraction.h"
+#include "layout/divide.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -23,7 +25,7 @@ class BlockKernel {
         plan_(plan),
         options_(options),
         first_(*std::ranges::find_if(plan.stages, [](const Stage& s) { return s.product != nullptr; })),
-        product_(matrix_product(plan, first_, vector_bytes(options))),
+        product_(matrix_product(plan, first_, options.vector_size())),
         kernel_(module, fusion, overlap, options, vars_, ""),
         scratch_(kernel_) {}
 
@@ -43,10 +45,6 @@ class BlockKernel {
   }
 
  private:
-  static int64_t vector_bytes(const EmitOptions& options) {
-    return options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
-  }
-
   // Chunk number -> (batch dims, block of rows, block of columns).
   int64_t open_grid() {
     const Blocks& blocks = *first_.blocks;
@@ -56,8 +54,8 @@ class BlockKernel {
       return IndexExpr::var(grid.loops.back().var, extent);
     };
     for (const Factor& f : product_.batch) batch_.push_back(digit(f.size));
-    m0_ = digit((product_.m + blocks.rows - 1) / blocks.rows) * blocks.rows;
-    if (!plan_.by_blocks()) n0_ = digit((product_.n + blocks.columns - 1) / blocks.columns) * blocks.columns;
+    m0_ = digit(ceil_div(product_.m, blocks.rows)) * blocks.rows;
+    if (!plan_.by_blocks()) n0_ = digit(ceil_div(product_.n, blocks.columns)) * blocks.columns;
     return kernel_.bind_chunks(grid, grid.loops.size());
   }
 
@@ -83,8 +81,7 @@ class BlockKernel {
         });
         continue;
       }
-      DType stored = is_narrow_float(t.value->shape.type) ? DType::kF32 : t.value->shape.type;
-      e.place(t.value, {buffer, t.first, true, stored, address});
+      e.place(t.value, {buffer, t.first, true, working_type(t.value->shape.type), address});
     }
   }
 

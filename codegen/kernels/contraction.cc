@@ -18,11 +18,10 @@
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
+#include "layout/divide.h"
 
 namespace hlojit::codegen {
 namespace {
-
-int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 llvm::Value* i64(llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 
@@ -35,7 +34,7 @@ class Product {
         stage_(plan.stages[number]),
         options_(options),
         dot_(*stage_.product),
-        vector_bytes_(options.vector_bytes ? options.vector_bytes : options.target->vector_bytes()),
+        vector_bytes_(options.vector_size()),
         product_(matrix_product(plan, stage_, vector_bytes_)),
         blocks_(*stage_.blocks),
         site_(site),
@@ -67,7 +66,7 @@ class Product {
   void choose_places(Scratch& scratch) {
     const int64_t bytes = dtype_bytes(type_), packed_bytes = dtype_bytes(packed_type_);
     const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
-    slices_ = blocks_of(product_.k, kc);
+    slices_ = ceil_div(product_.k, kc);
     panels_ = blocks_.columns / nr;
     tiles_ = blocks_.rows / mr;
     if (site_.left) {
@@ -115,11 +114,11 @@ class Product {
     // Rows and columns this block really has, in tiles and panels.
     llvm::Value* rows_left = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
     llvm::Value* columns_left = minimum(root, e_.index(IndexExpr(product_.n) - n0_, root), blocks_.columns);
-    llvm::Value* tile_count = ceil_div(root, rows_left, mr);
-    llvm::Value* panel_count = ceil_div(root, columns_left, nr);
+    llvm::Value* tile_count = ceil_div_value(root, rows_left, mr);
+    llvm::Value* panel_count = ceil_div_value(root, columns_left, nr);
 
     pack_left(ss, rows_left, tile_count);
-    auto group_loop = open_loop(ss, group_ == 1 ? panel_count : ceil_div(ss, panel_count, group_), 1, "group");
+    auto group_loop = open_loop(ss, group_ == 1 ? panel_count : ceil_div_value(ss, panel_count, group_), 1, "group");
     Scope& gs = *group_loop;
     int group_var = vars_.fresh();
     e_.bind(group_var, gs, gs.counter);
@@ -261,7 +260,7 @@ class Product {
   static llvm::Value* minimum(Scope& s, llvm::Value* x, int64_t y) {
     return s.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(s.builder, y));
   }
-  static llvm::Value* ceil_div(Scope& s, llvm::Value* x, int64_t y) {
+  static llvm::Value* ceil_div_value(Scope& s, llvm::Value* x, int64_t y) {
     return s.builder.CreateUDiv(s.builder.CreateAdd(x, i64(s.builder, y - 1)), i64(s.builder, y));
   }
 
@@ -301,96 +300,104 @@ class Product {
     return lanes_ >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
   }
 
-  void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& c_offset) {
-    ElementEmitter& e = e_;
+  /// A tile of sums on its way to the result.
+  struct Tile {
+    IndexExpr row, column;  // of the product, where it begins
+    IndexExpr sums;         // where its sums begin
+    llvm::Value* rows;      // that are the result's
+  };
+  using ColumnsAt = std::function<Coords(const IndexExpr&)>;  // free coordinates of a column of a box
+
+  void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& sums) {
     const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns;
-    BufferRef tiles{c_.pointer, nullptr, nullptr};
-    IndexExpr local(0);
-    e.provide(&dot_, [&](ElementEmitter& emitter, Scope& s, const Coords&) {
-      Value raw = emitter.load(s, tiles, type_, local);
+    e_.provide(&dot_, [this](ElementEmitter& emitter, Scope& s, const Coords&) {
+      Value raw = emitter.load(s, {c_.pointer, nullptr, nullptr}, type_, sum_at_);
       return convert(s.builder, emitter.number(), raw, dot_.shape.type);
     });
-    llvm::Value* rows = scope.builder.getInt64(static_cast<uint64_t>(mr));
-    if (product_.m % mr != 0) {
-      rows =
-          scope.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - row, scope), rows);
-    }
-    // Rows times columns from `first` on, whose coordinates `columns_at` knows. `whole`: all are the result's.
-    auto box = [&](Scope& outer, int64_t columns, const IndexExpr& first, bool whole,
-                   const std::function<Coords(const IndexExpr&)>& columns_at) {
-      auto row_loop = open_loop(outer, rows, 1, "row");
-      int i = vars_.fresh(), j = vars_.fresh();
-      e.bind(i, *row_loop, row_loop->counter);
-      IndexExpr in_tile = IndexExpr::var(i, mr);
-      Coords rows_at = reads_.starts(*row_loop, reads_.left_side(), row + in_tile);
-      LoopPiece piece;
-      piece.loops = {{j, columns, std::nullopt, std::nullopt}};
-      piece.has_lanes = columns > 1;
-      piece.coords = {IndexExpr::var(j, columns)};
-      int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
-      auto elements = [&] {
-        e.loops(*row_loop, piece, 0, e.widths(piece, lanes, lanes, true), {},
-                [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
-                  local = c_offset + in_tile * c_.stride + first + c[0];
-                  Coords at = reads_.joined(rows_at, columns_at(c[0]));
-                  llvm::Value* there = whole || reads_.in_runs(reads_.left_side()) ? nullptr : in_result(s, at);
-                  if (there) there = splat(s.builder, {DType::kPred, there}, part.count).v;
-                  std::vector<Value> values;
-                  e.under(there, [&] {
-                    for (size_t k : stage_.stores) values.push_back(e.emit(plan_.roots[k], at, s));
-                  });
-                  for (size_t k = 0; k < values.size(); ++k) {
-                    size_t root = stage_.stores[k];
-                    e.store(s, kernel_.result(root), linear_index(plan_.roots[root]->shape, at), values[k], there);
-                  }
-                  return ElementEmitter::Carried{};
-                });
-      };
-      llvm::Value* there = reads_.in_runs(reads_.left_side())
-                               ? in_result(*row_loop, reads_.joined(rows_at, columns_at(IndexExpr(0))))
-                               : nullptr;
-      if (there)
-        guarded(*row_loop, there, elements, [] {});
-      else
-        elements();
-      close_loop(outer, std::move(row_loop));
-    };
-    if (reads_.in_runs(reads_.right_side())) {
-      const int64_t run = product_.run;
-      llvm::Value* count = i64(scope.builder, nr / run);
-      if (product_.n % nr != 0) {
-        llvm::Value* left = scope.builder.CreateSub(i64(scope.builder, product_.n), e.index(column, scope));
-        count = scope.builder.CreateUDiv(minimum(scope, left, nr), i64(scope.builder, run));
-      }
-      auto run_loop = open_loop(scope, count, 1, "run");
-      int r = vars_.fresh();
-      e.bind(r, *run_loop, run_loop->counter);
-      IndexExpr first = IndexExpr::var(r, nr / run) * run;
-      Coords start = reads_.starts(*run_loop, reads_.right_side(), column + first);
-      auto columns_at = [&](const IndexExpr& j) {
-        Coords at = start;
-        at.back() = at.back() + j;
-        return at;
-      };
-      Coords zero(product_.rhs_free.size(), IndexExpr(0));
-      llvm::Value* whole = in_result(*run_loop, reads_.joined(zero, columns_at(IndexExpr(run - 1))));
-      auto all = [&] { box(*run_loop, run, first, true, columns_at); };
-      auto some = [&] {
-        if (run > 1) box(*run_loop, run, first, false, columns_at);
-      };
-      if (whole)
-        guarded(*run_loop, whole, all, some);
-      else
-        all();
-      close_loop(scope, std::move(run_loop));
-      return;
-    }
+    Tile t{row, column, sums, i64(scope.builder, mr)};
+    if (product_.m % mr != 0) t.rows = minimum(scope, e_.index(IndexExpr(product_.m) - row, scope), mr);
+    if (reads_.in_runs(reads_.right_side())) return run_boxes(scope, t);
     auto columns_at = [&](const IndexExpr& j) { return product_.split(product_.swapped, column + j); };
-    if ((right_ && !in_panels_) || product_.n % nr == 0) return box(scope, nr, IndexExpr(0), true, columns_at);
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e.index(column, scope), i64(scope.builder, product_.n - nr));
-    guarded(
-        scope, whole, [&] { box(scope, nr, IndexExpr(0), true, columns_at); },
-        [&] { box(scope, product_.n % nr, IndexExpr(0), true, columns_at); });
+    auto all = [&] { box(scope, t, nr, IndexExpr(0), true, columns_at); };
+    if ((right_ && !in_panels_) || product_.n % nr == 0) return all();
+    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(column, scope), i64(scope.builder, product_.n - nr));
+    guarded(scope, whole, all, [&] { box(scope, t, product_.n % nr, IndexExpr(0), true, columns_at); });
+  }
+
+  /// The tile's columns run by run: what of a run overhangs is no result's.
+  void run_boxes(Scope& scope, const Tile& t) {
+    const int64_t run = product_.run, nr = blocks_.tile_columns;
+    llvm::Value* count = i64(scope.builder, nr / run);
+    if (product_.n % nr != 0) {
+      llvm::Value* left = scope.builder.CreateSub(i64(scope.builder, product_.n), e_.index(t.column, scope));
+      count = scope.builder.CreateUDiv(minimum(scope, left, nr), i64(scope.builder, run));
+    }
+    auto run_loop = open_loop(scope, count, 1, "run");
+    int r = vars_.fresh();
+    e_.bind(r, *run_loop, run_loop->counter);
+    IndexExpr first = IndexExpr::var(r, nr / run) * run;
+    Coords start = reads_.starts(*run_loop, reads_.right_side(), t.column + first);
+    auto columns_at = [&](const IndexExpr& j) {
+      Coords at = start;
+      at.back() = at.back() + j;
+      return at;
+    };
+    Coords zero(product_.rhs_free.size(), IndexExpr(0));
+    llvm::Value* whole = in_result(*run_loop, reads_.joined(zero, columns_at(IndexExpr(run - 1))));
+    auto all = [&] { box(*run_loop, t, run, first, true, columns_at); };
+    auto some = [&] {
+      if (run > 1) box(*run_loop, t, run, first, false, columns_at);
+    };
+    if (whole)
+      guarded(*run_loop, whole, all, some);
+    else
+      all();
+    close_loop(scope, std::move(run_loop));
+  }
+
+  /// The tile's rows, of `columns` from number `first` of the tile on. `whole`: all columns are the result's.
+  void box(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
+           const ColumnsAt& columns_at) {
+    auto row_loop = open_loop(outer, t.rows, 1, "row");
+    int i = vars_.fresh(), j = vars_.fresh();
+    e_.bind(i, *row_loop, row_loop->counter);
+    IndexExpr in_tile = IndexExpr::var(i, blocks_.tile_rows);
+    const bool row_runs = reads_.in_runs(reads_.left_side());
+    Coords rows_at = reads_.starts(*row_loop, reads_.left_side(), t.row + in_tile);
+    LoopPiece piece;
+    piece.loops = {{j, columns, std::nullopt, std::nullopt}};
+    piece.has_lanes = columns > 1;
+    piece.coords = {IndexExpr::var(j, columns)};
+    int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
+    auto elements = [&] {
+      e_.loops(*row_loop, piece, 0, e_.widths(piece, lanes, lanes, true), {},
+               [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
+                 sum_at_ = t.sums + in_tile * c_.stride + first + c[0];
+                 store_results(s, reads_.joined(rows_at, columns_at(c[0])), part.count, whole || row_runs);
+                 return ElementEmitter::Carried{};
+               });
+    };
+    llvm::Value* there = row_runs ? in_result(*row_loop, reads_.joined(rows_at, columns_at(IndexExpr(0)))) : nullptr;
+    if (there)
+      guarded(*row_loop, there, elements, [] {});
+    else
+      elements();
+    close_loop(outer, std::move(row_loop));
+  }
+
+  /// What is stored of one element (a vector of them) at these coordinates; only where they are the result's,
+  /// unless all are.
+  void store_results(Scope& s, const Coords& at, int lanes, bool all) {
+    llvm::Value* there = all ? nullptr : in_result(s, at);
+    if (there) there = splat(s.builder, {DType::kPred, there}, lanes).v;
+    std::vector<Value> values;
+    e_.under(there, [&] {
+      for (size_t k : stage_.stores) values.push_back(e_.emit(plan_.roots[k], at, s));
+    });
+    for (size_t k = 0; k < values.size(); ++k) {
+      size_t root = stage_.stores[k];
+      e_.store(s, kernel_.result(root), linear_index(plan_.roots[root]->shape, at), values[k], there);
+    }
   }
 
   // Whether coordinates are the result's: null if they always are.
@@ -428,7 +435,8 @@ class Product {
   bool in_panels_ = false;               // the right one lies as the micro-kernel reads it
   bool by_rows_ = false;                 // the left block is packed row by row
   BufferRef b_panel_, a_block_;
-  RowTile c_;  // sums: a tile, or all of the block's where slices repeat or stages follow
+  IndexExpr sum_at_{0};  // the sum that the epilogue asks for
+  RowTile c_;            // sums: a tile, or all of the block's where slices repeat or stages follow
 };
 
 }  // namespace

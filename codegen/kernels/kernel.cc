@@ -16,6 +16,7 @@
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/stages.h"
 
@@ -45,7 +46,7 @@ class Emission {
                   fmt::format("fusion {} fits no kernel kind: {}", fusion.name, why));
     }
     plan_ = *plan;
-    vector_bytes_ = options.vector_bytes ? options.vector_bytes : options.target->vector_bytes();
+    vector_bytes_ = options.vector_size();
     cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target_).work_ns(), 1e15));
     // A result in an operand's memory must not be computed twice: its second reading would be of itself.
     size_t operands = fusion.operand_count();
@@ -157,7 +158,7 @@ class Emission {
       for (const Instruction* v : plan_.stages[s].keeps) {
         Placed place;
         place.stage = s;
-        place.stored = is_narrow_float(v->shape.type) ? DType::kF32 : v->shape.type;
+        place.stored = working_type(v->shape.type);
         place.buffer.pointer =
             b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
         place.address = [this, &e, &lane, inner, count, rows, tile](const Coords& coords) {

@@ -28,6 +28,132 @@ llvm::Value* multiply_pairs(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y
   return b.CreateIntrinsic(id, {}, {b.CreateBitCast(x, words), b.CreateBitCast(y, words)});
 }
 
+using Tile = std::vector<llvm::Value*>;  // vectors of sums, row by row
+
+/// The body of a micro-kernel: a loop over k that adds to a tile in registers, then the tile's way to memory.
+class TileBody {
+ public:
+  TileBody(llvm::Function* f, const MicroKernelShape& shape)
+      : f_(f),
+        shape_(shape),
+        b_(f->getContext()),
+        scalar_(storage_type(b_, shape.type, 1)),
+        vector_(storage_type(b_, shape.type, shape.lanes)),
+        align_(static_cast<uint64_t>(dtype_bytes(shape.type))),
+        rows_(static_cast<size_t>(shape.rows)),
+        vectors_(static_cast<size_t>(shape.vectors)) {}
+
+  void emit() {
+    auto *entry = block("entry"), *loop = block("k"), *store = block("store");
+    b_.SetInsertPoint(entry);
+    if (shape_.accumulates) prefetch();
+    b_.CreateBr(loop);
+
+    b_.SetInsertPoint(loop);
+    auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
+    std::vector<llvm::PHINode*> sums = phis();
+    Tile tile(sums.begin(), sums.end());
+    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, u == 0 ? k : b_.CreateAdd(k, number(u)));
+    llvm::Value* next = b_.CreateAdd(k, number(shape_.unroll));
+    k->addIncoming(number(0), entry);
+    k->addIncoming(next, loop);
+    for (size_t n = 0; n < sums.size(); ++n) {
+      sums[n]->addIncoming(llvm::Constant::getNullValue(vector_), entry);
+      sums[n]->addIncoming(tile[n], loop);
+    }
+    llvm::Value* again = b_.CreateICmpULT(next, f_->getArg(4));
+    if (shape_.accumulates) {
+      add_earlier(tile, again, loop, store);
+    } else {
+      b_.CreateCondBr(again, loop, store);
+      b_.SetInsertPoint(store);
+    }
+    for (size_t n = 0; n < tile.size(); ++n) b_.CreateAlignedStore(tile[n], sum_address(n), align_);
+    b_.CreateRetVoid();
+  }
+
+ private:
+  llvm::ConstantInt* number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+  llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }
+  bool floating() const { return is_float(shape_.type); }
+
+  std::vector<llvm::PHINode*> phis() {
+    std::vector<llvm::PHINode*> p;
+    for (size_t n = 0; n < rows_ * vectors_; ++n) p.push_back(b_.CreatePHI(vector_, 2));
+    return p;
+  }
+
+  /// Where vector n of the tile lies in memory.
+  llvm::Value* sum_address(size_t n) {
+    auto row = static_cast<int64_t>(n / vectors_), vector = static_cast<int64_t>(n % vectors_);
+    llvm::Value* at = b_.CreateMul(number(row), f_->getArg(3));
+    return b_.CreateInBoundsGEP(scalar_, f_->getArg(2), b_.CreateAdd(at, number(vector * shape_.lanes)));
+  }
+
+  /// What is added to comes last, on its way into the cache all along.
+  void prefetch() {
+    const size_t line = 64 / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes);
+    for (size_t n = 0; n < rows_ * vectors_; n += std::max<size_t>(line, 1)) {
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {sum_address(n), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
+    }
+  }
+
+  /// The products at depth k.
+  void add_products(Tile& tile, llvm::Value* k) {
+    Tile columns;
+    for (size_t v = 0; v < vectors_; ++v) {
+      llvm::Value* at =
+          b_.CreateAdd(b_.CreateMul(k, number(shape_.panel_stride)), number(static_cast<int64_t>(v) * shape_.lanes));
+      columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(scalar_, f_->getArg(1), at), align_));
+    }
+    llvm::Value* along = shape_.k_stride == 1 ? k : b_.CreateMul(k, number(shape_.k_stride));
+    for (size_t i = 0; i < rows_; ++i) {
+      llvm::Value* at = b_.CreateAdd(along, number(static_cast<int64_t>(i) * shape_.row_stride));
+      llvm::Value* x = b_.CreateAlignedLoad(scalar_, b_.CreateInBoundsGEP(scalar_, f_->getArg(0), at), align_);
+      if (shape_.lanes > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), x);
+      for (size_t v = 0; v < vectors_; ++v) {
+        llvm::Value*& sum = tile[i * vectors_ + v];
+        if (shape_.pair_lanes)
+          sum = b_.CreateAdd(multiply_pairs(b_, x, columns[v], shape_.pair_lanes), sum);
+        else if (floating())
+          sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, columns[v], sum});
+        else
+          sum = b_.CreateAdd(b_.CreateMul(x, columns[v]), sum);
+      }
+    }
+  }
+
+  /// Ends the loop; in `store` the tile is added to what an earlier slice of k left, if there was one.
+  void add_earlier(Tile& tile, llvm::Value* again, llvm::BasicBlock* loop, llvm::BasicBlock* store) {
+    auto *done = block("done"), *add = block("add");
+    b_.CreateCondBr(again, loop, done);
+    b_.SetInsertPoint(done);
+    b_.CreateCondBr(f_->getArg(5), add, store);
+    b_.SetInsertPoint(add);
+    Tile total;
+    for (size_t n = 0; n < tile.size(); ++n) {
+      llvm::Value* old = b_.CreateAlignedLoad(vector_, sum_address(n), align_);
+      total.push_back(floating() ? b_.CreateFAdd(old, tile[n]) : b_.CreateAdd(old, tile[n]));
+    }
+    b_.CreateBr(store);
+    b_.SetInsertPoint(store);
+    std::vector<llvm::PHINode*> out = phis();
+    for (size_t n = 0; n < out.size(); ++n) {
+      out[n]->addIncoming(tile[n], done);
+      out[n]->addIncoming(total[n], add);
+    }
+    tile.assign(out.begin(), out.end());
+  }
+
+  llvm::Function* f_;  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them)
+  const MicroKernelShape& shape_;
+  llvm::IRBuilder<> b_;
+  llvm::Type *scalar_, *vector_;
+  llvm::Align align_;
+  size_t rows_, vectors_;
+};
+
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
@@ -39,119 +165,16 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
   std::string name = micro_kernel_name(shape);
   if (llvm::Function* known = module.getFunction(name)) return known;
-  auto& context = module.getContext();
-  llvm::IRBuilder<> b(context);
-  auto* pointer = b.getPtrTy();
-  auto* i64 = b.getInt64Ty();
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::Type *pointer = b.getPtrTy(), *i64 = b.getInt64Ty();
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty()}, false);
   auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
   auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
-  if (options.micro_kernels) {
+  if (options.micro_kernels)
     options.micro_kernels->push_back(shape);
-    return f;
-  }
-  llvm::Value *a = f->getArg(0), *panel = f->getArg(1), *c = f->getArg(2), *c_stride = f->getArg(3),
-              *count = f->getArg(4), *accumulate = f->getArg(5);
-
-  llvm::Type* scalar = storage_type(b, shape.type, 1);
-  llvm::Type* vector = storage_type(b, shape.type, shape.lanes);
-  llvm::Align align(static_cast<uint64_t>(dtype_bytes(shape.type)));
-  bool floating = is_float(shape.type);
-  auto rows = static_cast<size_t>(shape.rows), vectors = static_cast<size_t>(shape.vectors);
-  auto number = [&](int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); };
-  auto block = [&](const char* label) { return llvm::BasicBlock::Create(context, label, f); };
-  auto *entry = block("entry"), *loop = block("k");
-  auto c_address = [&](size_t i, size_t v) {
-    llvm::Value* at = b.CreateMul(number(static_cast<int64_t>(i)), c_stride);
-    return b.CreateInBoundsGEP(scalar, c, b.CreateAdd(at, number(static_cast<int64_t>(v) * shape.lanes)));
-  };
-  using Tile = std::vector<llvm::Value*>;
-  auto phis = [&] {
-    std::vector<llvm::PHINode*> p;
-    for (size_t k = 0; k < rows * vectors; ++k) p.push_back(b.CreatePHI(vector, 2));
-    return p;
-  };
-  auto step = [&](Tile tile, llvm::Value* k) {
-    std::vector<llvm::Value*> bv;
-    for (size_t v = 0; v < vectors; ++v) {
-      llvm::Value* at =
-          b.CreateAdd(b.CreateMul(k, number(shape.panel_stride)), number(static_cast<int64_t>(v) * shape.lanes));
-      bv.push_back(b.CreateAlignedLoad(vector, b.CreateInBoundsGEP(scalar, panel, at), align));
-    }
-    llvm::Value* along = shape.k_stride == 1 ? k : b.CreateMul(k, number(shape.k_stride));
-    for (size_t i = 0; i < rows; ++i) {
-      llvm::Value* at = b.CreateAdd(along, number(static_cast<int64_t>(i) * shape.row_stride));
-      llvm::Value* x = b.CreateAlignedLoad(scalar, b.CreateInBoundsGEP(scalar, a, at), align);
-      if (shape.lanes > 1) x = b.CreateVectorSplat(static_cast<unsigned>(shape.lanes), x);
-      for (size_t v = 0; v < vectors; ++v) {
-        llvm::Value*& t = tile[i * vectors + v];
-        if (shape.pair_lanes) {
-          t = b.CreateAdd(multiply_pairs(b, x, bv[v], shape.pair_lanes), t);
-          continue;
-        }
-        t = floating ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {x, bv[v], t})
-                     : b.CreateAdd(b.CreateMul(x, bv[v]), t);
-      }
-    }
-    return tile;
-  };
-
-  // What is added to comes last, on its way into the cache all along.
-  b.SetInsertPoint(entry);
-  if (shape.accumulates) {
-    const size_t line = 64 / static_cast<size_t>(dtype_bytes(shape.type) * shape.lanes);
-    for (size_t i = 0; i < rows * vectors; i += std::max<size_t>(line, 1)) {
-      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer},
-                        {c_address(i / vectors, i % vectors), b.getInt32(1), b.getInt32(3), b.getInt32(1)});
-    }
-  }
-  b.CreateBr(loop);
-
-  b.SetInsertPoint(loop);
-  auto* k = b.CreatePHI(i64, 2);
-  auto sums = phis();
-  Tile tile(sums.begin(), sums.end());
-  for (int64_t u = 0; u < shape.unroll; ++u) tile = step(tile, u == 0 ? k : b.CreateAdd(k, number(u)));
-  llvm::Value* next = b.CreateAdd(k, number(shape.unroll));
-  k->addIncoming(number(0), entry);
-  k->addIncoming(next, loop);
-  for (size_t n = 0; n < sums.size(); ++n) {
-    sums[n]->addIncoming(llvm::Constant::getNullValue(vector), entry);
-    sums[n]->addIncoming(tile[n], loop);
-  }
-  auto* store = block("store");
-  llvm::Value* again = b.CreateICmpULT(next, count);
-  if (shape.accumulates) {
-    auto *done = block("done"), *add = block("add");
-    b.CreateCondBr(again, loop, done);
-    b.SetInsertPoint(done);
-    b.CreateCondBr(accumulate, add, store);
-    b.SetInsertPoint(add);
-    Tile total;
-    for (size_t i = 0; i < rows; ++i) {
-      for (size_t v = 0; v < vectors; ++v) {
-        llvm::Value* old = b.CreateAlignedLoad(vector, c_address(i, v), align);
-        llvm::Value* sum = tile[i * vectors + v];
-        total.push_back(floating ? b.CreateFAdd(old, sum) : b.CreateAdd(old, sum));
-      }
-    }
-    b.CreateBr(store);
-    b.SetInsertPoint(store);
-    auto out = phis();
-    for (size_t n = 0; n < out.size(); ++n) {
-      out[n]->addIncoming(tile[n], done);
-      out[n]->addIncoming(total[n], add);
-    }
-    tile.assign(out.begin(), out.end());
-  } else {
-    b.CreateCondBr(again, loop, store);
-    b.SetInsertPoint(store);
-  }
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t v = 0; v < vectors; ++v) b.CreateAlignedStore(tile[i * vectors + v], c_address(i, v), align);
-  }
-  b.CreateRetVoid();
+  else
+    TileBody(f, shape).emit();
   return f;
 }
 

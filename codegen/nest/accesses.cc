@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/narrow.h"
 namespace hlojit::codegen {
 
 bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
@@ -23,10 +24,7 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   combines_masks_ |= is_elementwise(i->opcode) && i->shape.is_array() && is_pred(i->shape.type) &&
                      i->operand_count() > 0 && is_pred(i->operand(0)->shape.type);
   // Scalars are computed outside of all loops; what is only moved counts a little.
-  if (i->shape.is_array() && i->shape.rank() > 0) {
-    int bytes = dtype_bytes(i->shape.type);
-    weight_[is_narrow_float(i->shape.type) ? 4 : bytes] += price + 0.5;
-  }
+  if (i->shape.is_array() && i->shape.rank() > 0) weight_[dtype_bytes(working_type(i->shape.type))] += price + 0.5;
   if (i->is(Opcode::kParameter)) {
     IndexExpr address = linear_index(i->shape, coords);
     std::vector<int> used = address.variables();

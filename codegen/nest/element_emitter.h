@@ -147,10 +147,12 @@ class ElementEmitter {
 
   const EmitOptions& options() const { return options_; }
   NumberOptions number() const { return {options_.target->isa() == Isa::kAvx512, !options_.strict}; }
-  int vector_bytes() const { return options_.vector_bytes ? options_.vector_bytes : options_.target->vector_bytes(); }
+  int vector_bytes() const { return options_.vector_size(); }
   VarSource& vars() { return vars_; }
 
  private:
+  friend class PassRun;
+
   struct Bound {
     Scope* scope;
     llvm::Value* value;  // null for a lane variable
@@ -164,7 +166,6 @@ class ElementEmitter {
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
-  std::optional<llvm::Value*> guards_hold(const Pass& pass, Scope& at);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,

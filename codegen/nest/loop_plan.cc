@@ -269,95 +269,121 @@ int lanes_for(int64_t extent, int max_lanes) {
 
 namespace {
 
-// A short dim that lies innermost in the result, beside one long enough for the lanes: they will be stored
-// together as a block (see interleaves).
-bool alternates(const AccessWalk& walk, int var, std::span<const int64_t> dims, size_t d, const LoopPlanOptions& o) {
-  if (!o.lanes || walk.has_reduction() || dims[d] < 2 || dims[d] > o.unroll) return false;
-  bool innermost = false;
-  for (const Access& a : walk.accesses()) innermost |= a.write && a.address.coefficient(var) == 1;
-  return innermost && std::any_of(dims.begin(), dims.end(), [&](int64_t n) { return n >= o.max_lanes; });
-}
+/// Cuts every dimension where accesses change their form, and plans loops for each product of pieces.
+class LoopPlanner {
+ public:
+  using Walk = std::function<void(AccessWalk&, const Coords&)>;
+
+  LoopPlanner(std::span<const int64_t> dims, VarSource& vars, const LoopPlanOptions& options)
+      : dims_(dims), vars_(vars), options_(options), accesses_(vars) {}
+
+  std::vector<LoopPiece> run(const Walk& walk) {
+    Coords coords;
+    for (int64_t n : dims_) {
+      dim_vars_.push_back(vars_.fresh());
+      coords.push_back(IndexExpr::var(dim_vars_.back(), n));
+    }
+    walk(accesses_, coords);
+    for (size_t d = 0; d < dims_.size(); ++d) cuts_.push_back(cut(d, false));
+    all_pieces();
+    if (cut_at_windows()) all_pieces();
+    return std::move(result_);
+  }
+
+ private:
+  // A short dim that lies innermost in the result, beside one long enough for the lanes: they will be stored
+  // together as a block (see interleaves).
+  bool alternates(size_t d) const {
+    if (!options_.lanes || accesses_.has_reduction() || dims_[d] < 2 || dims_[d] > options_.unroll) return false;
+    bool innermost = false;
+    for (const Access& a : accesses_.accesses()) innermost |= a.write && a.address.coefficient(dim_vars_[d]) == 1;
+    return innermost && std::any_of(dims_.begin(), dims_.end(), [&](int64_t n) { return n >= options_.max_lanes; });
+  }
+
+  // `windows`: also where the positions of a window end that are inside of an operand for all the window.
+  DimCut cut(size_t d, bool windows) const {
+    std::vector<Break> breaks;
+    for (const Access& a : accesses_.accesses()) {
+      for (const Break& b : breaks_of(a.address, dim_vars_[d])) {
+        if (std::find(breaks.begin(), breaks.end(), b) == breaks.end()) breaks.push_back(b);
+      }
+    }
+    // Pieces of an inner dimension would be met one after the other, which is another order.
+    if (options_.in_order && d > 0) return cut_dimension(dims_[d], breaks, {}, 1);
+    // Values that alternate in the result are made side by side, not one after the other with gaps.
+    return cut_dimension(dims_[d], breaks, alternates(d) ? std::vector<int64_t>{} : edges(d, windows));
+  }
+
+  std::vector<int64_t> edges(size_t d, bool windows) const {
+    std::vector<int64_t> found;
+    for (const Edge& e : accesses_.edges()) {
+      auto c = e.expr.coefficient(dim_vars_[d]);
+      bool alone = c && (*c == 1 || *c == -1) && e.expr.terms().size() == 1;
+      int64_t at = 0;
+      if (alone)
+        at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
+      else if (windows && c && *c > 0)
+        at = inside_edge(e, IndexExpr::var(dim_vars_[d], dims_[d]), *c);
+      if (at > 0 && at < dims_[d]) found.push_back(at);
+    }
+    return found;
+  }
+
+  void all_pieces() {
+    result_.clear();
+    std::vector<const DimPiece*> chosen(dims_.size());
+    product(0, chosen);
+  }
+  void product(size_t d, std::vector<const DimPiece*>& chosen) {
+    if (d == dims_.size()) return result_.push_back(piece(chosen));
+    for (const DimPiece& p : cuts_[d].pieces) chosen[d] = &p, product(d + 1, chosen);
+  }
+
+  LoopPiece piece(const std::vector<const DimPiece*>& chosen) {
+    Candidate c = digits_of(chosen, dim_vars_, accesses_.accesses(), vars_);
+    merge_digits(c, vars_);
+    if (!options_.in_order) order_loops(c);
+    merge_digits(c, vars_);  // neighbours may have become mergeable by the order
+    LoopPiece made;
+    int block = accesses_.has_reduction() ? 0 : options_.unroll;
+    made.has_lanes = options_.lanes && choose_lanes(c, options_.max_lanes, block, options_.in_order);
+    if (made.has_lanes && block > 0) choose_unroll(c, block, options_.overlap, vars_, made.unroll);
+    if (!options_.lanes && options_.unroll > 0) choose_group(c, made.unroll);
+    made.loops = std::move(c.loops);
+    made.coords = std::move(c.coords);
+    made.operations = accesses_.operations() + static_cast<int>(c.accesses.size() + accesses_.edges().size());
+    return made;
+  }
+
+  // Lanes along windows: all of a vector is inside where most vectors are. Whether there are more pieces now.
+  bool cut_at_windows() {
+    if (!accesses_.has_reduction() || options_.in_order || result_.empty() || !result_[0].has_lanes) return false;
+    bool more = false;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (!result_[0].coords[d].depends_on(result_[0].loops.back().var)) continue;
+      DimCut windows = cut(d, true);
+      more |= windows.pieces.size() > cuts_[d].pieces.size();
+      cuts_[d] = std::move(windows);
+    }
+    return more;
+  }
+
+  std::span<const int64_t> dims_;
+  VarSource& vars_;
+  const LoopPlanOptions& options_;
+  AccessWalk accesses_;
+  std::vector<int> dim_vars_;
+  std::vector<DimCut> cuts_;
+  std::vector<LoopPiece> result_;
+};
 
 }  // namespace
 
 std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars,
                                   const std::function<void(AccessWalk&, const Coords&)>& walk,
                                   const LoopPlanOptions& options) {
-  for (int64_t n : dims) {
-    if (n == 0) return {};
-  }
-  std::vector<int> dim_vars;
-  Coords coords;
-  for (int64_t n : dims) {
-    dim_vars.push_back(vars.fresh());
-    coords.push_back(IndexExpr::var(dim_vars.back(), n));
-  }
-  AccessWalk accesses(vars);
-  walk(accesses, coords);
-
-  // `windows`: also where the positions of a window end that are inside of an operand for all the window.
-  auto cut = [&](size_t d, bool windows) {
-    std::vector<Break> breaks;
-    for (const Access& a : accesses.accesses()) {
-      for (const Break& b : breaks_of(a.address, dim_vars[d])) {
-        if (std::find(breaks.begin(), breaks.end(), b) == breaks.end()) breaks.push_back(b);
-      }
-    }
-    std::vector<int64_t> edges;
-    for (const Edge& e : accesses.edges()) {
-      auto c = e.expr.coefficient(dim_vars[d]);
-      bool alone = c && (*c == 1 || *c == -1) && e.expr.terms().size() == 1;
-      int64_t at = 0;
-      if (alone)
-        at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
-      else if (windows && c && *c > 0)
-        at = inside_edge(e, IndexExpr::var(dim_vars[d], dims[d]), *c);
-      if (at > 0 && at < dims[d]) edges.push_back(at);
-    }
-    // Values that alternate in the result are made side by side, not one after the other with gaps.
-    if (alternates(accesses, dim_vars[d], dims, d, options)) edges.clear();
-    // Pieces of an inner dimension would be met one after the other, which is another order.
-    bool whole = options.in_order && d > 0;
-    return whole ? cut_dimension(dims[d], breaks, {}, 1) : cut_dimension(dims[d], breaks, edges);
-  };
-  std::vector<DimCut> cuts;
-  for (size_t d = 0; d < dims.size(); ++d) cuts.push_back(cut(d, false));
-
-  std::vector<LoopPiece> result;
-  std::vector<const DimPiece*> chosen(dims.size());
-  std::function<void(size_t)> product = [&](size_t d) {
-    if (d < dims.size()) {
-      for (const DimPiece& p : cuts[d].pieces) chosen[d] = &p, product(d + 1);
-      return;
-    }
-    Candidate c = digits_of(chosen, dim_vars, accesses.accesses(), vars);
-    merge_digits(c, vars);
-    if (!options.in_order) order_loops(c);
-    merge_digits(c, vars);  // neighbours may have become mergeable by the order
-    LoopPiece piece;
-    int block = accesses.has_reduction() ? 0 : options.unroll;
-    piece.has_lanes = options.lanes && choose_lanes(c, options.max_lanes, block, options.in_order);
-    if (piece.has_lanes && block > 0) choose_unroll(c, block, options.overlap, vars, piece.unroll);
-    if (!options.lanes && options.unroll > 0) choose_group(c, piece.unroll);
-    piece.loops = std::move(c.loops);
-    piece.coords = std::move(c.coords);
-    piece.operations = accesses.operations() + static_cast<int>(c.accesses.size() + accesses.edges().size());
-    result.push_back(std::move(piece));
-  };
-  product(0);
-  // Lanes along windows: all of a vector is inside where most vectors are.
-  if (!accesses.has_reduction() || options.in_order || result.empty() || !result[0].has_lanes) return result;
-  bool again = false;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (!result[0].coords[d].depends_on(result[0].loops.back().var)) continue;
-    DimCut windows = cut(d, true);
-    again |= windows.pieces.size() > cuts[d].pieces.size();
-    cuts[d] = std::move(windows);
-  }
-  if (!again) return result;
-  result.clear();
-  product(0);
-  return result;
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return {};
+  return LoopPlanner(dims, vars, options).run(walk);
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "compiler/analysis/combining.h"
 #include "compiler/analysis/reorder.h"
 #include "compiler/ir/module.h"
+#include "compiler/ir/narrow.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -48,7 +49,7 @@ Reducer Reducer::of(const Instruction& reduction) {
   if (reduction.info().op_class == OpClass::kContracts) {
     r.contracts_ = r.reorderable_ = true;
     r.result_ = reduction.shape.type;
-    r.accumulator_ = is_narrow_float(r.result_) ? DType::kF32 : r.result_;
+    r.accumulator_ = working_type(r.result_);
     r.op_ = is_pred(r.result_) ? Opcode::kOr : Opcode::kAdd;
     return r;
   }

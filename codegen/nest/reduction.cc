@@ -210,129 +210,173 @@ const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const 
   return at.reductions[i].back().second;
 }
 
-// Whether no guard can fail at any element of a pass, for all lanes: null if none ever does, nullopt if that is
-// not to be told beforehand.
-std::optional<llvm::Value*> ElementEmitter::guards_hold(const Pass& pass, Scope& at) {
-  std::vector<int> inner;
-  Coords elements;
-  for (int64_t n : pass.sizes) {
-    inner.push_back(vars_.fresh());
-    elements.push_back(IndexExpr::var(inner.back(), n));
-  }
-  std::vector<Guard> all;
-  for (const Pass::Member& m : pass.members) {
-    for (const Read& r : access_relation(*m.instruction, m.coords, elements, vars_).reads) {
-      for (const Guard& g : r.guards) {
-        std::vector<int> varying = inner;
-        if (int lane = lane_var(g.expr); lane >= 0) varying.push_back(lane);
-        auto outer = vector_bound(g.expr) ? std::nullopt : for_all(g, varying);
-        if (!outer) return std::nullopt;
-        all.push_back(*outer);
-      }
+/// One pass: its accumulators, the loops they go around, and what is done at an element.
+class PassRun {
+ public:
+  PassRun(ElementEmitter& e, const Pass& pass, Scope& at)
+      : e_(e),
+        pass_(pass),
+        at_(at),
+        outer_lanes_(lanes_of(e, pass)),
+        sums_(e, e.root_, at, pass.members, outer_lanes_, static_cast<bool>(pass.running)) {}
+
+  void run() {
+    plan();
+    // Windows that lie inside of their operands take loops without guards.
+    std::optional<llvm::Value*> inside = pass_.with ? std::nullopt : guards_hold();
+    Carry carried = !inside   ? sum_up(false)
+                    : *inside ? branch(
+                                    at_, *inside, [&] { return sum_up(true); }, [&] { return sum_up(false); })
+                              : sum_up(true);
+    for (size_t m = 0; m < pass_.members.size() && !sums_.running; ++m) {
+      const Pass::Member& member = pass_.members[m];
+      at_.reductions[member.instruction].emplace_back(member.coords, sums_.finish(at_, carried, m));
     }
   }
-  return holds(all, at);
-}
 
-void ElementEmitter::run_pass(const Pass& pass, Scope& at) {
-  int outer_lanes = 1;
-  for (const Pass::Member& m : pass.members) {
-    for (const IndexExpr& e : m.coords) outer_lanes = std::max(outer_lanes, lane_count(e));
-  }
-  Accumulators sums(*this, root_, at, pass.members, outer_lanes, static_cast<bool>(pass.running));
-  bool reorder = sums.reorderable();
-  sums.own_lanes = outer_lanes == 1 && !pass.serial && (sums.running ? sums.have_identities() : reorder);
-  if (sums.running) reorder = false;
-
-  int widest = 1, operations = 0;
-  auto walk = [&](AccessWalk& w, const Coords& inner) {
-    if (pass.with_accesses) pass.with_accesses(w, inner);
-    for (const Pass::Member& m : pass.members) {
-      if (sums.running) {
-        w.read(m.instruction->operand(0), pass.running(inner));
-        continue;
-      }
-      w.follow(m.instruction, access_relation(*m.instruction, m.coords, inner, vars_));
-    }
-    widest = std::max(widest, w.lane_bytes());
-    operations = w.operations();
+ private:
+  /// A piece of the loops, how wide they run, and the levels that sums are combined in.
+  struct Part {
+    LoopPiece loops;
+    LaneWidths widths;
+    Cascade levels;
   };
-  int native = std::max(1, vector_bytes() / 4);
-  std::vector<LoopPiece> pieces =
-      plan_loops(pass.sizes, vars_, walk, {sums.own_lanes, kInFlight * native, 0, !reorder});
-  native = std::max(1, vector_bytes() / std::max(widest, 1));
-  int wide = sums.running ? native : native * (pass.members.empty() ? vectors_in_flight(operations) : kInFlight);
 
-  std::vector<int> counts;
-  std::vector<LaneWidths> shapes;
-  std::vector<Cascade> levels;
-  for (LoopPiece& p : pieces) {
-    LaneWidths shape = widths(p, wide, native, pass.overlap && !sums.running);
-    Cascade cascade;
-    if (reorder && sums.sums()) cascade.cuts = cut_chains(p, shape.widths[0], kChain, vars_);
-    if (!cascade.cuts.empty()) shape = widths(p, shape.widths[0], native, pass.overlap);
-    cascade.fresh = [&](Scope& s) { return sums.start(s); };
-    cascade.add = [&](Scope& s, const Carried& total, const Carried& part) { return sums.add(s, total, part); };
-    for (int w : shape.widths) {
-      if (std::find(counts.begin(), counts.end(), w) == counts.end()) counts.push_back(w);
+  static int lanes_of(const ElementEmitter& e, const Pass& pass) {
+    int lanes = 1;
+    for (const Pass::Member& m : pass.members) {
+      for (const IndexExpr& c : m.coords) lanes = std::max(lanes, e.lane_count(c));
     }
-    shapes.push_back(std::move(shape));
-    levels.push_back(std::move(cascade));
+    return lanes;
   }
-  std::sort(counts.rbegin(), counts.rend());
-  if (sums.running) counts.resize(1);  // what is carried is one value, whatever the lanes
-  sums.use_widths(counts);
-  // Windows that lie inside of their operands take loops without guards.
-  auto sum_up = [&](bool inside) {
-    Carried carried = sums.start(at);
-    for (size_t p = 0; p < pieces.size(); ++p) {
-      carried = loops(
-          at, pieces[p], 0, shapes[p], carried,
-          [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carried& in) {
-            std::vector<std::vector<Value>> values(pass.members.size());
-            if (sums.running) {
-              Coords element = pass.running(inner);
-              for (size_t m = 0; m < values.size(); ++m) {
-                values[m] = {emit(pass.members[m].instruction->operand(0), element, s)};
-                for (Value& v : values[m]) v = splat(s.builder, v, std::max(lanes.count, outer_lanes));
-              }
-              std::vector<std::vector<Value>> results;
-              Carried next = sums.run(s, in, lanes.count, values, results);
-              for (size_t m = 0; m < values.size(); ++m) {
-                s.reductions[pass.members[m].instruction].emplace_back(element, results[m]);
-              }
-              pass.with(s, inner);
-              return next;
-            }
-            std::vector<llvm::Value*> element_counts;
-            for (size_t m = 0; m < pass.members.size(); ++m) {
-              const Pass::Member& member = pass.members[m];
-              AccessRelation relation = access_relation(*member.instruction, member.coords, inner, vars_);
-              std::vector<Guard> guards;
-              for (const Read& r : relation.reads) {
-                if (!inside) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
-              }
-              element_counts.push_back(holds(guards, s));
-              under(element_counts.back(),
-                    [&] { values[m] = sums.reducer(m).operands(*this, s, *member.instruction, relation); });
-              for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes);
-            }
-            if (pass.with) pass.with(s, inner);
-            return sums.step(s, in, lanes, values, element_counts);
-          },
-          &levels[p]);
+
+  void plan() {
+    bool reorder = sums_.reorderable();
+    sums_.own_lanes = outer_lanes_ == 1 && !pass_.serial && (sums_.running ? sums_.have_identities() : reorder);
+    if (sums_.running) reorder = false;
+    int widest = 1, operations = 0;
+    auto walk = [&](AccessWalk& w, const Coords& inner) {
+      walk_element(w, inner);
+      widest = std::max(widest, w.lane_bytes());
+      operations = w.operations();
+    };
+    const int lanes = std::max(1, e_.vector_bytes() / 4);
+    std::vector<LoopPiece> pieces =
+        plan_loops(pass_.sizes, e_.vars(), walk, {sums_.own_lanes, kInFlight * lanes, 0, !reorder});
+    const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
+    const int wide =
+        sums_.running ? native : native * (pass_.members.empty() ? vectors_in_flight(operations) : kInFlight);
+    for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
+
+    std::vector<int> counts;
+    for (const Part& p : parts_) {
+      for (int w : p.widths.widths) {
+        if (std::find(counts.begin(), counts.end(), w) == counts.end()) counts.push_back(w);
+      }
+    }
+    std::sort(counts.rbegin(), counts.rend());
+    if (sums_.running) counts.resize(1);  // what is carried is one value, whatever the lanes
+    sums_.use_widths(counts);
+  }
+
+  /// What is read and written at an element.
+  void walk_element(AccessWalk& w, const Coords& inner) {
+    if (pass_.with_accesses) pass_.with_accesses(w, inner);
+    for (const Pass::Member& m : pass_.members) {
+      if (sums_.running)
+        w.read(m.instruction->operand(0), pass_.running(inner));
+      else
+        w.follow(m.instruction, access_relation(*m.instruction, m.coords, inner, e_.vars()));
+    }
+  }
+
+  Part part(LoopPiece loops, int wide, int native, bool reorder) {
+    Part p{std::move(loops), {}, {}};
+    p.widths = e_.widths(p.loops, wide, native, pass_.overlap && !sums_.running);
+    if (reorder && sums_.sums()) p.levels.cuts = cut_chains(p.loops, p.widths.widths[0], kChain, e_.vars());
+    if (!p.levels.cuts.empty()) p.widths = e_.widths(p.loops, p.widths.widths[0], native, pass_.overlap);
+    p.levels.fresh = [this](Scope& s) { return sums_.start(s); };
+    p.levels.add = [this](Scope& s, const Carry& total, const Carry& more) { return sums_.add(s, total, more); };
+    return p;
+  }
+
+  /// All loops, one after the other. `inside`: no guard fails.
+  Carry sum_up(bool inside) {
+    Carry carried = sums_.start(at_);
+    for (const Part& p : parts_) {
+      auto body = [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in) {
+        return sums_.running ? running_element(s, inner, lanes, in) : element(s, inner, lanes, in, inside);
+      };
+      carried = e_.loops(at_, p.loops, 0, p.widths, carried, body, &p.levels);
     }
     return carried;
-  };
-  std::optional<llvm::Value*> inside = pass.with ? std::nullopt : guards_hold(pass, at);
-  Carried carried = !inside   ? sum_up(false)
-                    : *inside ? branch(
-                                    at, *inside, [&] { return sum_up(true); }, [&] { return sum_up(false); })
-                              : sum_up(true);
-  for (size_t m = 0; m < pass.members.size() && !sums.running; ++m) {
-    const Pass::Member& member = pass.members[m];
-    at.reductions[member.instruction].emplace_back(member.coords, sums.finish(at, carried, m));
   }
-}
+
+  Carry running_element(Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in) {
+    std::vector<std::vector<Value>> values(pass_.members.size()), results;
+    Coords element = pass_.running(inner);
+    for (size_t m = 0; m < values.size(); ++m) {
+      values[m] = {e_.emit(pass_.members[m].instruction->operand(0), element, s)};
+      for (Value& v : values[m]) v = splat(s.builder, v, std::max(lanes.count, outer_lanes_));
+    }
+    Carry next = sums_.run(s, in, lanes.count, values, results);
+    for (size_t m = 0; m < values.size(); ++m) {
+      s.reductions[pass_.members[m].instruction].emplace_back(element, results[m]);
+    }
+    pass_.with(s, inner);
+    return next;
+  }
+
+  Carry element(Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in, bool inside) {
+    std::vector<std::vector<Value>> values(pass_.members.size());
+    std::vector<llvm::Value*> counts;
+    for (size_t m = 0; m < pass_.members.size(); ++m) {
+      const Pass::Member& member = pass_.members[m];
+      AccessRelation relation = access_relation(*member.instruction, member.coords, inner, e_.vars());
+      std::vector<Guard> guards;
+      for (const Read& r : relation.reads) {
+        if (!inside) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
+      }
+      counts.push_back(e_.holds(guards, s));
+      e_.under(counts.back(), [&] { values[m] = sums_.reducer(m).operands(e_, s, *member.instruction, relation); });
+      for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes_);
+    }
+    if (pass_.with) pass_.with(s, inner);
+    return sums_.step(s, in, lanes, values, counts);
+  }
+
+  /// Whether no guard can fail at any element, for all lanes: null if none ever does, nullopt if that is not to
+  /// be told beforehand.
+  std::optional<llvm::Value*> guards_hold() {
+    std::vector<int> inner;
+    Coords elements;
+    for (int64_t n : pass_.sizes) {
+      inner.push_back(e_.vars().fresh());
+      elements.push_back(IndexExpr::var(inner.back(), n));
+    }
+    std::vector<Guard> all;
+    for (const Pass::Member& m : pass_.members) {
+      for (const Read& r : access_relation(*m.instruction, m.coords, elements, e_.vars()).reads) {
+        for (const Guard& g : r.guards) {
+          std::vector<int> varying = inner;
+          if (int lane = e_.lane_var(g.expr); lane >= 0) varying.push_back(lane);
+          auto outer = e_.vector_bound(g.expr) ? std::nullopt : for_all(g, varying);
+          if (!outer) return std::nullopt;
+          all.push_back(*outer);
+        }
+      }
+    }
+    return e_.holds(all, at_);
+  }
+
+  ElementEmitter& e_;
+  const Pass& pass_;
+  Scope& at_;
+  int outer_lanes_;
+  Accumulators sums_;
+  std::vector<Part> parts_;
+};
+
+void ElementEmitter::run_pass(const Pass& pass, Scope& at) { PassRun(*this, pass, at).run(); }
 
 }  // namespace hlojit::codegen

@@ -52,7 +52,7 @@ Dataflow::Dataflow(const Module& module) {
       if (i->is(Opcode::kWhile)) {
         // The body was analysed before: leaf k is invariant if the root's leaf k is the parameter's.
         const Instruction* parameter = i->while_body()->parameters().at(0);
-        std::span<const Value> after = values_.at(i->while_body()->root());
+        std::span<const ArrayValue> after = values_.at(i->while_body()->root());
         std::vector<bool>& same = invariant_[i.get()];
         for (size_t k = 0; k < after.size(); ++k) {
           same.push_back(after[k].def == parameter && after[k].leaf == static_cast<int64_t>(k));
@@ -66,10 +66,10 @@ Dataflow::Dataflow(const Module& module) {
   }
 }
 
-std::vector<Value> Dataflow::compute(const Instruction* i) const {
-  auto slice = [](std::span<const Value> all, int64_t first, int64_t count) {
+std::vector<ArrayValue> Dataflow::compute(const Instruction* i) const {
+  auto slice = [](std::span<const ArrayValue> all, int64_t first, int64_t count) {
     auto part = all.subspan(first, count);
-    return std::vector<Value>(part.begin(), part.end());
+    return std::vector<ArrayValue>(part.begin(), part.end());
   };
   if (i->is(Opcode::kGetTupleElement)) {
     const Instruction* tuple = i->operand(0);
@@ -77,12 +77,12 @@ std::vector<Value> Dataflow::compute(const Instruction* i) const {
   }
   if (i->is(Opcode::kTuple)) return reads(i);
   if (forwards(*i)) return values_.at(i->operand(0));
-  std::vector<Value> own;
+  std::vector<ArrayValue> own;
   for (int64_t k = 0, n = leaf_count(i->shape); k < n; ++k) {
     own.push_back({const_cast<Instruction*>(i), k});
   }
   if (i->is(Opcode::kWhile)) {
-    std::span<const Value> init = values_.at(i->operand(0));
+    std::span<const ArrayValue> init = values_.at(i->operand(0));
     for (size_t k = 0; k < own.size(); ++k) {
       if (invariant(i, k)) own[k] = init[k];
     }
@@ -90,18 +90,18 @@ std::vector<Value> Dataflow::compute(const Instruction* i) const {
   return own;
 }
 
-std::vector<Value> Dataflow::reads(const Instruction* instruction) const {
-  std::vector<Value> all;
+std::vector<ArrayValue> Dataflow::reads(const Instruction* instruction) const {
+  std::vector<ArrayValue> all;
   for (const Instruction* o : instruction->operands()) {
-    std::span<const Value> part = values_.at(o);
+    std::span<const ArrayValue> part = values_.at(o);
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
 }
 
 bool Dataflow::update(const Instruction* instruction) {
-  std::vector<Value> fresh = compute(instruction);
-  std::vector<Value>& old = values_[instruction];
+  std::vector<ArrayValue> fresh = compute(instruction);
+  std::vector<ArrayValue>& old = values_[instruction];
   if (fresh == old) return false;
   old = std::move(fresh);
   return true;

@@ -1,12 +1,12 @@
 // Where array values come from. Tuples, get-tuple-elements, bitcasts and loop state that no
-// iteration changes compute nothing: they forward memory. A Value is one leaf of an instruction that
+// iteration changes compute nothing: they forward memory. An ArrayValue is one leaf of an instruction that
 // does compute (a fusion, a parameter, a constant, a changing leaf of a while, a conditional), and
-// every leaf of every instruction of the sequential computations has one Value behind it.
+// every leaf of every instruction of the sequential computations has one ArrayValue behind it.
 //
 //   t = (f32[], f32[8]) tuple(a, b)        leaves: {a, 0}, {b, 0}
 //   g = f32[8] get-tuple-element(t), 1     leaf:   {b, 0}
 //
-// `alias`, `schedule` and buffer assignment all reason about Values, so they agree.
+// `alias`, `schedule` and buffer assignment all reason about ArrayValues, so they agree.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,16 @@ namespace hlojit {
 /// once `inline_calls` has run.
 std::vector<Computation*> sequential_computations(const Module& module);
 
-struct Value {
+struct ArrayValue {
   Instruction* def = nullptr;
   int64_t leaf = 0;
-  bool operator==(const Value&) const = default;
+  bool operator==(const ArrayValue&) const = default;
 };
 
-struct ValueHash {
-  size_t operator()(const Value& v) const { return std::hash<const void*>()(v.def) * 31 + static_cast<size_t>(v.leaf); }
+struct ArrayValueHash {
+  size_t operator()(const ArrayValue& v) const {
+    return std::hash<const void*>()(v.def) * 31 + static_cast<size_t>(v.leaf);
+  }
 };
 
 /// Computes nothing itself: its leaves are leaves of its operands.
@@ -44,20 +46,20 @@ class Dataflow {
   explicit Dataflow(const Module& module);
 
   /// The value behind each leaf of `instruction`, depth first.
-  std::span<const Value> values(const Instruction* instruction) const { return values_.at(instruction); }
+  std::span<const ArrayValue> values(const Instruction* instruction) const { return values_.at(instruction); }
   /// The body hands leaf `leaf` of its state on as it got it: one buffer, written by nobody.
   bool invariant(const Instruction* while_loop, int64_t leaf) const { return invariant_.at(while_loop)[leaf]; }
   /// Values of all operands, operand after operand: what an instruction that does not forward reads.
-  std::vector<Value> reads(const Instruction* instruction) const;
+  std::vector<ArrayValue> reads(const Instruction* instruction) const;
   /// After an edit: recomputes the leaves of one instruction from its operands; whether they changed.
   bool update(const Instruction* instruction);
   /// The instruction whose called computation this is (nullptr for the entry).
   Instruction* caller(const Computation* computation) const;
 
  private:
-  std::vector<Value> compute(const Instruction* instruction) const;
+  std::vector<ArrayValue> compute(const Instruction* instruction) const;
 
-  std::unordered_map<const Instruction*, std::vector<Value>> values_;
+  std::unordered_map<const Instruction*, std::vector<ArrayValue>> values_;
   std::unordered_map<const Instruction*, std::vector<bool>> invariant_;
   std::unordered_map<const Computation*, Instruction*> callers_;
 };

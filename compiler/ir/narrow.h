@@ -1,4 +1,4 @@
-// Floats narrower than f32, as bits: what literals need to read and print them.
+// Floats narrower than f32, as bits: what literals need to read and print them; what is computed in instead.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,9 @@
 #include "layout/dtype.h"
 
 namespace hlojit {
+
+/// What values of a type are computed in, and kept in until they are stored: f32 for narrower floats.
+inline DType working_type(DType type) { return is_narrow_float(type) ? DType::kF32 : type; }
 
 /// Bits of `value` rounded once to a narrow float type, nearest, ties to even, with the overflow
 /// rules of `convert` (infinity, NaN or saturation, by type).

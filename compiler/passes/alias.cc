@@ -60,20 +60,20 @@ class ComputationAlias {
     for (Instruction* i : order_) {
       for (Instruction* p : i->control_predecessors) control_successors_[p].push_back(i);
       if (forwards(*i)) continue;
-      for (const Value& v : flow_.reads(i)) add_reader(v, i);
+      for (const ArrayValue& v : flow_.reads(i)) add_reader(v, i);
     }
     if (is_condition_) return;
     root_slots_ = slots(nullptr, c_.root());
     for (const Slot& s : root_slots_) ++root_uses_[value(s)];
   }
 
-  void add_reader(const Value& v, Instruction* i) {
+  void add_reader(const ArrayValue& v, Instruction* i) {
     std::vector<Instruction*>& list = readers_[v];
     if (std::ranges::find(list, i) == list.end()) list.push_back(i);
   }
 
-  const std::vector<Instruction*>& readers(const Value& v) { return readers_[v]; }
-  bool leaves_at_root(const Value& v) {
+  const std::vector<Instruction*>& readers(const ArrayValue& v) { return readers_[v]; }
+  bool leaves_at_root(const ArrayValue& v) {
     auto at = root_uses_.find(v);
     return at != root_uses_.end() && at->second > 0;
   }
@@ -137,11 +137,11 @@ class ComputationAlias {
   }
 
   Instruction* get(const Slot& s) const { return s.user ? s.user->operand(s.index) : c_.root(); }
-  Value value(const Slot& s) const { return flow_.values(get(s))[0]; }
+  ArrayValue value(const Slot& s) const { return flow_.values(get(s))[0]; }
 
   /// Replaces what the slot hands over. `reader` reads it (nullptr: the root).
   void put(const Slot& s, Instruction* what, Instruction* reader) {
-    Value old = value(s);
+    ArrayValue old = value(s);
     if (s.user) {
       s.user->set_operand(s.index, what);
       update_forwarders({s.user});
@@ -153,14 +153,14 @@ class ComputationAlias {
       ++root_uses_[value(s)];
       return;
     }
-    std::vector<Value> reads = flow_.reads(reader);
+    std::vector<ArrayValue> reads = flow_.reads(reader);
     if (std::ranges::find(reads, old) == reads.end()) std::erase(readers_[old], reader);
     add_reader(value(s), reader);
   }
 
   /// The slot hands over a copy from now on.
-  Value copy(const Slot& s, Instruction* reader) {
-    Value old = value(s);
+  ArrayValue copy(const Slot& s, Instruction* reader) {
+    ArrayValue old = value(s);
     Instruction* fusion = track(add_copy_fusion(get(s)));
     explain(options_, "alias", c_, "a copy of {} for {}", text(old), reader ? reader->name : "the root");
     add_reader(old, fusion);
@@ -169,24 +169,24 @@ class ComputationAlias {
   }
 
   /// "state.2{1}": leaf 1 of a tuple.
-  static std::string text(const Value& v) {
+  static std::string text(const ArrayValue& v) {
     return v.def->shape.is_tuple() ? fmt::format("{}{{{}}}", v.def->name, v.leaf) : v.def->name;
   }
 
   // ---- links ---------------------------------------------------------------------------------------
 
   /// Memory that this computation may overwrite.
-  bool writable(const Value& v) const {
+  bool writable(const ArrayValue& v) const {
     if (makes_arrays(*v.def)) return true;
     if (v.def->is(Opcode::kParameter)) return is_body_ && !flow_.invariant(caller_, v.leaf);
     return v.def->is(Opcode::kWhile) || is_donated_copy(*v.def);
   }
 
-  Value head(Value v) const {
+  ArrayValue head(ArrayValue v) const {
     for (auto at = previous_.find(v); at != previous_.end(); at = previous_.find(v)) v = at->second;
     return v;
   }
-  Value tail(Value v) const {
+  ArrayValue tail(ArrayValue v) const {
     for (auto at = next_.find(v); at != next_.end(); at = next_.find(v)) v = at->second;
     return v;
   }
@@ -219,11 +219,11 @@ class ComputationAlias {
   }
 
   /// `writer` may overwrite `v` while it reads it.
-  bool overwrites_in_place(Instruction* writer, int64_t leaf, const Value& v) {
+  bool overwrites_in_place(Instruction* writer, int64_t leaf, const ArrayValue& v) {
     if (!writer->is(Opcode::kFusion)) return false;
     int64_t operand = -1;
     for (size_t k = 0; k < writer->operand_count(); ++k) {
-      std::span<const Value> values = flow_.values(writer->operand(k));
+      std::span<const ArrayValue> values = flow_.values(writer->operand(k));
       if (values.empty() || values[0] != v) continue;
       if (operand >= 0 || writer->operand(k)->is(Opcode::kBitcast)) return false;
       operand = static_cast<int64_t>(k);
@@ -232,7 +232,7 @@ class ComputationAlias {
   }
 
   /// Who has to run before `b` is written if `b` takes `a`'s memory, b's own instruction apart.
-  std::vector<Instruction*> before(const Value& a, const Value& b) {
+  std::vector<Instruction*> before(const ArrayValue& a, const ArrayValue& b) {
     std::vector<Instruction*> list = readers(a);
     bool follows = std::ranges::find(list, b.def) != list.end();
     if (!follows && !a.def->is(Opcode::kParameter)) list.push_back(a.def);
@@ -241,7 +241,7 @@ class ComputationAlias {
   }
 
   /// Links a -> b if it can be: `reads_allowed` if b's instruction may itself read a.
-  bool link(const Value& a, const Value& b, bool reads_allowed) {
+  bool link(const ArrayValue& a, const ArrayValue& b, bool reads_allowed) {
     if (next_.contains(a) || leaves_at_root(a) || a.def == b.def) return false;
     if (!reads_allowed && std::ranges::find(readers(a), b.def) != readers(a).end()) return false;
     std::vector<Instruction*> first = before(a, b);
@@ -263,7 +263,7 @@ class ComputationAlias {
   /// Root leaves of the entry, of branches and of bodies: a value each that was made here.
   void give_results_their_own() {
     for (size_t k = 0; k < root_slots_.size(); ++k) {
-      Value v = value(root_slots_[k]);
+      ArrayValue v = value(root_slots_[k]);
       bool own_state = is_body_ && v.def == c_.parameters()[0] && v.leaf == static_cast<int64_t>(k);
       if (own_state) continue;
       bool made = makes_arrays(*v.def) || v.def->is(Opcode::kWhile) || is_donated_copy(*v.def);
@@ -286,9 +286,9 @@ class ComputationAlias {
   }
 
   /// The slot's value and `result` of instruction `i` share memory, by a copy if there is no other way.
-  void link_operand(const Slot& s, const Value& result, Instruction* i) {
-    Value v = value(s);
-    std::vector<Value> reads = flow_.reads(i);
+  void link_operand(const Slot& s, const ArrayValue& result, Instruction* i) {
+    ArrayValue v = value(s);
+    std::vector<ArrayValue> reads = flow_.reads(i);
     bool once = std::ranges::count(reads, v) == 1;
     if (once && writable(v) && link(v, result, true)) return;
     v = copy(s, i);
@@ -297,16 +297,16 @@ class ComputationAlias {
 
   void close_loop() {
     const Instruction* parameter = c_.parameters()[0];
-    auto state = [&](size_t k) { return Value{const_cast<Instruction*>(parameter), static_cast<int64_t>(k)}; };
+    auto state = [&](size_t k) { return ArrayValue{const_cast<Instruction*>(parameter), static_cast<int64_t>(k)}; };
     // A leaf made in place of another leaf's state, or handed over from there, is copied home first.
     for (size_t k = 0; k < root_slots_.size(); ++k) {
-      Value first = head(value(root_slots_[k]));
+      ArrayValue first = head(value(root_slots_[k]));
       if (first.def == parameter && first != state(k)) copy(root_slots_[k], nullptr);
     }
     for (size_t k = 0; k < root_slots_.size(); ++k) {
-      Value first = head(value(root_slots_[k]));
+      ArrayValue first = head(value(root_slots_[k]));
       if (first == state(k)) continue;
-      Value last = tail(state(k));
+      ArrayValue last = tail(state(k));
       if (link(last, first, overwrites_in_place(first.def, first.leaf, last))) continue;
       for (int attempt = 0; attempt < 2; ++attempt) {
         first = copy(root_slots_[k], nullptr);
@@ -328,12 +328,12 @@ class ComputationAlias {
       }
       int64_t leaf = in;
       for (int64_t p = 0; p < a.operand; ++p) leaf += leaf_count(c_.parameters()[p]->shape);
-      join(Value{parameter, in}, head(value(root_slots_[out])), leaf, out);
+      join(ArrayValue{parameter, in}, head(value(root_slots_[out])), leaf, out);
     }
   }
 
   /// `first` begins the chain of result `out`; the caller may have given it the memory of `donated`.
-  void join(const Value& donated, Value first, int64_t leaf, int64_t out) {
+  void join(const ArrayValue& donated, ArrayValue first, int64_t leaf, int64_t out) {
     if (is_copy_of(first.def, donated)) first.def = plain_copy(first, leaf, out);
     bool is_copy = first.def->is(Opcode::kCopy);
     bool own_read = is_copy || overwrites_in_place(first.def, first.leaf, donated);
@@ -356,7 +356,7 @@ class ComputationAlias {
     for (Instruction* i : early) order(i, first.def);
   }
 
-  bool is_copy_of(const Instruction* i, const Value& v) const {
+  bool is_copy_of(const Instruction* i, const ArrayValue& v) const {
     if (!i->is(Opcode::kFusion) || i->operand_count() != 1 || flow_.values(i->operand(0))[0] != v) {
       return false;
     }
@@ -366,15 +366,15 @@ class ComputationAlias {
   }
 
   /// Turns a copy fusion into the plain copy that entry code may skip.
-  Instruction* plain_copy(const Value& fusion, int64_t leaf, int64_t out) {
+  Instruction* plain_copy(const ArrayValue& fusion, int64_t leaf, int64_t out) {
     Instruction* old = fusion.def;
     Instruction* made = c_.add(Opcode::kCopy, old->shape, {old->operand(0)}, "copy");
     made->location = old->location;
     made->attrs.backend_config =
         R"({"hlojit":{"donated":)" + std::to_string(leaf) + R"(,"result":)" + std::to_string(out) + "}}";
     track(made);
-    Value source = flow_.values(old->operand(0))[0];
-    Value from = fusion, to{made, 0};
+    ArrayValue source = flow_.values(old->operand(0))[0];
+    ArrayValue from = fusion, to{made, 0};
     std::ranges::replace(readers_[source], old, made);
     readers_[to] = readers_[from];
     root_uses_[to] = root_uses_[from];
@@ -396,7 +396,7 @@ class ComputationAlias {
   }
 
   /// An array-shaped instruction for a parameter's leaf.
-  Instruction* array(const Value& v) {
+  Instruction* array(const ArrayValue& v) {
     Instruction* at = v.def;
     int64_t leaf = v.leaf;
     while (at->shape.is_tuple()) {
@@ -410,8 +410,8 @@ class ComputationAlias {
   }
 
   /// `reader` reads `instead` wherever it read `v`.
-  void redirect(Instruction* reader, const Value& v, Instruction* instead) {
-    Value fresh{instead, 0};
+  void redirect(Instruction* reader, const ArrayValue& v, Instruction* instead) {
+    ArrayValue fresh{instead, 0};
     for (size_t k = 0; k < reader->operand_count(); ++k) {
       Instruction* o = reader->operand(k);
       if (o->shape.is_array() && flow_.values(o)[0] == v) {
@@ -450,9 +450,9 @@ class ComputationAlias {
   bool is_body_ = false, is_condition_ = false, changed_ = false;
   std::vector<Instruction*> order_;
   std::vector<Slot> root_slots_;
-  std::unordered_map<Value, std::vector<Instruction*>, ValueHash> readers_;
-  std::unordered_map<Value, int, ValueHash> root_uses_;
-  std::unordered_map<Value, Value, ValueHash> next_, previous_;
+  std::unordered_map<ArrayValue, std::vector<Instruction*>, ArrayValueHash> readers_;
+  std::unordered_map<ArrayValue, int, ArrayValueHash> root_uses_;
+  std::unordered_map<ArrayValue, ArrayValue, ArrayValueHash> next_, previous_;
   std::unordered_map<Instruction*, std::vector<Instruction*>> control_successors_;
 };
 

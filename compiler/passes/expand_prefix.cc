@@ -11,6 +11,7 @@
 // be regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
 #include "compiler/analysis/combining.h"
 #include "compiler/analysis/prefix.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
 
 namespace hlojit {
@@ -94,7 +95,7 @@ Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
   if (!prefix || !step || op.shape.dims[static_cast<size_t>(prefix->dim)] <= kDirect) return nullptr;
   Instruction *x = op.operand(0), *init = op.operand(1);
   const DType type = x->shape.type;
-  const DType wide = is_narrow_float(type) ? DType::kF32 : type;
+  const DType wide = working_type(type);
   if (wide != type) {
     x = b.convert(x, wide);
     init = b.convert(init, wide);

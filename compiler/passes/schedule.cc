@@ -18,13 +18,13 @@ class Scheduler {
  public:
   Scheduler(const Computation& c, const Dataflow& flow) : order_(c.snapshot()) {
     for (size_t k = 0; k < order_.size(); ++k) nodes_[order_[k]].position = k;
-    for (const Value& v : flow.values(c.root())) values_[v].leaves = true;
+    for (const ArrayValue& v : flow.values(c.root())) values_[v].leaves = true;
     for (const Instruction* i : order_) {
       Node& node = nodes_[i];
       for (const Instruction* p : i->operands()) nodes_[p].successors.push_back(i);
       for (const Instruction* p : i->control_predecessors) nodes_[p].successors.push_back(i);
       if (forwards(*i)) continue;
-      std::span<const Value> own = flow.values(i);
+      std::span<const ArrayValue> own = flow.values(i);
       std::vector<const Shape*> shapes = leaves(i->shape);
       for (size_t k = 0; k < own.size(); ++k) {
         // A while writes into the memory of its state; parameters and constants have their own.
@@ -33,7 +33,7 @@ class Scheduler {
         values_[own[k]].bytes = physical_size(*shapes[k]);
         node.results.push_back(own[k]);
       }
-      for (const Value& v : flow.reads(i)) {
+      for (const ArrayValue& v : flow.reads(i)) {
         if (std::ranges::find(node.reads, v) != node.reads.end()) continue;
         node.reads.push_back(v);
         values_[v].readers.push_back(i);
@@ -65,7 +65,7 @@ class Scheduler {
       Node& node = nodes_.at(i);
       node.is_ready = false;
       list.push_back(i);
-      for (const Value& v : node.reads) {
+      for (const ArrayValue& v : node.reads) {
         Use& use = values_.at(v);
         if (--use.remaining != 1) continue;
         for (const Instruction* other : use.readers) {
@@ -87,9 +87,9 @@ class Scheduler {
     int64_t now = 0, most = 0;
     for (const Instruction* i : order) {
       Node& node = nodes_.at(i);
-      for (const Value& v : node.results) now += values_.at(v).bytes;
+      for (const ArrayValue& v : node.results) now += values_.at(v).bytes;
       most = std::max(most, now);
-      for (const Value& v : node.reads) {
+      for (const ArrayValue& v : node.reads) {
         if (--values_.at(v).remaining == 0) now -= values_.at(v).bytes;
       }
     }
@@ -106,7 +106,7 @@ class Scheduler {
   struct Node {
     size_t position = 0;
     std::vector<const Instruction*> successors;  // with repetitions, as operands repeat
-    std::vector<Value> results, reads;
+    std::vector<ArrayValue> results, reads;
     size_t waiting = 0;
     int64_t price = 0;
     bool is_ready = false;
@@ -120,8 +120,8 @@ class Scheduler {
     // What only forwards or names memory goes first: it delays nothing and may free its readers.
     if (node.results.empty() && node.reads.empty()) return std::numeric_limits<int64_t>::min();
     int64_t bytes = 0;
-    for (const Value& v : node.results) bytes += values_.at(v).bytes;
-    for (const Value& v : node.reads) {
+    for (const ArrayValue& v : node.results) bytes += values_.at(v).bytes;
+    for (const ArrayValue& v : node.reads) {
       const Use& use = values_.at(v);
       if (use.remaining == 1 && v.def != i) bytes -= use.bytes;
     }
@@ -130,7 +130,7 @@ class Scheduler {
 
   std::vector<Instruction*> order_;
   std::unordered_map<const Instruction*, Node> nodes_;
-  std::unordered_map<Value, Use, ValueHash> values_;
+  std::unordered_map<ArrayValue, Use, ArrayValueHash> values_;
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "compiler/analysis/access.h"
+#include "compiler/ir/narrow.h"
+#include "layout/divide.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -17,9 +19,6 @@ constexpr int64_t kFewProducts = 1 << 14;
 
 // Depth from which on a micro-kernel is worth it.
 constexpr int64_t kShallow = 3;
-
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 int64_t size_of(const std::vector<Factor>& factors) {
   int64_t n = 1;
@@ -95,7 +94,7 @@ MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result
       if (phases > 1) {
         batch.push_back({phases, positions.dim, 1});
         overhangs_ |= positions.size % phases != 0;
-        positions = {(positions.size + phases - 1) / phases, positions.dim, phases};
+        positions = {ceil_div(positions.size, phases), positions.dim, phases};
       }
       lhs_free.push_back(positions);
     }
@@ -177,7 +176,7 @@ int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
   return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));
 }
 
-DType sum_type(const Instruction& dot) { return is_narrow_float(dot.shape.type) ? DType::kF32 : dot.shape.type; }
+DType sum_type(const Instruction& dot) { return working_type(dot.shape.type); }
 
 std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct& p, const TargetInfo& target) {
   DType type = sum_type(dot);
@@ -193,7 +192,7 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave
   // registers for more columns: accumulators, a row of B and one broadcast must fit.
   int64_t registers = target.vector_registers, most_rows = registers >= 32 ? 12 : 6;
-  b.tile_rows = blocks_of(p.m, blocks_of(p.m, most_rows));
+  b.tile_rows = ceil_div(p.m, ceil_div(p.m, most_rows));
   int64_t vectors = std::clamp<int64_t>((registers - 1) / (b.tile_rows + 1), 2, 6);
   vectors = std::min(vectors, std::max<int64_t>(1, p.n / lanes));
   // A width that leaves no narrow panel behind is worth one vector less.
@@ -209,13 +208,13 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   int64_t mr = b.tile_rows, nr = b.tile_columns;
   int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / (b.depth * bytes), 48, 480) / mr * mr;
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
-  b.rows = round_up(blocks_of(p.m, blocks_of(p.m, std::max(most, unit))), unit);
-  b.columns = round_up(blocks_of(p.n, blocks_of(p.n, 512)), nr);
+  b.rows = round_up(ceil_div(p.m, ceil_div(p.m, std::max(most, unit))), unit);
+  b.columns = round_up(ceil_div(p.n, ceil_div(p.n, 512)), nr);
   int64_t batches = p.batches();
   double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
                  static_cast<double>(batches);
   auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 2e6), 1, 8);
-  auto tasks = [&] { return batches * blocks_of(p.m, b.rows) * blocks_of(p.n, b.columns); };
+  auto tasks = [&] { return batches * ceil_div(p.m, b.rows) * ceil_div(p.n, b.columns); };
   while (tasks() < wanted && b.columns > 8 * nr) b.columns = round_up(b.columns / 2, nr);
   while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
   return b;

@@ -120,7 +120,7 @@ class Assigner {
     for (const Computation* c : computations_) {
       for (const auto& i : c->instructions()) {
         std::vector<const Shape*> shapes = leaves(i->shape);
-        std::span<const Value> values = flow_.values(i.get());
+        std::span<const ArrayValue> values = flow_.values(i.get());
         for (size_t k = 0; k < values.size(); ++k) {
           auto [at, fresh] = number_.try_emplace(values[k], parent_.size());
           if (fresh) {
@@ -138,15 +138,15 @@ class Assigner {
     while (parent_[n] != n) n = parent_[n] = parent_[parent_[n]];
     return n;
   }
-  size_t set_of(const Value& v) { return find(number_.at(v)); }
-  void unite(const Value& a, const Value& b) {
+  size_t set_of(const ArrayValue& v) { return find(number_.at(v)); }
+  void unite(const ArrayValue& a, const ArrayValue& b) {
     size_t x = set_of(a), y = set_of(b);
     if (x == y) return;
     parent_[y] = x;
     size_[x] = std::max(size_[x], size_[y]);
   }
   void unite(const Instruction* a, const Instruction* b) {
-    std::span<const Value> x = flow_.values(a), y = flow_.values(b);
+    std::span<const ArrayValue> x = flow_.values(a), y = flow_.values(b);
     for (size_t k = 0; k < x.size(); ++k) unite(x[k], y[k]);
   }
 
@@ -174,7 +174,7 @@ class Assigner {
     }
   }
 
-  void fix(const Value& v, BufferSlice slice) {
+  void fix(const ArrayValue& v, BufferSlice slice) {
     Set& set = sets_[set_of(v)];
     if (set.fixed && *set.fixed != slice) {
       throw Error(ErrorKind::kFailed, v.def->location,
@@ -190,12 +190,12 @@ class Assigner {
     }
     int64_t leaf = 0;
     for (const Instruction* p : module_.entry()->parameters()) {
-      for (const Value& v : flow_.values(p)) fix(v, {BufferSlice::Kind::kParameter, leaf++, 0, 0});
+      for (const ArrayValue& v : flow_.values(p)) fix(v, {BufferSlice::Kind::kParameter, leaf++, 0, 0});
     }
     for (const Computation* c : computations_) {
       for (const auto& i : c->instructions()) {
         if (!i->is(Opcode::kConstant)) continue;
-        for (const Value& v : flow_.values(i.get())) {
+        for (const ArrayValue& v : flow_.values(i.get())) {
           fix(v, {BufferSlice::Kind::kConstant, 0, plan_.constant_bytes, 0});
           plan_.constants.push_back({i.get(), plan_.constant_bytes});
           plan_.constant_bytes = add_bytes(plan_.constant_bytes, aligned(physical_size(i->shape)));
@@ -203,7 +203,7 @@ class Assigner {
       }
     }
     leaf = 0;
-    for (const Value& v : flow_.values(module_.entry()->root())) {
+    for (const ArrayValue& v : flow_.values(module_.entry()->root())) {
       fix(v, {BufferSlice::Kind::kResult, leaf++, 0, 0});
     }
   }
@@ -242,7 +242,7 @@ class Assigner {
 
   static bool nests(const Instruction& i) { return i.is(Opcode::kWhile) || i.is(Opcode::kConditional); }
 
-  void live(const Value& v, int64_t begin, int64_t end, const Instruction* writer) {
+  void live(const ArrayValue& v, int64_t begin, int64_t end, const Instruction* writer) {
     Set& set = sets_.at(set_of(v));
     if (writer && begin < set.begin) set.holder = writer;
     set.begin = std::min(set.begin, begin);
@@ -254,12 +254,12 @@ class Assigner {
       for (const auto& i : c->instructions()) {
         if (forwards(*i)) continue;
         Moments m = moments_.at(i.get());
-        for (const Value& v : flow_.values(i.get())) {
+        for (const ArrayValue& v : flow_.values(i.get())) {
           if (v.def == i.get()) live(v, m.begin, m.end, i.get());
         }
-        for (const Value& v : flow_.reads(i.get())) live(v, m.begin, m.end, nullptr);
+        for (const ArrayValue& v : flow_.reads(i.get())) live(v, m.begin, m.end, nullptr);
       }
-      for (const Value& v : flow_.values(c->root())) live(v, last_.at(c), last_.at(c), nullptr);
+      for (const ArrayValue& v : flow_.values(c->root())) live(v, last_.at(c), last_.at(c), nullptr);
     }
   }
 
@@ -308,7 +308,7 @@ class Assigner {
       parameter = static_cast<int64_t>(k);
     }
     if (parameter < 0) return false;
-    std::span<const Value> results = flow_.values(writer);
+    std::span<const ArrayValue> results = flow_.values(writer);
     for (size_t k = 0; k < results.size(); ++k) {
       if (&sets_.at(set_of(results[k])) == &set) {
         return reads_in_place(*writer->to_apply(), parameter, static_cast<int64_t>(k));
@@ -321,7 +321,7 @@ class Assigner {
     for (const Computation* c : computations_) {
       for (const auto& i : c->instructions()) {
         std::vector<const Shape*> shapes = leaves(i->shape);
-        std::span<const Value> values = flow_.values(i.get());
+        std::span<const ArrayValue> values = flow_.values(i.get());
         if (values.empty()) continue;
         std::vector<BufferSlice>& slices = plan_.slices[i.get()];
         for (size_t k = 0; k < values.size(); ++k) {
@@ -344,7 +344,7 @@ class Assigner {
   Dataflow flow_;
   std::vector<Computation*> computations_;
   BufferPlan plan_;
-  std::unordered_map<Value, size_t, ValueHash> number_;
+  std::unordered_map<ArrayValue, size_t, ArrayValueHash> number_;
   std::vector<size_t> parent_;  // union-find over value numbers
   std::vector<int64_t> size_;   // bytes of the set, at its representative
   std::unordered_map<size_t, Set> sets_;

@@ -12,8 +12,10 @@
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/plan/dim_maps.h"
 #include "compiler/plan/stages.h"
+#include "layout/divide.h"
 
 namespace hlojit {
 namespace {
@@ -166,7 +168,7 @@ class BlockPlanner {
       if (operands_[t]->shape.dims != plan_.domain || contracted(t) != plan_.inner)
         refuse(quoted(d) + " does not contract the rows");
       DType kept = operands_[t]->shape.type;
-      if (!is_float(kept) || sum_type(*d) != (is_narrow_float(kept) ? DType::kF32 : kept))
+      if (!is_float(kept) || sum_type(*d) != working_type(kept))
         refuse(quoted(d) + " sums in another type than its rows are kept in");
     }
     for (const Instruction* d : g_.dots) {
@@ -293,21 +295,21 @@ class BlockPlanner {
       auto blocks = choose_blocks(*s.product, p, target_);
       if (!blocks) refuse(quoted(s.product) + " is too small for a micro-kernel");
       s.blocks = blocks;
-      s.blocks->columns = (p.n + blocks->tile_columns - 1) / blocks->tile_columns * blocks->tile_columns;
+      s.blocks->columns = round_up(p.n, blocks->tile_columns);
       rows = p.m;
       batches = p.batches();
       tile_rows_ = blocks->tile_rows;
     }
     // As many rows as half of L2 holds, in equal blocks.
     int64_t most = kMostBlockRows / tile_rows_ * tile_rows_;
-    while (most > tile_rows_ && batches * ((rows + most - 1) / most) < kFewestBlocks) most -= tile_rows_;
+    while (most > tile_rows_ && batches * ceil_div(rows, most) < kFewestBlocks) most -= tile_rows_;
     for (;; most -= tile_rows_) {
       if (most <= 0) refuse("a row of the block does not fit into scratch");
       set_rows(most);
       if (plan_.tile_bytes <= target_.l2_bytes / 2) break;
     }
-    int64_t count = (rows + most - 1) / most, even = (rows + count - 1) / count;
-    set_rows((even + tile_rows_ - 1) / tile_rows_ * tile_rows_);
+    int64_t count = ceil_div(rows, most), even = ceil_div(rows, count);
+    set_rows(round_up(even, tile_rows_));
   }
 
   void set_rows(int64_t rows) {

@@ -318,13 +318,6 @@ int64_t KernelPlan::block_rows() const {
   return std::ranges::find_if(stages, [](const Stage& s) { return s.blocks.has_value(); })->blocks->rows;
 }
 
-size_t KernelPlan::stage_of_root(size_t k) const {
-  for (size_t s = 0; s < stages.size(); ++s) {
-    if (std::ranges::find(stages[s].stores, k) != stages[s].stores.end()) return s;
-  }
-  return stages.size();
-}
-
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   auto plan = plan_kernel(fused, {});
   // Whether a convolution has blocks, and with them another order, depends on the target.

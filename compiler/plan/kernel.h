@@ -101,8 +101,6 @@ struct KernelPlan {
   bool by_blocks() const { return kind == KernelKind::kContraction && !inner.empty(); }
   /// Rows of a block; has_products() only.
   int64_t block_rows() const;
-  /// Stage that stores root k.
-  size_t stage_of_root(size_t k) const;
 };
 
 /// backend_config of a fusion with this plan:

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/access.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
 
 namespace hlojit {
@@ -23,7 +24,7 @@ constexpr double kDear = 4;
 constexpr int64_t kFewestColumnVectors = 2;
 
 /// Of an element in scratch: narrow floats are kept as the f32 their register holds.
-int64_t kept_bytes(const Instruction* i) { return is_narrow_float(i->shape.type) ? 4 : dtype_bytes(i->shape.type); }
+int64_t kept_bytes(const Instruction* i) { return dtype_bytes(working_type(i->shape.type)); }
 
 Stage inner_pass(std::vector<size_t> stores = {}) {
   Stage s;

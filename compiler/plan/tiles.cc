@@ -3,8 +3,10 @@
 // and the next one takes its memory: the probabilities of attention lie where its scores were.
 #include <algorithm>
 
+#include "compiler/ir/narrow.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/stages.h"
+#include "layout/divide.h"
 
 namespace hlojit {
 namespace {
@@ -27,11 +29,9 @@ void add_reads(const KernelGraph& g, std::vector<const Instruction*> open, size_
   }
 }
 
-int64_t element_bytes(const ScratchTile& t) {
-  return is_narrow_float(t.value->shape.type) ? 4 : dtype_bytes(t.value->shape.type);
-}
+int64_t element_bytes(const ScratchTile& t) { return dtype_bytes(working_type(t.value->shape.type)); }
 int64_t tile_size(const ScratchTile& t, int64_t rows) {
-  return ((t.whole ? rows : 1) * t.stride * element_bytes(t) + 63) / 64 * 64;
+  return round_up((t.whole ? rows : 1) * t.stride * element_bytes(t), 64);
 }
 
 /// Two tiles may overlap. Rows are gone through one by one, so that of two values for all rows a row of the

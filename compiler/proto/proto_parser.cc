@@ -71,7 +71,7 @@ std::string_view module_bytes(std::string_view bytes) {
   return bytes;
 }
 
-class Importer : public Scope {
+class Importer : public References {
  public:
   Importer(const Message& proto, Module& module) : proto_(proto), module_(module) {}
 

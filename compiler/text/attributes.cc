@@ -16,7 +16,7 @@ namespace {
 // Everything a rule reads from and into.
 struct Target {
   Cursor& in;
-  Scope& scope;
+  References& names;
   Instruction& instruction;
   Attributes& a;
   std::string_view name;  // of the attribute being read
@@ -135,7 +135,7 @@ template <size_t index>
 void read_called(Target& t) {
   std::vector<Computation*>& called = t.instruction.called;
   if (called.size() <= index) called.resize(index + 1);
-  called[index] = t.scope.read_computation();
+  called[index] = t.names.read_computation();
 }
 template <size_t index>
 bool print_called(const Instruction& i, std::string& out) {
@@ -151,7 +151,7 @@ void read_called_list(Target& t) {
   t.in.expect('{', "before a list of computations");
   while (!t.in.accept('}')) {
     if (!t.instruction.called.empty()) t.in.expect(',', "between computations");
-    t.instruction.called.push_back(t.scope.read_computation());
+    t.instruction.called.push_back(t.names.read_computation());
   }
 }
 bool print_called_list(const Instruction& i, std::string& out) {
@@ -343,7 +343,7 @@ void read_custom_to_apply(Target& t) {
   if (!t.instruction.called.empty()) {
     t.in.fail(t.in.pos(), "duplicate-attribute", "called computations are given twice");
   }
-  t.instruction.called.push_back(t.scope.read_computation());
+  t.instruction.called.push_back(t.names.read_computation());
 }
 
 void read_predecessors(Target& t) {
@@ -351,7 +351,7 @@ void read_predecessors(Target& t) {
   t.in.expect('{', "before control predecessors");
   while (!t.in.accept('}')) {
     if (!list.empty()) t.in.expect(',', "between control predecessors");
-    list.push_back(t.scope.read_instruction_name());
+    list.push_back(t.names.read_instruction_name());
   }
 }
 bool print_predecessors(const Instruction& i, std::string& out) {
@@ -622,11 +622,11 @@ const std::string* find_other(const Attributes& a, std::string_view name) {
 
 }  // namespace
 
-void read_attributes(Cursor& in, Scope& scope, Instruction& to) {
+void read_attributes(Cursor& in, References& names, Instruction& to) {
   Entries sugar;
   if (wrapped_op(to)) sugar = entries_of(to);
   const Entries& entries = sugar.empty() ? entries_of(to.opcode).all : sugar;
-  Target target{in, scope, to, to.attrs, {}};
+  Target target{in, names, to, to.attrs, {}};
   size_t operands_end = in.pos();
   uint64_t seen = 0;
   while (in.accept(',')) {

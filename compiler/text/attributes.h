@@ -15,9 +15,9 @@
 namespace hlojit {
 
 /// What attributes may refer to.
-class Scope {
+class References {
  public:
-  virtual ~Scope() = default;
+  virtual ~References() = default;
   /// A computation's name, or a body in braces.
   virtual Computation* read_computation() = 0;
   /// The name of an instruction that is already defined.
@@ -25,7 +25,7 @@ class Scope {
 };
 
 /// Reads `, name=value`... at the cursor into `to`, whose opcode and operands are set.
-void read_attributes(Cursor& in, Scope& scope, Instruction& to);
+void read_attributes(Cursor& in, References& names, Instruction& to);
 
 /// Appends `, name=value`... in canonical order; nothing for values that are the default.
 void append_attributes(const Instruction& instruction, std::string& out);

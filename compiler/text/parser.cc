@@ -26,7 +26,7 @@ struct Body {
   int64_t parameters = 0;      // how many have
 };
 
-class Parser : public Scope {
+class Parser : public References {
  public:
   Parser(std::string_view text, Module& module) : in_(text), module_(module) {}
 

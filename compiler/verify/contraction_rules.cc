@@ -239,7 +239,7 @@ constexpr Entry kOps[] = {
      "window dim_labels! feature_group_count batch_group_count operand_precision convolution_kind conv_kind"},
     {Opcode::kDot, dot, HLOJIT_DOT_ATTRIBUTES},
     {Opcode::kRaggedDot, ragged_dot, HLOJIT_DOT_ATTRIBUTES " lhs_ragged_dims rhs_group_dims"},
-    {Opcode::kScaledDot, scaled_dot, HLOJIT_DOT_ATTRIBUTES, Result::kDeclare},
+    {Opcode::kScaledDot, scaled_dot, HLOJIT_DOT_ATTRIBUTES, ResultShape::kDeclare},
 };
 
 }  // namespace

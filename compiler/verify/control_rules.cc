@@ -178,20 +178,20 @@ Shape custom_call(const Use& use) {
 constexpr Entry kOps[] = {
     {Opcode::kCall, call, "to_apply! is_composite"},
     {Opcode::kConditional, conditional, "true_computation false_computation branch_computations"},
-    {Opcode::kConstant, given, "", Result::kDeclare},
+    {Opcode::kConstant, given, "", ResultShape::kDeclare},
     {Opcode::kCustomCall, custom_call,
      "custom_call_target! window dim_labels feature_group_count batch_group_count operand_precision padding_type "
      "operand_layout_constraints custom_call_has_side_effect literal output_to_operand_aliasing schedule api_version "
      "to_apply:custom called_computations",
-     Result::kDeclare},
+     ResultShape::kDeclare},
     {Opcode::kDomain, identity, "domain!"},
-    {Opcode::kFusion, fusion, "kind! calls! output_to_operand_aliasing", Result::kDeclare},
+    {Opcode::kFusion, fusion, "kind! calls! output_to_operand_aliasing", ResultShape::kDeclare},
     {Opcode::kGetTupleElement, get_tuple_element, "index!"},
     {Opcode::kOptBarrier, identity},
-    {Opcode::kParameter, given, "", Result::kDeclare},
+    {Opcode::kParameter, given, "", ResultShape::kDeclare},
     {Opcode::kTuple, tuple},
     {Opcode::kWhile, while_loop, "condition! body!"},
-    {Opcode::kAllReduceDone, identity, "", Result::kDeclare},
+    {Opcode::kAllReduceDone, identity, "", ResultShape::kDeclare},
 };
 
 }  // namespace

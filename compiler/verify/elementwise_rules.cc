@@ -256,15 +256,15 @@ Shape iota(const Use& use) {
 }
 
 constexpr Entry kOps[] = {
-    {Opcode::kBitcastConvert, bitcast_convert, "", Result::kDeclare},
+    {Opcode::kBitcastConvert, bitcast_convert, "", ResultShape::kDeclare},
     {Opcode::kClamp, clamp},
     {Opcode::kCompare, compare, "direction! type"},
-    {Opcode::kConvert, convert, "", Result::kDeclare},
-    {Opcode::kIota, iota, "iota_dimension!", Result::kDeclare},
+    {Opcode::kConvert, convert, "", ResultShape::kDeclare},
+    {Opcode::kIota, iota, "iota_dimension!", ResultShape::kDeclare},
     {Opcode::kMap, map, "dimensions to_apply!"},
-    {Opcode::kReducePrecision, reduce_precision, "exponent_bits! mantissa_bits!", Result::kDeclare},
+    {Opcode::kReducePrecision, reduce_precision, "exponent_bits! mantissa_bits!", ResultShape::kDeclare},
     {Opcode::kSelect, select},
-    {Opcode::kStochasticConvert, stochastic_convert, "", Result::kDeclare},
+    {Opcode::kStochasticConvert, stochastic_convert, "", ResultShape::kDeclare},
 };
 
 std::span<const Entry> elementwise_rules() { return kOps; }

@@ -130,9 +130,9 @@ constexpr Entry kOps[] = {
     {Opcode::kBatchNormTraining, batch_norm, "epsilon! feature_index!"},
     {Opcode::kCholesky, cholesky, "lower"},
     {Opcode::kFft, fft, "fft_type! fft_length!"},
-    {Opcode::kRng, rng, "distribution!", Result::kDeclare},
-    {Opcode::kRngBitGenerator, rng_bit_generator, "algorithm:rng!", Result::kDeclare},
-    {Opcode::kRngGetAndUpdateState, rng_state, "delta!", Result::kDeclare},
+    {Opcode::kRng, rng, "distribution!", ResultShape::kDeclare},
+    {Opcode::kRngBitGenerator, rng_bit_generator, "algorithm:rng!", ResultShape::kDeclare},
+    {Opcode::kRngGetAndUpdateState, rng_state, "delta!", ResultShape::kDeclare},
     {Opcode::kTriangularSolve, triangular_solve, "left_side lower unit_diagonal transpose_a!"},
 };
 

@@ -223,19 +223,19 @@ Shape set_dimension_size(const Use& use) {
 }
 
 constexpr Entry kOps[] = {
-    {Opcode::kBitcast, bitcast, "", Result::kDeclare},
-    {Opcode::kBroadcast, broadcast, "dimensions:always", Result::kDeclare},
+    {Opcode::kBitcast, bitcast, "", ResultShape::kDeclare},
+    {Opcode::kBroadcast, broadcast, "dimensions:always", ResultShape::kDeclare},
     {Opcode::kConcatenate, concatenate, "dimensions:always!"},
     {Opcode::kCopy, copy},
-    {Opcode::kDynamicReshape, dynamic_reshape, "", Result::kDeclare},
-    {Opcode::kDynamicSlice, dynamic_slice, "dynamic_slice_sizes!", Result::kDeclare},
-    {Opcode::kDynamicUpdateSlice, dynamic_update_slice, "", Result::kDeclare},
+    {Opcode::kDynamicReshape, dynamic_reshape, "", ResultShape::kDeclare},
+    {Opcode::kDynamicSlice, dynamic_slice, "dynamic_slice_sizes!", ResultShape::kDeclare},
+    {Opcode::kDynamicUpdateSlice, dynamic_update_slice, "", ResultShape::kDeclare},
     {Opcode::kGetDimensionSize, get_dimension_size, "dimensions!"},
     {Opcode::kPad, pad, "padding!"},
-    {Opcode::kReshape, reshape, "inferred_dimension", Result::kDeclare},
+    {Opcode::kReshape, reshape, "inferred_dimension", ResultShape::kDeclare},
     {Opcode::kReverse, reverse, "dimensions:always!"},
     {Opcode::kSetDimensionSize, set_dimension_size, "dimensions!"},
-    {Opcode::kSlice, slice, "slice!", Result::kDeclare},
+    {Opcode::kSlice, slice, "slice!", ResultShape::kDeclare},
     {Opcode::kTranspose, transpose, "dimensions:always!"},
 };
 

@@ -136,7 +136,7 @@ void need_reducer(const Computation& callee, std::span<const DType> types, std::
 
 /// Whether text may leave out the result shape: kOmit where it can be inferred, kDeclare where HLO asks for
 /// it (also of some ops whose sizes do follow from the attributes, such as slice).
-enum class Result : uint8_t { kOmit, kDeclare };
+enum class ResultShape : uint8_t { kOmit, kDeclare };
 
 /// An op, its rule, and the attributes it takes besides those that all do: their keys in text/attributes.cc in
 /// printing order, `!` behind those that must be given.
@@ -144,7 +144,7 @@ struct Entry {
   Opcode opcode;
   Rule rule;
   std::string_view attributes = {};
-  Result result = Result::kOmit;
+  ResultShape result = ResultShape::kOmit;
 };
 
 /// The ops whose rules a file holds.

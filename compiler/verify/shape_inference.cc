@@ -42,7 +42,7 @@ Shape infer_shape(Opcode opcode, std::span<const Shape* const> operands, const A
   return rules::apply({opcode, operands, attrs, called});
 }
 
-bool shape_may_be_omitted(Opcode opcode) { return rules::entry_of(opcode).result == rules::Result::kOmit; }
+bool shape_may_be_omitted(Opcode opcode) { return rules::entry_of(opcode).result == rules::ResultShape::kOmit; }
 
 std::string_view own_attributes(Opcode opcode) { return rules::entry_of(opcode).attributes; }
 

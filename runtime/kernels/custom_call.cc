@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/ir/text_attributes.h"
 #include "hlojit/custom_call.h"
 #include "layout/index.h"
 #include "runtime/kernels/lapack_calls.h"
@@ -28,13 +29,6 @@ Registry& registry() {
   return *r;
 }
 
-std::string other_attribute(const Instruction& i, std::string_view name) {
-  for (const auto& [key, text] : i.attrs.other) {
-    if (key == name) return text;
-  }
-  return {};
-}
-
 /// A quoted string's content; braces stay as they are.
 std::string unquoted(const std::string& text) {
   if (text.size() < 2 || text.front() != '"') return text;
@@ -49,7 +43,7 @@ std::string unquoted(const std::string& text) {
 CustomCallSite site_of(const Instruction& i) {
   CustomCallSite site;
   site.target = i.attrs.custom_call_target;
-  site.api_version = other_attribute(i, "api_version");
+  site.api_version = text_attribute(i.attrs, "api_version");
   if (site.api_version.empty()) site.api_version = "API_VERSION_ORIGINAL";
   site.backend_config = unquoted(i.attrs.backend_config);
   site.frontend_attributes = i.attrs.frontend_attributes;
@@ -163,7 +157,7 @@ StepFunction find_call(const Instruction& i) {
                                            .message = "no registered implementation of custom call \"" + target + "\"",
                                            .details = {}}});
   }
-  std::string version = other_attribute(i, "api_version");
+  std::string version(text_attribute(i.attrs, "api_version"));
   if (!version.empty() && version != "API_VERSION_ORIGINAL") {
     throw Error(ErrorKind::kUnsupported, i.location,
                 "custom call \"" + target + "\": a loaded function is called as API_VERSION_ORIGINAL, not " + version);

@@ -16,11 +16,11 @@ class AttributeReader {
  public:
   explicit AttributeReader(std::string_view text) : text_(text) {}
 
-  void dictionary(Attributes& out) {
+  void dictionary(CallAttributes& out) {
     expect('{');
     if (!accept('}')) {
       do {
-        Attributes::Entry e;
+        CallAttributes::Entry e;
         skip();
         e.name = peek() == '"' ? quoted() : word();
         if (e.name.empty()) fail("a name is expected");
@@ -92,7 +92,7 @@ class AttributeReader {
     return out;
   }
 
-  void value(Attributes::Value& v) {
+  void value(CallAttributes::Value& v) {
     skip();
     if (peek() == '"') {
       v.type = kString;
@@ -101,7 +101,7 @@ class AttributeReader {
     }
     if (peek() == '{') {
       v.type = kDictionary;
-      v.dictionary.reset(new Attributes);
+      v.dictionary.reset(new CallAttributes);
       dictionary(*v.dictionary);
       return;
     }
@@ -112,7 +112,7 @@ class AttributeReader {
     set_number(v, first, type);
   }
 
-  void array(Attributes::Value& v) {
+  void array(CallAttributes::Value& v) {
     expect('<');
     std::string type = word();
     v.type = kArray;
@@ -127,7 +127,7 @@ class AttributeReader {
     expect('>');
   }
 
-  void set_number(Attributes::Value& v, const std::string& text, const std::string& type) {
+  void set_number(CallAttributes::Value& v, const std::string& text, const std::string& type) {
     v.type = kScalar;
     v.dtype = static_cast<int32_t>(dtype(type));
     v.bytes = number(text, dtype(type));
@@ -174,7 +174,7 @@ class AttributeReader {
   size_t at_ = 0;
 };
 
-Attributes::Attributes(std::string_view text) {
+CallAttributes::CallAttributes(std::string_view text) {
   if (text.empty()) {
     finish();
     return;
@@ -184,7 +184,7 @@ Attributes::Attributes(std::string_view text) {
   reader.end();
 }
 
-void Attributes::finish() {
+void CallAttributes::finish() {
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
   for (Entry& e : entries_) {
     Value& v = e.value;

@@ -14,18 +14,18 @@
 
 namespace hlojit::ffi {
 
-class Attributes {
+class CallAttributes {
  public:
   /// Reads a dictionary, or nothing. Throws Error(kInvalid) with the position in the text.
-  explicit Attributes(std::string_view text);
-  Attributes(Attributes&&) = default;
+  explicit CallAttributes(std::string_view text);
+  CallAttributes(CallAttributes&&) = default;
 
   /// Points into this object, which must outlive it.
   const XLA_FFI_Attrs& view() const { return view_; }
 
  private:
   friend class AttributeReader;
-  Attributes() = default;
+  CallAttributes() = default;
   void finish();
 
   struct Value {
@@ -33,7 +33,7 @@ class Attributes {
     int32_t dtype = 0;
     std::string bytes;  ///< of a scalar, an array, a string
     size_t count = 1;
-    std::unique_ptr<Attributes> dictionary;
+    std::unique_ptr<CallAttributes> dictionary;
     // What the handler sees.
     XLA_FFI_Scalar scalar{};
     XLA_FFI_Array array{};

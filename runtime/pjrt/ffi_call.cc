@@ -232,7 +232,7 @@ class Site {
 
   XLA_FFI_Handler_Bundle handlers_;
   std::vector<Shape> operands_, results_;
-  Attributes attributes_;
+  CallAttributes attributes_;
   State state_;
   XLA_FFI_ExecutionContext context_;
 };

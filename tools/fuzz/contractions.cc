@@ -1,7 +1,7 @@
 // Dots with any dimensions in any role, and convolutions.
 #include <algorithm>
 
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using enum Opcode;
 
 // Operands of which the products' sums are exact, unless the module is tame anyway.
-Instruction* factor(Scope& s, Instruction* x) {
+Instruction* factor(Draft& s, Instruction* x) {
   if (is_complex(x->shape.type)) {
     return s.b.op(kComplex, {factor(s, s.b.unary(kReal, x)), factor(s, s.b.unary(kImag, x))});
   }
@@ -18,7 +18,7 @@ Instruction* factor(Scope& s, Instruction* x) {
 }
 
 // Sums in a wider type than the operands'.
-void widen(Scope& s, Instruction* product) {
+void widen(Draft& s, Instruction* product) {
   using enum DType;
   DType t = product->shape.type;
   if (is_integral(t) && dtype_bits(t) < 32) product->shape.type = is_signed(t) ? kS32 : kU32;
@@ -27,7 +27,7 @@ void widen(Scope& s, Instruction* product) {
   product->shape.layout.element_size_in_bits = 0;
 }
 
-Instruction* dot(Scope& s) {
+Instruction* dot(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() <= 4; });
   if (!x) return nullptr;
   DotDims dims;
@@ -76,7 +76,7 @@ Instruction* dot(Scope& s) {
 }
 
 // Plain matrix product of odd sizes, what the micro-kernels are for.
-Instruction* matmul(Scope& s) {
+Instruction* matmul(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() == 2 && is_float(v.type); });
   if (!x) return nullptr;
   int64_t k = s.random.below(2);
@@ -95,7 +95,7 @@ Instruction* matmul(Scope& s) {
 
 // Rows of the left side, in groups whose sizes are values, each with a matrix of its own; or the same
 // with the groups along what is contracted.
-Instruction* ragged_dot(Scope& s) {
+Instruction* ragged_dot(Draft& s) {
   DType t = s.type();
   int64_t m = s.random.pick(s.draw.sizes), k = s.random.pick(s.draw.sizes), n = s.random.between(1, 9);
   int64_t g = s.random.between(1, 4);
@@ -113,7 +113,7 @@ Instruction* ragged_dot(Scope& s) {
 }
 
 // Blocks of narrow floats that share a scale each.
-Instruction* scaled_dot(Scope& s) {
+Instruction* scaled_dot(Draft& s) {
   using enum DType;
   DType t = s.random.pick(std::vector{kF8E4M3FN, kF8E5M2, kF4E2M1FN, kBF16});
   int64_t m = s.random.between(1, 9), n = s.random.between(1, 9), blocks = s.random.between(1, 4);
@@ -128,7 +128,7 @@ Instruction* scaled_dot(Scope& s) {
 
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
 // features or of the batch.
-Instruction* convolution(Scope& s) {
+Instruction* convolution(Draft& s) {
   DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
   size_t space = static_cast<size_t>(s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
   int64_t groups = s.random.chance(0.3) ? s.random.between(2, 4) : 1;

@@ -1,5 +1,5 @@
 // Computations that call others: calls, fusions, maps, loops whose state is swapped and kept, branches.
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
@@ -8,14 +8,14 @@ using enum Opcode;
 
 constexpr int kDeepest = 2;
 
-std::vector<Instruction*> arguments(Scope& s, int64_t least, int64_t most) {
+std::vector<Instruction*> arguments(Draft& s, int64_t least, int64_t most) {
   std::vector<Instruction*> chosen;
   for (int64_t n = s.random.between(least, most); n > 0; --n) chosen.push_back(s.any());
   return chosen;
 }
 
 // Ops that foreign fusions hold: anything that is not control.
-Instruction* fusion(Scope& s) {
+Instruction* fusion(Draft& s) {
   if (s.draw.depth >= kDeepest) return nullptr;
   std::vector<Instruction*> in = arguments(s, 1, 3);
   Attributes a;
@@ -24,7 +24,7 @@ Instruction* fusion(Scope& s) {
   return s.b.op(kFusion, c->root()->shape, in, std::move(a), {c});
 }
 
-Instruction* call(Scope& s) {
+Instruction* call(Draft& s) {
   if (s.draw.depth >= kDeepest) return nullptr;
   std::vector<Instruction*> in = arguments(s, 0, 3);
   if (in.empty()) in.push_back(s.any());
@@ -33,7 +33,7 @@ Instruction* call(Scope& s) {
   return s.b.call(c, in);
 }
 
-Instruction* map(Scope& s) {
+Instruction* map(Draft& s) {
   Instruction* x = s.any();
   if (is_complex(x->shape.type)) return nullptr;
   Instruction* y = s.of(x->shape);
@@ -54,7 +54,7 @@ Instruction* map(Scope& s) {
 }
 
 // What becomes of one part of a loop's state: kept, swapped with its like, or computed.
-Instruction* next_state(Scope& s, size_t i, const std::vector<Instruction*>& state) {
+Instruction* next_state(Draft& s, size_t i, const std::vector<Instruction*>& state) {
   Instruction* x = state[i];
   switch (s.random.below(5)) {
     case 0: return x;
@@ -80,7 +80,7 @@ Instruction* next_state(Scope& s, size_t i, const std::vector<Instruction*>& sta
   }
 }
 
-Instruction* while_loop(Scope& s) {
+Instruction* while_loop(Draft& s) {
   if (s.draw.depth >= kDeepest) return nullptr;
   std::vector<Instruction*> init = {s.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 1)))};
   for (int64_t n = s.random.between(1, 3); n > 0; --n) init.push_back(s.any());
@@ -93,7 +93,7 @@ Instruction* while_loop(Scope& s) {
     start = s.b.tuple({start, init[1]});
   }
   ++s.draw.depth;
-  auto open = [&](Scope& inner) {
+  auto open = [&](Draft& inner) {
     Instruction* p = inner.b.parameter(shape);
     std::vector<Instruction*> state;
     Instruction* flat = nested ? inner.b.get_tuple_element(p, 0) : p;
@@ -102,11 +102,11 @@ Instruction* while_loop(Scope& s) {
     for (Instruction* v : state) inner.keep(v);
     return state;
   };
-  Scope condition(s.draw, "condition");
+  Draft condition(s.draw, "condition");
   Instruction* counter = open(condition)[0];
   Instruction* limit = condition.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 5)));
   condition.b.build(condition.b.compare(Direction::kLt, counter, limit));
-  Scope body(s.draw, "body");
+  Draft body(s.draw, "body");
   std::vector<Instruction*> state = open(body), next;
   for (int64_t n = s.random.between(0, 4); n > 0; --n) body.step();
   next.push_back(body.b.op(kAdd, {state[0], body.b.constant(DType::kS32, 1)}));
@@ -123,7 +123,7 @@ Instruction* while_loop(Scope& s) {
 }
 
 // Branches that take a tuple each and give results of one shape.
-Instruction* conditional(Scope& s) {
+Instruction* conditional(Draft& s) {
   if (s.draw.depth >= kDeepest) return nullptr;
   bool two = s.random.chance(0.5);
   Instruction* which = two ? s.of(DType::kPred, {}) : s.index(DType::kS32, 3);
@@ -137,7 +137,7 @@ Instruction* conditional(Scope& s) {
     bool bare = s.random.chance(0.4);
     Instruction* argument = bare ? s.any() : s.b.tuple(arguments(s, 1, 3));
     in.push_back(argument);
-    Scope branch(s.draw, "branch");
+    Draft branch(s.draw, "branch");
     Instruction* p = branch.b.parameter(argument->shape);
     branch.keep(p);
     for (int64_t k = s.random.between(0, 4); k > 0; --k) branch.step();
@@ -150,7 +150,7 @@ Instruction* conditional(Scope& s) {
 }
 
 // A constant that is a tuple, maybe of tuples.
-Instruction* constant(Scope& s) {
+Instruction* constant(Draft& s) {
   auto leaf = [&](auto&& self, int depth) -> Literal {
     if (depth > 0) {
       std::vector<Literal> elements;
@@ -169,7 +169,7 @@ Instruction* constant(Scope& s) {
   return s.random.chance(0.3) ? s.b.tuple({made, s.any()}) : made;
 }
 
-Instruction* barrier(Scope& s) {
+Instruction* barrier(Draft& s) {
   if (s.random.chance(0.5)) return s.b.unary(kOptBarrier, s.any());
   return s.b.unary(kOptBarrier, s.b.tuple(arguments(s, 1, 3)));
 }

@@ -1,26 +1,26 @@
 // Ops that hand on what they are given: tokens, domains, annotations, asynchronous pairs, and collectives,
 // which among several devices do more.
 #include "compiler/ir/async.h"
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
 
-Instruction* ordered(Scope& s) {
+Instruction* ordered(Draft& s) {
   Instruction* token = s.b.op(kAfterAll, s.random.chance(0.5) ? Builder::Values{} : Builder::Values{s.any()});
   if (s.random.chance(0.3)) token = s.b.op(kAfterAll, {token, token});
   return s.b.op(kAddDependency, {s.any(), token});
 }
 
-Instruction* domain(Scope& s) {
+Instruction* domain(Draft& s) {
   Attributes a;
   a.other.emplace_back("domain", "{kind=\"sharding\", entry={replicated}, exit={maximal device=0}}");
   return s.b.op(kDomain, {s.any()}, std::move(a));
 }
 
-Instruction* annotation(Scope& s) {
+Instruction* annotation(Draft& s) {
   Instruction* x = s.any();
   Attributes a;
   a.custom_call_target = s.random.chance(0.5) ? "Sharding" : "SPMDFullToShardShape";
@@ -28,10 +28,10 @@ Instruction* annotation(Scope& s) {
   return s.b.op(kCustomCall, x->shape, {x}, std::move(a));
 }
 
-Instruction* copy_pair(Scope& s) { return s.b.op(kCopyDone, {s.b.op(kCopyStart, {s.any()})}); }
+Instruction* copy_pair(Draft& s) { return s.b.op(kCopyDone, {s.b.op(kCopyStart, {s.any()})}); }
 
 // A computation started, maybe asked how it is getting on, and awaited.
-Instruction* started(Scope& s) {
+Instruction* started(Draft& s) {
   Instruction* x = s.any();
   Instruction* y = s.of(x->shape);
   Computation* c = function(s, "started", {x, y}, static_cast<int>(s.random.between(1, 3)), false);
@@ -42,7 +42,7 @@ Instruction* started(Scope& s) {
 }
 
 // The same in sugar: negate-start.
-Instruction* started_op(Scope& s) {
+Instruction* started_op(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return is_float(v.type); });
   if (!x) return nullptr;
   Attributes a;
@@ -51,7 +51,7 @@ Instruction* started_op(Scope& s) {
   return s.b.op(kAsyncDone, x->shape, {start}, a);
 }
 
-Instruction* size_of(Scope& s) {
+Instruction* size_of(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!x) return nullptr;
   Attributes a;
@@ -81,7 +81,7 @@ std::string text(const std::vector<Ints>& groups) {
 }
 
 // All devices, shuffled, in groups of equal size; or one group of all, said in the short form.
-int64_t groups(Scope& s, Attributes& a) {
+int64_t groups(Draft& s, Attributes& a) {
   int64_t n = s.draw.devices, size = n;
   std::vector<Ints> groups;
   if (s.random.chance(0.7)) {
@@ -94,16 +94,16 @@ int64_t groups(Scope& s, Attributes& a) {
 }
 
 // Devices only meet where all of them come by equally often: not in a branch, a fusion or a reducer.
-bool may_meet(const Scope& s) { return s.draw.depth == 0; }
+bool may_meet(const Draft& s) { return s.draw.depth == 0; }
 
-Instruction* summable(Scope& s, Instruction* x) { return is_float(x->shape.type) ? s.small(x, 4) : x; }
+Instruction* summable(Draft& s, Instruction* x) { return is_float(x->shape.type) ? s.small(x, 4) : x; }
 
-Opcode combining(Scope& s, DType t) {
+Opcode combining(Draft& s, DType t) {
   if (is_pred(t)) return s.random.pick(std::vector{kAnd, kOr});
   return is_complex(t) ? kAdd : s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum});
 }
 
-Instruction* all_reduce(Scope& s) {
+Instruction* all_reduce(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Instruction* x = summable(s, s.any());
   Attributes a;
@@ -115,7 +115,7 @@ Instruction* all_reduce(Scope& s) {
   return s.b.op(kAllReduce, in, a, {c});
 }
 
-Instruction* all_gather(Scope& s) {
+Instruction* all_gather(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!may_meet(s) || !x) return nullptr;
   Attributes a;
@@ -130,14 +130,14 @@ Instruction* all_gather(Scope& s) {
 }
 
 // A value whose dimension `d` divides among `size`.
-Instruction* divisible(Scope& s, int64_t size, int64_t& d) {
+Instruction* divisible(Draft& s, int64_t size, int64_t& d) {
   Ints sizes = s.shape(1, 3);
   d = s.random.below(std::ssize(sizes));
   sizes[static_cast<size_t>(d)] *= size;
   return s.fits(sizes) ? s.of(s.type(), sizes) : nullptr;
 }
 
-Instruction* reduce_scatter(Scope& s) {
+Instruction* reduce_scatter(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Attributes a;
   int64_t size = groups(s, a), d = 0;
@@ -150,7 +150,7 @@ Instruction* reduce_scatter(Scope& s) {
   return s.b.op(kReduceScatter, shape, {summable(s, x)}, a, {combiner(s, combining(s, shape.type), shape.type)});
 }
 
-Instruction* all_to_all(Scope& s) {
+Instruction* all_to_all(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Attributes a;
   int64_t size = groups(s, a), d = 0;
@@ -168,7 +168,7 @@ Instruction* all_to_all(Scope& s) {
   return s.b.op(kAllToAll, Shape::array(x->shape.type, x->shape.dims), {x}, a);
 }
 
-Instruction* permute(Scope& s) {
+Instruction* permute(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Ints from = s.permutation(s.draw.devices), to = s.permutation(s.draw.devices);
   std::vector<Ints> pairs;
@@ -183,7 +183,7 @@ Instruction* permute(Scope& s) {
   return s.b.op(kCollectivePermuteDone, shape, {s.b.op(kCollectivePermuteStart, Shape::tuple({shape, shape}), {x}, a)});
 }
 
-Instruction* broadcast(Scope& s) {
+Instruction* broadcast(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Attributes a;
   groups(s, a);
@@ -192,7 +192,7 @@ Instruction* broadcast(Scope& s) {
 }
 
 // Slice k of the first dimension goes to member k; each starts where it started.
-Instruction* ragged(Scope& s) {
+Instruction* ragged(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Attributes a;
   Ints sizes = s.shape(1, 2);
@@ -211,7 +211,7 @@ Instruction* ragged(Scope& s) {
   return s.b.op(kRaggedAllToAll, Shape::array(t, sizes), {s.of(t, sizes), s.of(t, sizes), from, size, at, size}, a);
 }
 
-Instruction* own_number(Scope& s) { return s.b.op(s.random.chance(0.7) ? kReplicaId : kPartitionId, {}); }
+Instruction* own_number(Draft& s) { return s.b.op(s.random.chance(0.7) ? kReplicaId : kPartitionId, {}); }
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Elementwise ops on all types, and the little graphs of them that compilers get wrong.
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
@@ -41,7 +41,7 @@ const std::vector<Opcode> kComplexBinary = {kAdd, kSubtract, kMultiply, kMultipl
 const std::vector<Opcode> kPredBinary = {kAnd, kOr, kXor, kAdd, kMultiply, kMaximum, kMinimum};
 
 // Guards that keep values and their errors small.
-Instruction* smooth(Scope& s, Opcode op, Instruction* x) {
+Instruction* smooth(Draft& s, Opcode op, Instruction* x) {
   Builder& b = s.b;
   auto away_from_zero = [&] { return b.binary(kAdd, b.unary(kAbs, x), s.splat(x->shape.type, 0.5, x->shape.dims)); };
   if (op == kExponential) x = s.limited(x, 3);
@@ -50,7 +50,7 @@ Instruction* smooth(Scope& s, Opcode op, Instruction* x) {
   return b.unary(op, x);
 }
 
-Instruction* unary(Scope& s) {
+Instruction* unary(Draft& s) {
   Instruction* x = s.any();
   DType t = x->shape.type;
   if (is_pred(t)) return s.b.unary(kNot, x);
@@ -64,7 +64,7 @@ Instruction* unary(Scope& s) {
   return s.b.unary(op, x);
 }
 
-Instruction* binary(Scope& s) {
+Instruction* binary(Draft& s) {
   Instruction* x = s.any();
   DType t = x->shape.type;
   Instruction* y = s.of(x->shape);
@@ -79,7 +79,7 @@ Instruction* binary(Scope& s) {
   return s.limited(s.b.op(s.random.pick(kSmoothBinary), {x, y}), 100);
 }
 
-Instruction* compare(Scope& s) {
+Instruction* compare(Draft& s) {
   Instruction* x = s.any();
   Instruction* y = s.of(x->shape);
   Direction d = static_cast<Direction>(s.random.below(is_complex(x->shape.type) ? 2 : 6));
@@ -94,7 +94,7 @@ Instruction* compare(Scope& s) {
   return s.b.compare(d, x, y, type);
 }
 
-Instruction* select(Scope& s) {
+Instruction* select(Draft& s) {
   Instruction* x = s.any();
   Instruction* y = s.of(x->shape);
   bool scalar = s.random.chance(0.2);
@@ -102,7 +102,7 @@ Instruction* select(Scope& s) {
   return s.b.op(kSelect, {p, x, y});
 }
 
-Instruction* clamp(Scope& s) {
+Instruction* clamp(Draft& s) {
   Instruction* x = s.any();
   if (is_complex(x->shape.type) || is_pred(x->shape.type)) return nullptr;
   bool scalar = s.random.chance(0.6);
@@ -110,7 +110,7 @@ Instruction* clamp(Scope& s) {
   return s.b.op(kClamp, {s.of(x->shape.type, sizes), x, s.of(x->shape.type, sizes)});
 }
 
-Instruction* convert(Scope& s) {
+Instruction* convert(Draft& s) {
   Instruction* x = s.any();
   DType to = s.type();
   if (is_complex(x->shape.type) && !is_complex(to)) return nullptr;
@@ -118,7 +118,7 @@ Instruction* convert(Scope& s) {
 }
 
 // To as wide a type, to narrower ones along a new dimension, or to a wider one of what is last.
-Instruction* bitcast_convert(Scope& s) {
+Instruction* bitcast_convert(Draft& s) {
   Instruction* x = s.any();
   auto bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
   int from = bits(x->shape.type);
@@ -141,7 +141,7 @@ Instruction* bitcast_convert(Scope& s) {
   return s.b.op(kBitcastConvert, s.random.pick(fit), {x});
 }
 
-Instruction* reduce_precision(Scope& s) {
+Instruction* reduce_precision(Draft& s) {
   Instruction* x = s.any_float();
   if (!x) return nullptr;
   Attributes a;
@@ -151,13 +151,13 @@ Instruction* reduce_precision(Scope& s) {
 }
 
 // Integers in floats: whatever is summed of them is exact.
-Instruction* integers(Scope& s) {
+Instruction* integers(Draft& s) {
   Instruction* x = s.any_float();
   return x && dtype_bits(x->shape.type) >= 16 ? s.small(x, 4) : nullptr;
 }
 
 // x*y - y*x is 0, contracted or not; x*x + y is the case for contraction.
-Instruction* products(Scope& s) {
+Instruction* products(Draft& s) {
   Instruction* x = s.any_float();
   if (!x) return nullptr;
   Instruction* y = s.of(x->shape);
@@ -169,12 +169,12 @@ Instruction* products(Scope& s) {
 }
 
 // What gives a module its complex numbers.
-Instruction* complex(Scope& s) {
+Instruction* complex(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.type == DType::kF32 || v.type == DType::kF64; });
   return x ? s.b.op(kComplex, {x, s.of(x->shape)}) : nullptr;
 }
 
-Instruction* stochastic(Scope& s) {
+Instruction* stochastic(Draft& s) {
   Instruction* x = s.any_float();
   if (!x) return nullptr;
   std::vector<DType> random = {DType::kU8, DType::kU16, DType::kU32, DType::kU64};

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
@@ -47,7 +47,7 @@ void draw_ops(Draw& draw) {
 }
 
 // Results: values nobody reads first, then others; sometimes one twice.
-std::vector<Instruction*> results(Scope& s) {
+std::vector<Instruction*> results(Draft& s) {
   std::vector<Instruction*> unread, chosen;
   for (Instruction* v : s.values) {
     if (v->users().empty() && !v->is(Opcode::kParameter)) unread.push_back(v);
@@ -65,7 +65,7 @@ std::vector<Instruction*> results(Scope& s) {
   return chosen;
 }
 
-Instruction* root(Scope& s) {
+Instruction* root(Draft& s) {
   std::vector<Instruction*> chosen = results(s);
   if (chosen.size() == 1 && s.random.chance(0.7)) return chosen[0];
   if (s.random.chance(0.2)) {  // nested, maybe the same inner tuple twice
@@ -76,7 +76,7 @@ Instruction* root(Scope& s) {
 }
 
 // All devices are given the same; their numbers make the difference.
-void differ(Scope& s) {
+void differ(Draft& s) {
   for (Instruction* v : std::vector(s.values)) {
     DType t = v->shape.type;
     if (is_pred(t) || is_complex(t)) continue;
@@ -86,7 +86,7 @@ void differ(Scope& s) {
 }
 
 // The last op itself, tuple or not: roots of every kind.
-Instruction* last_op(Scope& s) {
+Instruction* last_op(Draft& s) {
   for (int tries = 0; tries < 20; ++tries) {
     if (Instruction* made = s.random.pick(s.draw.ops)(s)) return made;
   }
@@ -104,7 +104,7 @@ std::unique_ptr<Module> generate(uint64_t seed) {
   if (draw.random.chance(0.04)) draw.devices = module->config.replica_count = draw.random.between(2, 4);
   draw_ops(draw);
   draw.tame = draw.random.chance(0.4);
-  Scope s(draw, "entry", true);
+  Draft s(draw, "entry", true);
   for (int64_t n = draw.random.between(1, 3); n > 0; --n) s.keep(s.b.parameter(Shape::array(s.type(), s.shape())));
   if (draw.devices > 1) differ(s);
   for (int64_t n = draw.random.chance(0.3) ? draw.random.between(0, 3) : draw.random.between(2, 16); n > 0; --n)

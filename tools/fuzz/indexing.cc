@@ -1,19 +1,19 @@
 // Ops whose indices are values: dynamic slices and their updates, gather, scatter.
 #include <algorithm>
 
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
 
-DType index_type(Scope& s) {
+DType index_type(Draft& s) {
   return s.random.pick(std::vector{DType::kS32, DType::kS32, DType::kS32, DType::kS64, DType::kU32, DType::kS8});
 }
 
 // One scalar a dimension or, the older form, one vector.
-std::vector<Instruction*> starts(Scope& s, const Ints& sizes) {
+std::vector<Instruction*> starts(Draft& s, const Ints& sizes) {
   DType t = index_type(s);
   if (!sizes.empty() && s.random.chance(0.1)) return {s.of(t, {std::ssize(sizes)})};
   std::vector<Instruction*> indices;
@@ -21,7 +21,7 @@ std::vector<Instruction*> starts(Scope& s, const Ints& sizes) {
   return indices;
 }
 
-Ints part(Scope& s, const Ints& sizes) {
+Ints part(Draft& s, const Ints& sizes) {
   Ints sub;
   for (int64_t size : sizes) {
     sub.push_back(s.random.chance(0.4)   ? size
@@ -31,12 +31,12 @@ Ints part(Scope& s, const Ints& sizes) {
   return sub;
 }
 
-Instruction* dynamic_slice(Scope& s) {
+Instruction* dynamic_slice(Draft& s) {
   Instruction* x = s.any();
   return s.b.dynamic_slice(x, starts(s, x->shape.dims), part(s, x->shape.dims));
 }
 
-Instruction* dynamic_update_slice(Scope& s) {
+Instruction* dynamic_update_slice(Draft& s) {
   Instruction* x = s.any();
   Ints sizes = part(s, x->shape.dims);
   Instruction* update = s.of(x->shape.type, sizes);
@@ -44,7 +44,7 @@ Instruction* dynamic_update_slice(Scope& s) {
 }
 
 // Each dimension of the operand plays a part: batching, collapsed, or windowed; some are indexed.
-Instruction* gather(Scope& s) {
+Instruction* gather(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!x) return nullptr;
   GatherDims g;
@@ -94,7 +94,7 @@ Instruction* gather(Scope& s) {
 }
 
 // What is done where updates meet: anything that two scalars give, first what stands there.
-Computation* update_rule(Scope& s, DType t) {
+Computation* update_rule(Draft& s, DType t) {
   if (s.random.chance(0.6)) {
     Opcode op = s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum, kMultiply});
     if (is_complex(t)) op = kAdd;
@@ -110,7 +110,7 @@ Computation* update_rule(Scope& s, DType t) {
 }
 
 // A gather's mirror: which part of the operand each window of the updates lands on.
-Instruction* scatter(Scope& s) {
+Instruction* scatter(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!x) return nullptr;
   ScatterDims g;

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "layout/index.h"
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {

@@ -1,12 +1,12 @@
 // Ops that stand for whole algorithms: batch norms, random bits, transforms, factorisations.
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
 
-Instruction* batch_norm(Scope& s) {
+Instruction* batch_norm(Draft& s) {
   Instruction* x = s.any([](const Shape& v) {
     return is_float(v.type) && dtype_bits(v.type) >= 16 && v.rank() >= 1 && v.element_count() > 0;
   });
@@ -26,7 +26,7 @@ Instruction* batch_norm(Scope& s) {
   }
 }
 
-Instruction* random_bits(Scope& s) {
+Instruction* random_bits(Draft& s) {
   using enum DType;
   Attributes a;
   bool philox = s.random.chance(0.5);
@@ -40,7 +40,7 @@ Instruction* random_bits(Scope& s) {
   return s.b.op(kRngBitGenerator, shape, {state}, std::move(a));
 }
 
-Instruction* fft(Scope& s) {
+Instruction* fft(Draft& s) {
   Attributes a;
   Ints sizes = s.shape(0, 2);
   a.fft_type = static_cast<FftType>(s.random.below(4));
@@ -57,13 +57,13 @@ Instruction* fft(Scope& s) {
   return s.b.op(kFft, {is_complex(t) ? x : s.limited(x, 8)}, std::move(a));
 }
 
-DType matrix_type(Scope& s) {
+DType matrix_type(Draft& s) {
   using enum DType;
   return s.random.pick(std::vector{kF32, kF32, kF32, kF64, kC64, kC128});
 }
 
 // Matrices of a batch whose diagonals outweigh the rest: hermitian and positive definite.
-Instruction* dominant(Scope& s, DType type, const Ints& batch, int64_t n) {
+Instruction* dominant(Draft& s, DType type, const Ints& batch, int64_t n) {
   DType part = component_type(type);
   Ints sizes = batch;
   sizes.insert(sizes.end(), {n, n});
@@ -81,22 +81,22 @@ Instruction* dominant(Scope& s, DType type, const Ints& batch, int64_t n) {
   return s.b.op(kComplex, {sum, s.b.op(kSubtract, {b, s.b.transpose(b, swapped)})});
 }
 
-Ints batch_sizes(Scope& s) {
+Ints batch_sizes(Draft& s) {
   Ints batch;
   for (int64_t n = s.random.chance(0.6) ? 0 : s.random.between(1, 2); n > 0; --n)
     batch.push_back(s.random.between(1, 3));
   return batch;
 }
 
-int64_t matrix_size(Scope& s) { return s.random.chance(0.1) ? s.random.pick(Ints{0, 17, 33}) : s.random.between(1, 9); }
+int64_t matrix_size(Draft& s) { return s.random.chance(0.1) ? s.random.pick(Ints{0, 17, 33}) : s.random.between(1, 9); }
 
-Instruction* cholesky(Scope& s) {
+Instruction* cholesky(Draft& s) {
   Attributes a;
   a.lower = s.random.chance(0.5);
   return s.b.op(kCholesky, {dominant(s, matrix_type(s), batch_sizes(s), matrix_size(s))}, std::move(a));
 }
 
-Instruction* triangular_solve(Scope& s) {
+Instruction* triangular_solve(Draft& s) {
   int64_t n = matrix_size(s), k = s.random.between(1, 9);
   DType t = matrix_type(s);
   Attributes a;

@@ -1,14 +1,14 @@
 // Ops that move elements: by fixed maps here, by indices in indexing.cc.
 #include <algorithm>
 
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
 
-Instruction* broadcast(Scope& s) {
+Instruction* broadcast(Draft& s) {
   Instruction* x = s.any();
   Ints sizes = x->shape.dims, dims;
   for (int64_t d = 0; d < x->shape.rank(); ++d) dims.push_back(d);
@@ -35,7 +35,7 @@ Instruction* broadcast(Scope& s) {
   return s.b.op(kBroadcast, Shape::array(x->shape.type, sizes), {x}, std::move(a));
 }
 
-Instruction* reshape(Scope& s) {
+Instruction* reshape(Draft& s) {
   Instruction* x = s.any();
   int64_t n = x->shape.element_count();
   if (n == 0) return s.b.reshape(x, {0, s.random.between(0, 3)});
@@ -58,17 +58,17 @@ Instruction* reshape(Scope& s) {
   return s.b.reshape(x, sizes);
 }
 
-Instruction* transpose(Scope& s) {
+Instruction* transpose(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 2; });
   return x ? s.b.transpose(x, s.permutation(x->shape.rank())) : nullptr;
 }
 
-Instruction* reverse(Scope& s) {
+Instruction* reverse(Draft& s) {
   Instruction* x = s.any();
   return s.b.rev(x, s.some(x->shape.rank()));
 }
 
-Instruction* concatenate(Scope& s) {
+Instruction* concatenate(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!x) return nullptr;
   int64_t d = s.random.below(x->shape.rank());
@@ -93,7 +93,7 @@ Instruction* concatenate(Scope& s) {
   return s.b.concat_in_dim(pieces, d);
 }
 
-Instruction* slice(Scope& s) {
+Instruction* slice(Draft& s) {
   Instruction* x = s.any();
   Ints starts, limits, strides;
   for (int64_t size : x->shape.dims) {
@@ -106,7 +106,7 @@ Instruction* slice(Scope& s) {
   return s.b.slice(x, starts, limits, strides);
 }
 
-Instruction* pad(Scope& s) {
+Instruction* pad(Draft& s) {
   Instruction* x = s.any();
   std::vector<PadDim> padding;
   Ints sizes;
@@ -125,9 +125,9 @@ Instruction* pad(Scope& s) {
   return s.b.pad(x, s.of(x->shape.type, {}), padding);
 }
 
-Instruction* copy(Scope& s) { return s.b.unary(kCopy, s.any()); }
+Instruction* copy(Draft& s) { return s.b.unary(kCopy, s.any()); }
 
-Instruction* iota(Scope& s) {
+Instruction* iota(Draft& s) {
   DType t = s.type();
   if (is_pred(t)) return nullptr;
   Ints sizes = s.shape(1);
@@ -136,7 +136,7 @@ Instruction* iota(Scope& s) {
 
 // The bytes of an array as those of another shape: any, if there is no padding between them; else of dimensions
 // in another order and with further ones of size 1, whose layout keeps every element where it is.
-Instruction* bitcast(Scope& s) {
+Instruction* bitcast(Draft& s) {
   Instruction* x = s.any();
   if (dtype_bits(x->shape.type) < 8 || x->shape.element_count() == 0) return nullptr;
   Instruction* from = s.b.unary(kCopy, x);

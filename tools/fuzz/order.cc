@@ -1,5 +1,5 @@
 // Ops that order elements: sort by comparisons of all kinds, topk.
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
@@ -7,7 +7,7 @@ namespace {
 using enum Opcode;
 
 // Whether p stands before q, by one key: itself, a part of it or what is computed from it.
-Instruction* before(Scope& s, Builder& b, Instruction* p, Instruction* q) {
+Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
   DType t = p->shape.type;
   Direction d = s.random.chance(0.6) ? Direction::kLt : Direction::kGt;
   if (is_complex(t)) {
@@ -27,7 +27,7 @@ Instruction* before(Scope& s, Builder& b, Instruction* p, Instruction* q) {
 }
 
 // By the first operand, then maybe by the second among equals.
-Instruction* sort(Scope& s) {
+Instruction* sort(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   if (!x) return nullptr;
   std::vector<Instruction*> in = {x};
@@ -52,7 +52,7 @@ Instruction* sort(Scope& s) {
   return s.b.sort(in, b.computation(), s.random.below(x->shape.rank()), true);
 }
 
-Instruction* top_k(Scope& s) {
+Instruction* top_k(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_complex(v.type); });
   if (!x) return nullptr;
   Attributes a;

@@ -2,7 +2,7 @@
 // chains of them over one domain with dear values between.
 #include <algorithm>
 
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
@@ -22,7 +22,7 @@ double identity(Opcode op, DType type) {
 }
 
 // The identity as bits: doubles do not hold all of s64, and -1 stands for all ones, -2 for the greatest.
-Instruction* init_value(Scope& s, Opcode op, DType type) {
+Instruction* init_value(Draft& s, Opcode op, DType type) {
   double value = identity(op, type);
   Literal l(Shape::scalar(type));
   if (is_float(type))
@@ -36,7 +36,7 @@ Instruction* init_value(Scope& s, Opcode op, DType type) {
   return s.b.constant(std::move(l));
 }
 
-Ints reduced_dims(Scope& s, const Shape& shape) {
+Ints reduced_dims(Draft& s, const Shape& shape) {
   Ints dims = s.some(shape.rank());
   if (dims.empty() && shape.rank() > 0 && s.random.chance(0.9)) dims = {s.random.below(shape.rank())};
   if (s.random.chance(0.2)) s.random.shuffle(dims);
@@ -49,11 +49,11 @@ int64_t count(const Shape& shape, const Ints& dims) {
   return n;
 }
 
-Instruction* reduce_by(Scope& s, Opcode op, Instruction* x, const Ints& dims) {
+Instruction* reduce_by(Draft& s, Opcode op, Instruction* x, const Ints& dims) {
   return s.b.reduce({x}, {init_value(s, op, x->shape.type)}, combiner(s, op, x->shape.type), dims);
 }
 
-Opcode reduction_of(Scope& s, DType type) {
+Opcode reduction_of(Draft& s, DType type) {
   if (is_pred(type)) return s.random.pick(std::vector{kAnd, kOr, kXor});
   if (is_complex(type)) return kAdd;
   if (is_float(type)) return s.random.pick(std::vector{kAdd, kAdd, kAdd, kMaximum, kMinimum, kMultiply});
@@ -61,14 +61,14 @@ Opcode reduction_of(Scope& s, DType type) {
 }
 
 // Values whose combination is exact in any order, as far as the type can hold it.
-Instruction* exact(Scope& s, Opcode op, Instruction* x, int64_t n) {
+Instruction* exact(Draft& s, Opcode op, Instruction* x, int64_t n) {
   if (op == kMultiply) return s.b.unary(kSign, x);
   if (op != kAdd) return x;
   double room = dtype_bits(x->shape.type) == 16 ? 200 : dtype_bits(x->shape.type) > 16 ? 1e6 : 4;
   return s.small(x, std::clamp(room / static_cast<double>(std::max<int64_t>(n, 1)), 1.0, 8.0));
 }
 
-Instruction* reduce(Scope& s) {
+Instruction* reduce(Draft& s) {
   Instruction* x = s.any();
   Opcode op = reduction_of(s, x->shape.type);
   Ints dims = reduced_dims(s, x->shape);
@@ -79,7 +79,7 @@ Instruction* reduce(Scope& s) {
 }
 
 // Greatest or least element and where it stands; ties go to the lower index.
-Computation* argument_combiner(Scope& s, DType type, DType index, bool greatest) {
+Computation* argument_combiner(Draft& s, DType type, DType index, bool greatest) {
   Builder b(s.draw.module, "arg");
   Instruction* v0 = b.parameter(Shape::scalar(type));
   Instruction* i0 = b.parameter(Shape::scalar(index));
@@ -97,7 +97,7 @@ Computation* argument_combiner(Scope& s, DType type, DType index, bool greatest)
   return b.build(b.tuple({b.op(kSelect, {better, v0, v1}), b.op(kSelect, {take, i0, i1})}));
 }
 
-Instruction* argmax(Scope& s) {
+Instruction* argmax(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_pred(v.type) && !is_complex(v.type); });
   if (!x) return nullptr;
   DType t = x->shape.type, index = s.random.chance(0.7) ? DType::kS32 : DType::kS64;
@@ -111,7 +111,7 @@ Instruction* argmax(Scope& s) {
 }
 
 // Several values at once: sum and maximum, sum and sum of squares.
-Instruction* joint(Scope& s) {
+Instruction* joint(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_pred(v.type) && !is_complex(v.type); });
   if (!x) return nullptr;
   Instruction* y = s.of(s.random.chance(0.5) ? x->shape.type : DType::kS32, x->shape.dims);
@@ -130,7 +130,7 @@ Instruction* joint(Scope& s) {
 }
 
 // Computations that look like selections and depend on the order: it is row-major over the operand.
-Instruction* ordered(Scope& s) {
+Instruction* ordered(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_complex(v.type); });
   if (!x) return nullptr;
   DType t = x->shape.type;
@@ -158,7 +158,7 @@ Instruction* ordered(Scope& s) {
 
 // Many terms of one size, a little apart: what is added one by one drifts away. Along any dimension, of which
 // the others are few.
-Instruction* long_sum(Scope& s) {
+Instruction* long_sum(Draft& s) {
   if (s.draw.most_elements < 100'000) return nullptr;
   Ints sizes = {s.random.between(30'000, 60'000)};
   for (int64_t n = s.random.between(0, 2); n > 0; --n) {
@@ -182,7 +182,7 @@ namespace {
 
 // The dimensions a chain is over, and how to go down to the rest and back.
 struct Domain {
-  Scope& s;
+  Draft& s;
   Ints sizes, dims, kept;
   Instruction* sum(Instruction* x) {
     if (!s.draw.tame) x = exact(s, kAdd, x, count(x->shape, dims));
@@ -193,7 +193,7 @@ struct Domain {
 };
 
 // A random walk of reductions whose results feed the values that the next ones reduce.
-Instruction* chain(Scope& s) {
+Instruction* chain(Draft& s) {
   Instruction* x = s.any([&](const Shape& v) { return is_float(v.type) && v.rank() >= 1 && dtype_bits(v.type) >= 16; });
   if (!x) return nullptr;
   Domain d{s, x->shape.dims, {}, {}};
@@ -223,7 +223,7 @@ Instruction* chain(Scope& s) {
   return s.random.chance(0.8) || reduced.empty() ? s.b.op(kMultiply, {full.back(), value()}) : d.back(reduced.back());
 }
 
-Instruction* softmax(Scope& s) {
+Instruction* softmax(Draft& s) {
   Instruction* x = s.any([&](const Shape& v) { return is_float(v.type) && v.rank() >= 1 && dtype_bits(v.type) >= 16; });
   if (!x) return nullptr;
   int64_t dim = s.random.below(x->shape.rank());

@@ -18,7 +18,7 @@
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
 #include "tools/error_bound.h"
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 #include "tools/request.h"
 
 namespace hlojit::tools::fuzz {

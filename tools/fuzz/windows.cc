@@ -1,14 +1,14 @@
 // Windows that slide, pick and accumulate: reduce-window, select-and-scatter, scan.
 #include <algorithm>
 
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
 
-std::vector<WindowDim> window(Scope& s, const Shape& shape) {
+std::vector<WindowDim> window(Draft& s, const Shape& shape) {
   std::vector<WindowDim> dims;
   for (int64_t size : shape.dims) {
     WindowDim w;
@@ -35,7 +35,7 @@ struct Combination {
   Instruction *x, *init;
 };
 
-Combination combination(Scope& s, Instruction* x) {
+Combination combination(Draft& s, Instruction* x) {
   DType t = x->shape.type;
   Opcode op = is_pred(t)                              ? s.random.pick(std::vector{kOr, kAnd, kXor})
               : is_complex(t) || s.random.chance(0.5) ? kAdd
@@ -49,7 +49,7 @@ Combination combination(Scope& s, Instruction* x) {
   return {combiner(s, op, t), x, s.b.constant(t, start)};
 }
 
-Instruction* reduce_window(Scope& s) {
+Instruction* reduce_window(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
   if (!x) return nullptr;
   Combination c = combination(s, x);
@@ -60,7 +60,7 @@ Instruction* reduce_window(Scope& s) {
 }
 
 // The greatest of each window and where it stands, and the like: several values at once, in order.
-Instruction* joint_window(Scope& s) {
+Instruction* joint_window(Draft& s) {
   Instruction* x = s.any([](const Shape& v) {
     return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type) && !is_pred(v.type) && dtype_bits(v.type) >= 8;
   });
@@ -78,7 +78,7 @@ Instruction* joint_window(Scope& s) {
                            window(s, x->shape));
 }
 
-Instruction* select_and_scatter(Scope& s) {
+Instruction* select_and_scatter(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type); });
   if (!x) return nullptr;
   DType t = x->shape.type;
@@ -100,7 +100,7 @@ Instruction* select_and_scatter(Scope& s) {
 }
 
 // A loop over the slices of one dimension that carries a value along.
-Instruction* scan(Scope& s) {
+Instruction* scan(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && dtype_bits(v.type) >= 8; });
   if (!x || is_complex(x->shape.type)) return nullptr;
   if (is_float(x->shape.type)) x = s.small(x, 2);

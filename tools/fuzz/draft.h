@@ -1,5 +1,5 @@
 // A computation being drawn: the values that the next op may read, and what all computations of a module
-// share. A family is a file of functions that each add an op, or a few that belong together, to a scope.
+// share. A family is a file of functions that each add an op, or a few that belong together, to a draft.
 #pragma once
 
 #include <set>
@@ -22,13 +22,13 @@ struct Draw {
   int64_t devices = 1;                              ///< that run the module, all of them replicas
   int depth = 0;                                    ///< computations within computations
   std::set<const Instruction*> pinned = {};         ///< whose layout is part of what they mean
-  std::vector<Instruction* (*)(class Scope&)> ops;  ///< an entry a unit of weight
+  std::vector<Instruction* (*)(class Draft&)> ops;  ///< an entry a unit of weight
 };
 
-class Scope {
+class Draft {
  public:
   /// `entry`: may take parameters as it goes.
-  Scope(Draw& draw, std::string_view name, bool entry = false)
+  Draft(Draw& draw, std::string_view name, bool entry = false)
       : draw(draw), random(draw.random), b(draw.module, name), entry_(entry) {}
 
   Draw& draw;
@@ -82,13 +82,13 @@ class Scope {
 
 // Computations that several families call.
 /// (a, b) -> op(a, b) on scalars.
-Computation* combiner(Scope& s, Opcode op, DType type);
+Computation* combiner(Draft& s, Opcode op, DType type);
 /// A function of `arguments` drawn at random; results: an array or, if `tuple`, a tuple of arrays.
-Computation* function(Scope& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
+Computation* function(Draft& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
                       bool tuple);
 
-/// A way to add to a scope: null if nothing at hand suits it.
-using Op = Instruction* (*)(Scope&);
+/// A way to add to a draft: null if nothing at hand suits it.
+using Op = Instruction* (*)(Draft&);
 struct Family {
   std::string_view name;
   std::vector<std::pair<Op, int>> ops;  ///< with weights

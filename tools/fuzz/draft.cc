@@ -1,5 +1,5 @@
 // Operands for the next op: mostly values at hand, so that graphs are dense, else new ones made of them.
-#include "tools/fuzz/scope.h"
+#include "tools/fuzz/draft.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace hlojit::tools::fuzz {
 
-Instruction* Scope::keep(Instruction* value) {
+Instruction* Draft::keep(Instruction* value) {
   if (!value->shape.is_tuple()) {
     values.push_back(value);
     return value;
@@ -19,7 +19,7 @@ Instruction* Scope::keep(Instruction* value) {
   return value;
 }
 
-void Scope::step() {
+void Draft::step() {
   for (int tries = 0; tries < 20; ++tries) {
     Instruction* made = random.pick(draw.ops)(*this);
     if (!made) continue;
@@ -28,19 +28,19 @@ void Scope::step() {
   }
 }
 
-Instruction* Scope::any() {
+Instruction* Draft::any() {
   int64_t n = std::ssize(values);
   if (random.chance(0.5)) return values[static_cast<size_t>(n - 1 - random.below(std::min<int64_t>(n, 3)))];
   return random.pick(values);
 }
 
-bool Scope::fits(const Ints& sizes) const {
+bool Draft::fits(const Ints& sizes) const {
   int64_t n = 1;
   for (int64_t size : sizes) n *= std::max<int64_t>(size, 1);
   return n <= draw.most_elements;
 }
 
-Ints Scope::shape(int64_t least_rank, int64_t most_rank) {
+Ints Draft::shape(int64_t least_rank, int64_t most_rank) {
   Ints sizes;
   int64_t rank = random.between(least_rank, most_rank);
   for (int64_t d = 0; d < rank; ++d) sizes.push_back(random.pick(draw.sizes));
@@ -48,7 +48,7 @@ Ints Scope::shape(int64_t least_rank, int64_t most_rank) {
   return sizes;
 }
 
-Ints Scope::some(int64_t n, double chance) {
+Ints Draft::some(int64_t n, double chance) {
   Ints chosen;
   for (int64_t d = 0; d < n; ++d) {
     if (random.chance(chance)) chosen.push_back(d);
@@ -56,20 +56,20 @@ Ints Scope::some(int64_t n, double chance) {
   return chosen;
 }
 
-Ints Scope::permutation(int64_t n) {
+Ints Draft::permutation(int64_t n) {
   Ints p(static_cast<size_t>(n));
   std::iota(p.begin(), p.end(), 0);
   random.shuffle(p);
   return p;
 }
 
-Instruction* Scope::splat(DType type, double value, const Ints& sizes) {
+Instruction* Draft::splat(DType type, double value, const Ints& sizes) {
   Instruction* scalar = b.constant(type, value);
   if (sizes.empty()) return scalar;
   return b.broadcast(scalar, sizes);
 }
 
-Instruction* Scope::of(DType type, const Ints& sizes) {
+Instruction* Draft::of(DType type, const Ints& sizes) {
   if (random.chance(0.7)) {
     Instruction* same = any([&](const Shape& s) { return s.type == type && s.dims == sizes; });
     if (same) return same;
@@ -104,7 +104,7 @@ Instruction* Scope::of(DType type, const Ints& sizes) {
   return keep(fresh(type, sizes));
 }
 
-Instruction* Scope::fresh(DType type, const Ints& sizes) {
+Instruction* Draft::fresh(DType type, const Ints& sizes) {
   if (entry_ && random.chance(0.75)) return b.parameter(Shape::array(type, sizes));
   if (!sizes.empty() && !is_pred(type) && !is_complex(type) && random.chance(0.4)) {
     return b.iota(Shape::array(type, sizes), random.below(std::ssize(sizes)));
@@ -127,7 +127,7 @@ Instruction* Scope::fresh(DType type, const Ints& sizes) {
   return b.constant(std::move(literal));
 }
 
-Instruction* Scope::index(DType type, int64_t size) {
+Instruction* Draft::index(DType type, int64_t size) {
   Instruction* have = any([&](const Shape& s) { return s.type == type && s.dims.empty(); });
   if (have && random.chance(0.5)) return have;
   if (entry_ && random.chance(0.5)) return keep(b.parameter(Shape::scalar(type)));
@@ -138,27 +138,27 @@ Instruction* Scope::index(DType type, int64_t size) {
   return b.constant(std::move(literal));
 }
 
-Instruction* Scope::limited(Instruction* x, double limit) {
+Instruction* Draft::limited(Instruction* x, double limit) {
   DType type = x->shape.type;
   return b.op(Opcode::kClamp, {b.constant(type, -limit), x, b.constant(type, limit)});
 }
 
-Instruction* Scope::small(Instruction* x, double limit) {
+Instruction* Draft::small(Instruction* x, double limit) {
   Instruction* scaled = b.binary(Opcode::kMultiply, x, splat(x->shape.type, 4, x->shape.dims));
   return b.unary(Opcode::kRoundEven, limited(scaled, limit));
 }
 
-Computation* combiner(Scope& s, Opcode op, DType type) {
+Computation* combiner(Draft& s, Opcode op, DType type) {
   Builder b(s.draw.module, std::string(op_name(op)));
   Instruction* x = b.parameter(Shape::scalar(type));
   Instruction* y = b.parameter(Shape::scalar(type));
   return b.build(b.op(op, s.random.chance(0.8) ? Builder::Values{x, y} : Builder::Values{y, x}));
 }
 
-Computation* function(Scope& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
+Computation* function(Draft& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
                       bool tuple) {
   ++s.draw.depth;
-  Scope inner(s.draw, name);
+  Draft inner(s.draw, name);
   for (Instruction* a : arguments) {
     Instruction* p = inner.b.parameter(a->shape);
     p->shape = a->shape;
