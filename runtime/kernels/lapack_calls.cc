@@ -133,6 +133,16 @@ int asked(const T& work) {
   return std::max(1, static_cast<int>(std::real(work)));
 }
 
+/// Calls f(work, length) to be told how much room it works best in, then with that room.
+template <class T, class F>
+void with_room(F f) {
+  T best{};
+  int length = -1;
+  f(&best, &length);
+  std::vector<T> work(static_cast<size_t>(length = asked(best)));
+  f(work.data(), &length);
+}
+
 // ---- factorisations
 // ------------------------------------------------------------------------------------
 
@@ -162,11 +172,8 @@ Matrices geqrf(const Site& s) {
   auto* f = s.function<F>("geqrf");
   return [f, m = s.dim(0, 0), n = s.dim(0, 1), bytes = s.stride(0)](void* const* p) {
     take(p[1], p[0], bytes);
-    int length = -1, info = 0;
-    T best{};
-    f(&m, &n, as<T>(p[1]), &m, as<T>(p[2]), &best, &length, &info);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    f(&m, &n, as<T>(p[1]), &m, as<T>(p[2]), work.data(), &length, &info);
+    int info = 0;
+    with_room<T>([&](T* work, const int* length) { f(&m, &n, as<T>(p[1]), &m, as<T>(p[2]), work, length, &info); });
   };
 }
 
@@ -182,19 +189,15 @@ Matrices geqp3(const Site& s) {
   return [=, m = s.dim(0, 0), n = s.dim(0, 1)](void* const* p) {
     take(p[2], p[0], bytes[0]);
     take(p[3], p[1], bytes[1]);
-    int length = -1, info = 0;
-    T best{};
+    int info = 0;
     std::vector<R> real(kComplex<T> ? static_cast<size_t>(2 * n) : 0);
-    auto run = [&](T* work) {
+    with_room<T>([&](T* work, const int* length) {
       if constexpr (kComplex<T>) {
-        f(&m, &n, as<T>(p[2]), &m, as<int>(p[3]), as<T>(p[4]), work, &length, real.data(), &info);
+        f(&m, &n, as<T>(p[2]), &m, as<int>(p[3]), as<T>(p[4]), work, length, real.data(), &info);
       } else {
-        f(&m, &n, as<T>(p[2]), &m, as<int>(p[3]), as<T>(p[4]), work, &length, &info);
+        f(&m, &n, as<T>(p[2]), &m, as<int>(p[3]), as<T>(p[4]), work, length, &info);
       }
-    };
-    run(&best);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    run(work.data());
+    });
   };
 }
 
@@ -205,11 +208,8 @@ Matrices orgqr(const Site& s) {
   auto* f = s.function<F>(kComplex<T> ? "ungqr" : "orgqr");
   return [f, m = s.dim(0, 0), n = s.dim(0, 1), k = s.dim(1, 0), bytes = s.stride(0)](void* const* p) {
     take(p[2], p[0], bytes);
-    int length = -1, info = 0;
-    T best{};
-    f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), &best, &length, &info);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), work.data(), &length, &info);
+    int info = 0;
+    with_room<T>([&](T* work, const int* length) { f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), work, length, &info); });
   };
 }
 
@@ -223,11 +223,10 @@ Matrices ormqr(const Site& s) {
   return
       [=, m = s.dim(2, 0), n = s.dim(2, 1), k = s.dim(1, 0), rows = s.dim(0, 0), bytes = s.stride(2)](void* const* p) {
         take(p[3], p[2], bytes);
-        int length = -1, info = 0;
-        T best{};
-        f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, &best, &length, &info);
-        std::vector<T> work(static_cast<size_t>(length = asked(best)));
-        f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, work.data(), &length, &info);
+        int info = 0;
+        with_room<T>([&](T* work, const int* length) {
+          f(&side, &op, &m, &n, &k, as<T>(p[0]), &rows, as<T>(p[1]), as<T>(p[3]), &m, work, length, &info);
+        });
       };
 }
 
@@ -238,11 +237,9 @@ Matrices gehrd(const Site& s) {
   const int n = s.dim(0, 0), low = s.number("low", 1), high = s.number("high", n);
   return [=, bytes = s.stride(0)](void* const* p) {
     take(p[1], p[0], bytes);
-    int length = -1;
-    T best{};
-    f(&n, &low, &high, as<T>(p[1]), &n, as<T>(p[2]), &best, &length, as<int>(p[3]));
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    f(&n, &low, &high, as<T>(p[1]), &n, as<T>(p[2]), work.data(), &length, as<int>(p[3]));
+    with_room<T>([&](T* work, const int* length) {
+      f(&n, &low, &high, as<T>(p[1]), &n, as<T>(p[2]), work, length, as<int>(p[3]));
+    });
   };
 }
 
@@ -331,14 +328,9 @@ Matrices sytrd(const Site& s) {
   auto* f = s.function<F>(kComplex<T> ? "hetrd" : "sytrd");
   return [f, n = s.dim(0, 0), uplo = s.letter("uplo", 'L'), bytes = s.stride(0)](void* const* p) {
     take(p[1], p[0], bytes);
-    int length = -1;
-    T best{};
-    auto run = [&](T* work) {
-      f(&uplo, &n, as<T>(p[1]), &n, as<R>(p[2]), as<R>(p[3]), as<T>(p[4]), work, &length, as<int>(p[5]));
-    };
-    run(&best);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    run(work.data());
+    with_room<T>([&](T* work, const int* length) {
+      f(&uplo, &n, as<T>(p[1]), &n, as<R>(p[2]), as<R>(p[3]), as<T>(p[4]), work, length, as<int>(p[5]));
+    });
   };
 }
 
@@ -363,19 +355,14 @@ Matrices gesvd(const Site& s) {
       return;
     }
     std::vector<R> real(kComplex<T> ? static_cast<size_t>(5 * small) : 0);
-    int length = -1;
-    T best{};
-    auto run = [&](T* work) {
+    with_room<T>([&](T* work, const int* length) {
       if constexpr (kComplex<T>) {
-        f(&job, &job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length,
+        f(&job, &job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, length,
           real.data(), info);
       } else {
-        f(&job, &job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length, info);
+        f(&job, &job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, length, info);
       }
-    };
-    run(&best);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    run(work.data());
+    });
   };
 }
 
@@ -404,20 +391,15 @@ Matrices gesdd(const Site& s) {
     }
     std::vector<R> real(kComplex<T> ? static_cast<size_t>(std::max<int64_t>(1, reals)) : 0);
     std::vector<int> integers(static_cast<size_t>(8 * small));
-    int length = -1;
-    T best{};
-    auto run = [&](T* work) {
+    with_room<T>([&](T* work, const int* length) {
       if constexpr (kComplex<T>) {
-        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length, real.data(),
+        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, length, real.data(),
           integers.data(), info);
       } else {
-        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, &length,
+        f(&job, &m, &n, as<T>(p[1]), &m, as<R>(p[2]), as<T>(p[3]), &m, as<T>(p[4]), &rows, work, length,
           integers.data(), info);
       }
-    };
-    run(&best);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    run(work.data());
+    });
   };
 }
 
@@ -455,15 +437,10 @@ Matrices geev(const Site& s) {
         return;
       }
       std::vector<R> real(static_cast<size_t>(2 * n));
-      int length = -1;
-      T best{};
-      auto run = [&](T* work) {
-        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), &n, as<T>(p[3]), &n, work, &length, real.data(),
+      with_room<T>([&](T* work, const int* length) {
+        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), &n, as<T>(p[3]), &n, work, length, real.data(),
           info);
-      };
-      run(&best);
-      std::vector<T> work(static_cast<size_t>(length = asked(best)));
-      run(work.data());
+      });
     };
   } else {
     using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*,
@@ -476,14 +453,9 @@ Matrices geev(const Site& s) {
         *info = -4;
         return;
       }
-      int length = -1;
-      T best{};
-      auto run = [&](T* work) {
-        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), vl.data(), &n, vr.data(), &n, work, &length, info);
-      };
-      run(&best);
-      std::vector<T> work(static_cast<size_t>(length = asked(best)));
-      run(work.data());
+      with_room<T>([&](T* work, const int* length) {
+        f(&left, &right, &n, a.data(), &n, as<T>(p[1]), as<T>(p[2]), vl.data(), &n, vr.data(), &n, work, length, info);
+      });
       const T* imaginary = as<T>(p[2]);
       if (left == 'V') unpack_vectors(vl.data(), imaginary, n, as<std::complex<T>>(p[3]));
       if (right == 'V') unpack_vectors(vr.data(), imaginary, n, as<std::complex<T>>(p[4]));
@@ -509,20 +481,15 @@ Matrices gees(const Site& s) {
     take(p[1], p[0], bytes);
     std::vector<R> real(static_cast<size_t>(n));
     std::vector<int> flags(static_cast<size_t>(n));
-    int length = -1;
-    T best{};
-    auto run = [&](T* work) {
+    with_room<T>([&](T* work, const int* length) {
       if constexpr (kComplex<T>) {
-        f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[4]), as<T>(p[3]), as<T>(p[2]), &n, work, &length,
+        f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[4]), as<T>(p[3]), as<T>(p[2]), &n, work, length,
           real.data(), flags.data(), as<int>(p[5]));
       } else {
         f(&job, &sort, nullptr, &n, as<T>(p[1]), &n, as<int>(p[5]), as<T>(p[3]), as<T>(p[4]), as<T>(p[2]), &n, work,
-          &length, flags.data(), as<int>(p[6]));
+          length, flags.data(), as<int>(p[6]));
       }
-    };
-    run(&best);
-    std::vector<T> work(static_cast<size_t>(length = asked(best)));
-    run(work.data());
+    });
   };
 }
 
