@@ -34,6 +34,8 @@ Literal elementwise(const Instruction& op, Operands in) {
   return result;
 }
 
+namespace {
+
 // Element 0 of the new minor dimension holds the low bits. One element a byte is the storage of
 // sub-byte types, so that widths that are not whole bytes are packed and unpacked by hand.
 Literal bitcast_convert(const Instruction& op, Operands in) {
@@ -82,6 +84,8 @@ constexpr Row kOps[] = {
     {Opcode::kBitcastConvert, [](const Call& c) { return bitcast_convert(c.op, c.in); }},
     {Opcode::kMap, [](const Call& c) { return map(c.op, c.in, c.run); }},
 };
+
+}  // namespace
 
 std::span<const Row> elementwise_array_ops() { return kOps; }
 

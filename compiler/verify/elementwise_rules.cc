@@ -121,6 +121,8 @@ Shape elementwise(const Use& use) {
   return with_type(x, complex_of(x.type));
 }
 
+namespace {
+
 Shape compare(const Use& use) {
   need_count(use, 2);
   need_arrays(use);
@@ -266,6 +268,8 @@ constexpr Entry kOps[] = {
     {Opcode::kSelect, select},
     {Opcode::kStochasticConvert, stochastic_convert, "", ResultShape::kDeclare},
 };
+
+}  // namespace
 
 std::span<const Entry> elementwise_rules() { return kOps; }
 
