@@ -75,7 +75,8 @@ nb::list facts(const std::vector<Shape>& shapes) {
 }
 
 Options options(int threads, const std::string& isa, bool strict, int effort, const std::string& cache_dir,
-                bool scatter_oob_window, std::vector<std::string> disabled_passes, nb::object explain) {
+                bool scatter_oob_window, int64_t memory_limit, std::vector<std::string> disabled_passes,
+                nb::object explain) {
   Options o;
   o.threads = threads;
   o.isa = isa;
@@ -83,6 +84,7 @@ Options options(int threads, const std::string& isa, bool strict, int effort, co
   o.effort = effort;
   o.cache_dir = cache_dir;
   o.scatter_oob_window = scatter_oob_window;
+  o.memory_limit = memory_limit;
   o.disabled_passes = std::move(disabled_passes);
   if (!explain.is_none()) {
     o.explain = [explain](const std::string& line) {
@@ -123,7 +125,8 @@ NB_MODULE(_core, m) {
 
   nb::class_<Options>(m, "Options");
   m.def("options", &options, nb::arg("threads"), nb::arg("isa"), nb::arg("strict"), nb::arg("effort"),
-        nb::arg("cache_dir"), nb::arg("scatter_oob_window"), nb::arg("disabled_passes"), nb::arg("explain").none());
+        nb::arg("cache_dir"), nb::arg("scatter_oob_window"), nb::arg("memory_limit"), nb::arg("disabled_passes"),
+        nb::arg("explain").none());
 
   nb::class_<PyModule>(m, "Module")
       .def_ro("source", &PyModule::source)
@@ -177,11 +180,20 @@ NB_MODULE(_core, m) {
       .def_prop_ro("bytes_read", &Executable::io_bytes_read)
       .def_prop_ro("bytes_written", &Executable::io_bytes_written)
       .def_prop_ro("memory_report", &Executable::memory_report)
+      .def("serialize",
+           [](const Executable& e) {
+             std::string bytes = unlocked([&] { return e.serialize(); });
+             return nb::bytes(bytes.data(), bytes.size());
+           })
       .def_prop_ro("isa", &Executable::isa)
       .def_prop_ro("threads", &Executable::threads);
 
   m.def("compile",
         [](const PyModule& p, const Options& o) { return unlocked([&] { return hlojit::compile(p.module, o); }); });
+  m.def("load", [](nb::bytes data, const Options& o) {
+    std::string_view bytes(data.c_str(), data.size());
+    return unlocked([&] { return hlojit::load(bytes, o); });
+  });
   m.def("passes", &hlojit::pass_list);
   m.def("version", &hlojit::version);
 }

@@ -5,7 +5,8 @@
 #                                                   FILE: e.g. lax_test.py or lax_test.py::LaxTest::testConvert
 #
 # Uses the python of $PYTHON (default: python3), which must have hlojit[jax], pytest, pytest-xdist,
-# hypothesis and scipy. $WORKERS processes (default 2), $CASES generated cases a test (default 1).
+# pytest-timeout, hypothesis and scipy. $WORKERS processes (default 2), $CASES generated cases a test
+# (default 1), at most $TIMEOUT seconds a test (default 300).
 # Each line of known_differences.txt is a test's id and the reason why it differs from XLA:CPU. Ends with
 # status 1 if a test fails that is not listed. --plain before DIR runs on XLA:CPU itself, for comparison.
 set -euo pipefail
@@ -38,7 +39,8 @@ report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 export JAX_PLATFORMS=cpu JAX_NUM_GENERATED_CASES=${CASES:-1}
 if [ $plain = no ]; then export HLOJIT_AS_CPU=1; fi
-(cd "$directory" && "$python" -m pytest -q -rfE --tb=line -p no:cacheprovider -n "${WORKERS:-2}" "${chosen[@]}") 2>&1 |
+(cd "$directory" && "$python" -m pytest -q -rfE --tb=line -p no:cacheprovider --timeout "${TIMEOUT:-300}" \
+  -n "${WORKERS:-2}" "${chosen[@]}") 2>&1 |
   tee "$report" | grep -vE '^(FAILED|ERROR) ' || true
 
 # Ids without pytest's short reasons, the first folder left out.

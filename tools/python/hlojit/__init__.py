@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from hlojit import _core
 from hlojit.errors import Diagnostic, Error
-from hlojit.program import Executable, Module, compile, parse
+from hlojit.program import Executable, Module, compile, load, parse
 from hlojit.with_jax import jit
 
 __version__ = _core.version()
-__all__ = ["Diagnostic", "Error", "Executable", "Module", "compile", "jit", "parse", "__version__"]
+__all__ = ["Diagnostic", "Error", "Executable", "Module", "compile", "jit", "load", "parse", "__version__"]

@@ -2,12 +2,17 @@
 
 jaxlib's handler of such calls wants a state that only XLA's own CPU client can make. Its handler of
 buffer callbacks does not: it calls a Python function with the operands' and results' memory. So programs
-for hlojit are lowered to that one, with a function that reads the operands, calls, and writes the results.
+for hlojit in the cpu's place are lowered to that one, with a function that reads the operands, calls, and
+writes the results. JAX hands its callbacks to runs on platforms by the names it knows only; so on the
+platform "hlojit" each callback is a custom call of its own, which lives as long as its program.
 """
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
+import itertools
+import threading
 
 import numpy as np
 
@@ -32,6 +37,67 @@ def _checked(values, result_avals):
     return out
 
 
+_FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_void_p))
+_numbers = itertools.count()
+# A thread's last failure, which the caller reads; a threading.local would go before, with the thread's state.
+_failures: dict[int, ctypes.Array] = {}
+
+
+def _array(pointer: int, aval) -> np.ndarray:
+    """The memory of an operand or result, row-major."""
+    dtype = np.dtype(aval.dtype)
+    size = int(np.prod(aval.shape)) * dtype.itemsize
+    memory = (ctypes.c_char * size).from_address(pointer) if size else b""
+    return np.frombuffer(memory, dtype).reshape(aval.shape)
+
+
+class _CustomCall:
+    """A custom call's target that calls a Python function; removed with the object."""
+
+    def __init__(self, callback, operand_avals, result_avals):
+        def run(_, operands, results):
+            try:
+                values = [_array(operands[k], a).copy() for k, a in enumerate(operand_avals)]
+                for k, value in enumerate(_checked(callback(*values), result_avals)):
+                    _array(results[k], result_avals[k])[...] = value
+                return None
+            except BaseException as e:  # nothing may pass through the C frames below us
+                text = ctypes.create_string_buffer(f"{type(e).__name__}: {e}".encode())
+                _failures[threading.get_ident()] = text
+                return ctypes.addressof(text)
+
+        from hlojit import _libraries
+
+        self.target = f"hlojit_python_callback_{next(_numbers)}"
+        self._function = _FUNCTION(run)
+        self._register = ctypes.CDLL(_libraries.path("libhlojit.so.0")).hlojit_register_custom_call
+        self._register.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+        self._register(self.target.encode(), ctypes.cast(self._function, ctypes.c_void_p), None)
+
+    def __del__(self):
+        self._register(self.target.encode(), None, None)
+
+
+def _emit_custom_call(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect):
+    """The lowering for the platform "hlojit": (results, token, what must live as long as the program)."""
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir.dialects import hlo
+
+    call = _CustomCall(callback, operand_avals, result_avals)
+    ctx.module_context.add_keepalive(call)
+    orders = lambda avals: [list(range(len(a.shape) - 1, -1, -1)) for a in avals]
+    tokens = [token] if token else []
+    result = mlir.custom_call(
+        call.target,
+        result_types=[t.type for t in tokens] + [mlir.aval_to_ir_type(ctx.module_context, a) for a in result_avals],
+        operands=[*tokens, *operands], has_side_effect=has_side_effect, api_version=1,
+        operand_layouts=[[] for _ in tokens] + orders(operand_avals),
+        result_layouts=[[] for _ in tokens] + orders(result_avals))
+    results = list(result.results)
+    return (results[1:], results[0], call) if token else (results, token, call)
+
+
 def _is_hlojit(module_context) -> bool:
     try:
         return "hlojit" in module_context.get_backend().platform_version
@@ -39,10 +105,29 @@ def _is_hlojit(module_context) -> bool:
         return False
 
 
+class _Backends:
+    """xla_bridge as JAX's callbacks see it: they put their arguments on a device of the platform "cpu", in
+    whose place hlojit's own serve if JAX was told of no cpu."""
+
+    def __init__(self, original):
+        self._original = original
+
+    def __getattr__(self, name):
+        return getattr(self._original, name)
+
+    def local_devices(self, *args, backend=None, **kwargs):
+        try:
+            return self._original.local_devices(*args, backend=backend, **kwargs)
+        except RuntimeError:
+            if backend != "cpu":
+                raise
+            return self._original.local_devices(*args, backend="hlojit", **kwargs)
+
+
 def install() -> None:
     """Replaces JAX's lowering of Python callbacks for programs that hlojit will run, and only for them."""
     from jax._src import callback as jax_callback
-    from jax._src import core, ffi
+    from jax._src import core, debugging, ffi
     from jax._src.interpreters import mlir
 
     original = jax_callback.emit_python_callback
@@ -57,6 +142,8 @@ def install() -> None:
                             returns_token=returns_token, partitioned=partitioned, sharding=sharding)
         if partitioned and result_avals:
             raise ValueError("Partitioned callback not supported with return values.")
+        if platforms[0] == "hlojit":
+            return _emit_custom_call(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect)
         count = len(operand_avals)
 
         def on_buffers(_, *buffers):
@@ -87,4 +174,6 @@ def install() -> None:
 
     emit_python_callback.is_hlojit = True
     jax_callback.emit_python_callback = emit_python_callback
+    jax_callback.xb = _Backends(jax_callback.xb)
+    debugging.xla_bridge = _Backends(debugging.xla_bridge)
     mlir.emit_python_callback = emit_python_callback

@@ -1,8 +1,8 @@
 """hlojit as a backend of JAX; JAX finds this module as an entry point and calls initialize().
 
 JAX_PLATFORMS=hlojit
-    a platform of its own. It takes the cpu's lowerings, so that linear algebra works; what JAX ties to
-    the name "cpu" (callbacks, DLPack, its compilation cache) stays off.
+    a platform of its own. It takes the cpu's lowerings, so that linear algebra and callbacks work; what JAX
+    ties to the name "cpu" (DLPack, its compilation cache) stays off.
 HLOJIT_AS_CPU=1 with JAX_PLATFORMS=cpu
     takes the place of JAX's cpu backend, with everything that comes with it. The client's
     platform_version names hlojit.

@@ -8,17 +8,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hlojit import _core, arrays
+from hlojit import _core, arrays, display
 from hlojit.errors import translated
 
 Source = str | bytes | os.PathLike
 
 
 def _options(threads: int = 0, isa: str = "native", strict: bool = False, effort: int = 1, cache_dir: str | os.PathLike = "",
-             scatter_oob_window: bool = False, disabled_passes: Sequence[str] = (),
+             scatter_oob_window: bool = False, memory_limit: int = 0, disabled_passes: Sequence[str] = (),
              explain: Callable[[str], object] | None = None):
     return _core.options(threads=threads, isa=isa, strict=strict, effort=effort, cache_dir=os.fspath(cache_dir),
-                         scatter_oob_window=scatter_oob_window, disabled_passes=list(disabled_passes), explain=explain)
+                         scatter_oob_window=scatter_oob_window, memory_limit=memory_limit,
+                         disabled_passes=list(disabled_passes), explain=explain)
 
 
 def _leaves(results: list, shapes: list) -> np.ndarray | tuple[np.ndarray, ...]:
@@ -64,6 +65,10 @@ class Module:
             raise ValueError(f'emit knows "hlo", "llvm" and "assembly", not {what!r}')
         with translated(self._core.source):
             return self._core.emit(what, _options(**options))
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows: the optimised program's kernels, what passes between them, and the bytes."""
+        return display.kernel_graph(str(self.optimized()))
 
     def evaluate(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
         """Runs the evaluator: slow, obvious, independent of the compiler."""
@@ -127,6 +132,11 @@ class Executable:
         """What holds memory at the peak, a line a buffer."""
         return self._core.memory_report
 
+    def serialize(self) -> bytes:
+        """The program and its compiled code, for load()."""
+        with translated():
+            return self._core.serialize()
+
     def cost(self) -> dict[str, float]:
         """flops of the dots; bytes of inputs, outputs and temporaries of one call."""
         return {"flops": self._core.flops, "bytes_read": self._core.bytes_read, "bytes_written": self._core.bytes_written,
@@ -153,12 +163,19 @@ def parse(source: Source) -> Module:
         return Module(_core.parse(data, bool(text)))
 
 
+def load(data: bytes, *, threads: int = 0, cache_dir: str | os.PathLike = "") -> Executable:
+    """An executable out of what serialize() gave, of this version of hlojit. The bytes hold machine code: load
+    only what you trust."""
+    with translated():
+        return Executable(_core.load(data, _options(threads=threads, cache_dir=cache_dir)))
+
+
 def compile(source: Source | Module, **options) -> Executable:
     """Compiles HLO text, a proto, a file or a Module.
 
     Options: threads (0: one a core), isa ("native", "avx2", "avx512"), strict (elementwise results equal the
     evaluator's bit for bit), effort (0 compiles faster), cache_dir (keeps compiled code),
-    scatter_oob_window, disabled_passes, explain (called with each decision, a line each).
+    scatter_oob_window, memory_limit (bytes of a call, 0: none), disabled_passes, explain (called with each decision, a line each).
     """
     module = source if isinstance(source, Module) else parse(source)
     return module.compile(**options)

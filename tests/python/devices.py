@@ -1,0 +1,34 @@
+"""Several devices: arrays in parts, shard_map and its collectives, sums that are left to do."""
+
+import os
+
+os.environ.update(HLOJIT_AS_CPU="1", JAX_PLATFORMS="cpu")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+jax.config.update("jax_num_cpu_devices", 4)
+mesh = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+whole = np.arange(32.0, dtype=np.float32).reshape(4, 8)
+cut = jax.device_put(whole, NamedSharding(mesh, P("x", "y")))
+assert cut.addressable_shards[3].data.shape == (2, 4)
+
+# Results are cut as what they are made of.
+y = jax.jit(lambda a: jnp.sin(a).T)(cut)
+assert y.sharding.is_equivalent_to(NamedSharding(mesh, P("y", "x")), 2), y.sharding
+np.testing.assert_allclose(y, np.sin(whole).T, rtol=1e-6)
+
+rows = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a.sum(1), "y"), mesh=mesh, in_specs=P("x", "y"),
+                             out_specs=P("x")))(cut)
+assert rows.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 1), rows.sharding
+np.testing.assert_array_equal(rows, whole.sum(1))
+
+turned = jax.shard_map(lambda a: jax.lax.ppermute(a, "x", [(0, 1), (1, 0)]), mesh=mesh, in_specs=P("x", "y"),
+                       out_specs=P("x", "y"))(cut)
+np.testing.assert_array_equal(turned, np.roll(whole, 2, 0))
+
+seen = []
+jax.jit(lambda a: jax.debug.inspect_array_sharding(a + 1, callback=seen.append))(cut)
+assert seen[0].is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2), seen
