@@ -216,6 +216,37 @@ Instruction* no_pad(Context&, Instruction* i) {
   return none ? i->operand(0) : nullptr;
 }
 
+/// x.at[1:-1, 1:-1].set(u): a scatter of one window at a place that is known, inside of its operand, whose elements
+/// replace what was there.
+Instruction* scatter_of_one_window(Context& c, Instruction* i) {
+  const ScatterDims& s = i->attrs.scatter;
+  if (i->operand_count() != 3 || !s.input_batching_dims.empty()) return nullptr;
+  const Instruction* made = i->to_apply()->root();
+  if (!made->is(kParameter) || made->attrs.parameter_number != 1) return nullptr;
+  Instruction *target = i->operand(0), *indices = i->operand(1), *update = i->operand(2);
+  if (target->shape.type != update->shape.type || update->shape.element_count() == 0) return nullptr;
+  auto vector = static_cast<int64_t>(s.scatter_dims_to_operand_dims.size());
+  const Literal* splat = splat_value(indices);
+  const Literal* places = indices->is(kConstant) ? indices->literal.get() : splat;
+  if (!places || indices->shape.element_count() != vector) return nullptr;
+  Ints box, start(target->shape.dims.size(), 0);
+  size_t next = 0;
+  int64_t elements = 1;
+  for (int64_t d = 0; d < target->shape.rank(); ++d) {
+    box.push_back(contains(s.inserted_window_dims, d) ? 1 : update->shape.dims[s.update_window_dims[next++]]);
+    elements *= box.back();
+  }
+  if (elements != update->shape.element_count()) return nullptr;
+  for (int64_t k = 0; k < vector; ++k)
+    start[s.scatter_dims_to_operand_dims[k]] = places->as_int(places == splat ? 0 : k);
+  Builder::Values starts;
+  for (size_t d = 0; d < start.size(); ++d) {
+    if (start[d] < 0 || start[d] > target->shape.dims[d] - box[d]) return nullptr;
+    starts.push_back(c.b.constant(DType::kS64, static_cast<double>(start[d])));
+  }
+  return c.b.dynamic_update_slice(target, c.b.reshape(update, box), std::move(starts));
+}
+
 constexpr SimplifyRule kRules[] = {
     {kConstant, spread_constant},
     // What has the sizes of its operand is its operand.
@@ -254,6 +285,7 @@ constexpr SimplifyRule kRules[] = {
     {kSlice, slice_broadcast},
     {kSlice, slice_concatenation},
     {kDynamicSlice, fixed_slice},
+    {kScatter, scatter_of_one_window},
 };
 
 }  // namespace
