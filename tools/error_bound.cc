@@ -21,7 +21,8 @@ namespace {
 class Walk {
  public:
   Walk(const ModuleConfig& config, bool strict, bool window, const std::atomic<bool>* stop)
-      : devices_(config.replica_count * config.num_partitions),
+      : all_(config.replica_count * config.num_partitions),
+        devices_(all_),
         partitions_(config.num_partitions),
         stop_(stop),
         rules_(strict, [this](const Instruction& i, const std::vector<Literal>& in) { return evaluated(i, in); }) {
@@ -37,12 +38,13 @@ class Walk {
   Lanes loop(const Instruction& i, Lanes state);
   Lanes met(const Instruction& i, const std::vector<const Lanes*>& in);
   BoundedValue execute(const Instruction& i, const In& in);
-  BoundedValue alone(const Computation& c, const In& in);
-  BoundedValue started(const Instruction& i, const In& in);
-  BoundedValue branch(const Instruction& i, const In& in);
+  Lanes called(const Computation& c, const std::vector<const Lanes*>& in);
+  Lanes started(const Instruction& i, const std::vector<const Lanes*>& in);
+  Lanes branch(const Instruction& i, const std::vector<const Lanes*>& in);
+  BoundedValue alone(const Computation& c, const BoundedValue& argument);
   Literal evaluated(const Instruction& i, const std::vector<Literal>& in);
 
-  int64_t devices_, partitions_;
+  int64_t all_, devices_, partitions_;
   const std::atomic<bool>* stop_;
   int depth_ = 0;
   int64_t device_ = 0;  ///< whose turn it is
@@ -80,11 +82,9 @@ Walk::Lanes Walk::run(const Computation& c, const std::vector<Lanes>& arguments)
 Walk::Lanes Walk::together(const Instruction& i, const std::vector<const Lanes*>& in) {
   if (is_collective(i)) return met(i, in);
   if (i.is(Opcode::kWhile)) return loop(i, *in[0]);
-  if (i.is(Opcode::kCall)) {
-    std::vector<Lanes> arguments;
-    for (const Lanes* x : in) arguments.push_back(*x);
-    return run(*i.to_apply(), arguments);
-  }
+  if (i.is(Opcode::kCall) || i.is(Opcode::kFusion)) return called(*i.to_apply(), in);
+  if (i.is(Opcode::kAsyncStart)) return started(i, in);
+  if (i.is(Opcode::kConditional)) return branch(i, in);
   Lanes out;
   size_t devices = static_cast<size_t>(devices_);
   for (size_t d = 0; d < devices; ++d) {
@@ -96,17 +96,24 @@ Walk::Lanes Walk::together(const Instruction& i, const std::vector<const Lanes*>
   return out;
 }
 
-// One device's run of what holds no collective.
-BoundedValue Walk::alone(const Computation& c, const In& in) {
-  int64_t devices = std::exchange(devices_, 1);
+Walk::Lanes Walk::called(const Computation& c, const std::vector<const Lanes*>& in) {
   std::vector<Lanes> arguments;
-  for (const BoundedValue* x : in) arguments.push_back({*x});
-  BoundedValue result = run(c, arguments)[0];
+  for (const Lanes* x : in) arguments.push_back(*x);
+  return run(c, arguments);
+}
+
+// One device's run of a branch that the others do not take.
+BoundedValue Walk::alone(const Computation& c, const BoundedValue& argument) {
+  int64_t devices = std::exchange(devices_, 1);
+  BoundedValue result = run(c, {{argument}})[0];
   devices_ = devices;
   return result;
 }
 
 Walk::Lanes Walk::met(const Instruction& i, const std::vector<const Lanes*>& in) {
+  if (devices_ != all_) {
+    throw Error(ErrorKind::kUnsupported, i.location, "a collective in a branch that not all devices take");
+  }
   std::vector<std::vector<Literal>> operands(static_cast<size_t>(devices_));
   double error = 0, members = static_cast<double>(devices_), large = 0;
   for (size_t d = 0; d < operands.size(); ++d) {
@@ -141,31 +148,54 @@ Walk::Lanes Walk::loop(const Instruction& i, Lanes state) {
 }
 
 // What an async-start in sugar form or with a computation gives: its operands and its result.
-BoundedValue Walk::started(const Instruction& i, const In& in) {
-  BoundedValue pair;
-  BoundedValue& operands = pair.elements.emplace_back();
-  for (const BoundedValue* x : in) operands.elements.push_back(*x);
+Walk::Lanes Walk::started(const Instruction& i, const std::vector<const Lanes*>& in) {
+  Lanes results;
   if (!wrapped_op(i)) {
-    pair.elements.push_back(alone(*i.called.at(0), in));
-    return pair;
+    results = called(*i.called.at(0), in);
+  } else {
+    Module scratch("started");
+    scratch.config = i.parent()->parent()->config;
+    Computation* c = scratch.add_computation("started");
+    std::vector<Instruction*> parameters;
+    for (const Instruction* o : i.operands()) parameters.push_back(c->add_parameter(std::ssize(parameters), o->shape));
+    results = together(*clone_started_op(*c, i, parameters, i.shape.elements.at(1)), in);
   }
-  Module scratch("started");
-  Computation* c = scratch.add_computation("started");
-  std::vector<Instruction*> parameters;
-  for (const Instruction* o : i.operands()) parameters.push_back(c->add_parameter(std::ssize(parameters), o->shape));
-  pair.elements.push_back(execute(*clone_started_op(*c, i, parameters, i.shape.elements.at(1)), in));
-  return pair;
+  Lanes out;
+  for (size_t d = 0; d < results.size(); ++d) {
+    BoundedValue& pair = out.emplace_back();
+    BoundedValue& operands = pair.elements.emplace_back();
+    for (const Lanes* x : in) operands.elements.push_back((*x)[d]);
+    pair.elements.push_back(std::move(results[d]));
+  }
+  return out;
 }
 
-BoundedValue Walk::branch(const Instruction& i, const In& in) {
-  int64_t last = std::ssize(i.called) - 1, which = in[0]->leaf->as_int(0);
-  if (is_pred(in[0]->leaf->shape().type))
-    which = which != 0 ? 0 : 1;
-  else if (which < 0 || which > last)
-    which = last;
-  BoundedValue result = alone(*i.called[static_cast<size_t>(which)], {in[static_cast<size_t>(which) + 1]});
-  if (in[0]->error > 0) result.set_error(kUnbounded);
-  return result;
+Walk::Lanes Walk::branch(const Instruction& i, const std::vector<const Lanes*>& in) {
+  const int64_t last = std::ssize(i.called) - 1;
+  std::vector<size_t> taken;
+  bool doubtful = false;
+  for (const BoundedValue& selector : *in[0]) {
+    int64_t which = selector.leaf->as_int(0);
+    if (is_pred(selector.leaf->shape().type))
+      which = which != 0 ? 0 : 1;
+    else if (which < 0 || which > last)
+      which = last;
+    taken.push_back(static_cast<size_t>(which));
+    doubtful |= selector.error > 0;
+  }
+  Lanes results;
+  if (std::ranges::all_of(taken, [&](size_t which) { return which == taken[0]; })) {
+    results = run(*i.called[taken[0]], {*in[taken[0] + 1]});
+  } else {
+    for (size_t d = 0; d < taken.size(); ++d) {
+      device_ = static_cast<int64_t>(d);
+      results.push_back(alone(*i.called[taken[d]], (*in[taken[d] + 1])[d]));
+    }
+  }
+  if (doubtful) {
+    for (BoundedValue& v : results) v.set_error(kUnbounded);
+  }
+  return results;
 }
 
 BoundedValue Walk::execute(const Instruction& i, const In& in) {
@@ -176,15 +206,12 @@ BoundedValue Walk::execute(const Instruction& i, const In& in) {
       return v;
     }
     case Opcode::kGetTupleElement: return in[0]->elements[static_cast<size_t>(i.attrs.tuple_index)];
-    case Opcode::kFusion: return alone(*i.to_apply(), in);
-    case Opcode::kConditional: return branch(i, in);
     case Opcode::kAddDependency:
     case Opcode::kAllReduceDone:
     case Opcode::kAsyncUpdate:
     case Opcode::kOptBarrier:
     case Opcode::kDomain: return *in[0];
     case Opcode::kAfterAll: return BoundedValue::with(Literal(i.shape), 0);
-    case Opcode::kAsyncStart: return started(i, in);
     case Opcode::kCopyStart: {
       BoundedValue v;
       v.elements = {*in[0], *in[0], BoundedValue::with(Literal(Shape::scalar(DType::kU32)), 0)};
