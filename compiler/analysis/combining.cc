@@ -11,6 +11,17 @@ std::optional<Opcode> combining_op(const Computation& c) {
   return of_both ? std::optional(root->opcode) : std::nullopt;
 }
 
+bool is_scalar_code(const Instruction& i) {
+  if (!i.shape.is_array() || !i.called.empty()) return false;
+  bool hands_on = i.is(Opcode::kBroadcast) || i.is(Opcode::kReshape) || i.is(Opcode::kCopy);
+  return hands_on || i.info().op_class == OpClass::kSource || is_elementwise(i.opcode);
+}
+
+bool is_scalar_code(const Computation& c) {
+  return std::ranges::all_of(
+      c.instructions(), [](const auto& i) { return is_scalar_code(*i) || (i->is(Opcode::kTuple) && i->is_root()); });
+}
+
 std::optional<Literal> neutral_number(Opcode op, DType type) {
   if (has_trait(op, op_trait::kIdempotent)) return std::nullopt;
   Literal number(Shape::scalar(type));

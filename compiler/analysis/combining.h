@@ -11,6 +11,12 @@ namespace hlojit {
 /// The op of a computation that is `op(p0, p1)`, in either order, where that op combines (op_trait::kCombines).
 std::optional<Opcode> combining_op(const Computation& computation);
 
+/// Whether kernels can apply the computation to elements: arithmetic on scalars, at the end perhaps a tuple of it. Then
+/// lanes of a vector need not go different ways.
+bool is_scalar_code(const Computation& computation);
+/// One instruction of it, but for the tuple.
+bool is_scalar_code(const Instruction& instruction);
+
 /// The scalar of this type that changes nothing in op(scalar, x), if that is a number: 0, for floats -0
 /// (which even -0 does not feel), or 1. nullopt for extrema and logic, which are idempotent.
 std::optional<Literal> neutral_number(Opcode op, DType type);

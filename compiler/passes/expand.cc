@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "compiler/analysis/dataflow.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/passes/expansions.h"
+#include "compiler/passes/inline_calls.h"
 #include "compiler/passes/replace_ops.h"
 
 namespace hlojit {
@@ -90,6 +93,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
     case Opcode::kRaggedDot: return expand_ragged_dot(b, op);
+    case Opcode::kReduce: return expand_reduce(b, op);
     case Opcode::kReduceWindow: return expand_reduce_window(b, op);
     case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);
@@ -102,10 +106,12 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
   }
 }
 
-bool expand_in(Computation& c, const PipelineOptions& options) {
+// `applied`: to elements, not run as control flow.
+bool expand_in(Computation& c, bool applied, const PipelineOptions& options) {
   Builder b(&c);
-  return replace_ops(c, "expand", options, [&](const Instruction& i) {
-    return i.shape.has_dynamic_dims() ? nullptr : expansion(b, i, options);
+  return replace_ops(c, "expand", options, [&](const Instruction& i) -> Instruction* {
+    if (i.shape.has_dynamic_dims()) return nullptr;
+    return applied && i.is(Opcode::kConditional) ? expand_branches(b, i) : expansion(b, i, options);
   });
 }
 
@@ -142,9 +148,14 @@ Instruction* apply_elementwise(Builder& b, const Computation& computation, std::
 bool expand(Module& module, const PipelineOptions& options) {
   std::vector<Computation*> computations;  // more are made on the way
   for (const auto& c : module.computations()) computations.push_back(c.get());
+  const std::vector<Computation*> sequential = sequential_computations(module);
+  const std::unordered_set<const Computation*> run(sequential.begin(), sequential.end());
   bool changed = false;
-  for (Computation* c : computations) changed |= expand_in(*c, options);
-  if (changed) module.remove_unreachable();
+  for (Computation* c : computations) changed |= expand_in(*c, !run.contains(c), options);
+  if (changed) {
+    module.remove_unreachable();
+    unshare(module);  // a body that loops may have been pasted more than once
+  }
   return changed;
 }
 

@@ -1,38 +1,27 @@
 // scan as a while loop over the slices of its inputs.
 //
 //   (ys.., c) = scan(xs.., c0), f     ->   while (i < n) { (y.., c) = f(xs[i].., c);  ys[i] = y.. }
+//
+// A reduction whose computation branches or loops is a scan over the rows of a scan over a row's elements.
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
+#include "compiler/analysis/combining.h"
 #include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
-
-#include <unordered_map>
+#include "compiler/passes/inline_calls.h"
 
 namespace hlojit {
 namespace {
 
 using enum Opcode;
 
-// The computation's instructions once more at the end of the builder's; its results.
-std::vector<Instruction*> pasted(Builder& b, const Computation& f, std::span<Instruction* const> arguments) {
-  std::unordered_map<const Instruction*, Instruction*> copies;
-  for (const auto& i : f.instructions()) {
-    Instruction*& copy = copies[i.get()];
-    if (i->is(kParameter)) {
-      copy = arguments[static_cast<size_t>(i->attrs.parameter_number)];
-      continue;
-    }
-    std::vector<Instruction*> operands;
-    for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
-    copy = b.computation()->clone_instruction(*i, std::move(operands));
-  }
-  Instruction* root = copies.at(f.root());
-  if (!root->shape.is_tuple()) return {root};
-  std::vector<Instruction*> results;
-  for (size_t k = 0; k < root->shape.elements.size(); ++k) {
-    results.push_back(b.get_tuple_element(root, static_cast<int64_t>(k)));
-  }
-  return results;
+std::vector<Instruction*> elements(Builder& b, Instruction* value) {
+  if (!value->shape.is_tuple()) return {value};
+  std::vector<Instruction*> all;
+  for (int64_t k = 0; k < std::ssize(value->shape.elements); ++k) all.push_back(b.get_tuple_element(value, k));
+  return all;
 }
 
 }  // namespace
@@ -96,7 +85,7 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
   }
   for (size_t k = 0; k < carries; ++k)
     arguments.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + k)));
-  std::vector<Instruction*> made = pasted(body, f, arguments);
+  std::vector<Instruction*> made = elements(body, paste(*body.computation(), f, arguments));
   std::vector<Instruction*> next = {body.binary(kAdd, i, body.constant(DType::kS64, 1))};
   for (size_t k = 0; k < outputs; ++k) {
     Ints box = results[k].dims;
@@ -113,6 +102,57 @@ Instruction* expand_scan(Builder& b, const Instruction& op) {
   std::vector<Instruction*> parts;
   for (size_t k = 0; k < results.size(); ++k) parts.push_back(b.get_tuple_element(done, static_cast<int64_t>(1 + k)));
   return op.shape.is_tuple() ? b.tuple(parts) : parts[0];
+}
+
+Instruction* expand_reduce(Builder& b, const Instruction& op) {
+  if (is_scalar_code(*op.to_apply())) return nullptr;
+  const size_t arrays = op.operand_count() / 2;
+  const Shape& from = op.operand(0)->shape;
+  const Ints& kept = op.shape.is_tuple() ? op.shape.elements.at(0).dims : op.shape.dims;
+  Ints order;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    if (std::ranges::find(op.attrs.dimensions, d) == op.attrs.dimensions.end()) order.push_back(d);
+  }
+  Ints reduced = op.attrs.dimensions;
+  std::ranges::sort(reduced);
+  order.insert(order.end(), reduced.begin(), reduced.end());
+  int64_t rows = 1, length = 1;
+  for (size_t k = 0; k < order.size(); ++k) (k < kept.size() ? rows : length) *= from.dims[order[k]];
+  Builder::Values operands;
+  for (size_t k = 0; k < arrays; ++k) {
+    operands.push_back(b.reshape(b.transpose(op.operand(k), order), {rows, length}));
+  }
+  for (size_t k = 0; k < arrays; ++k) operands.push_back(op.operand(arrays + k));
+
+  Attributes along;
+  along.dimensions = {0};
+  along.has_dimensions = true;
+  along.other = {{"num_carries", std::to_string(arrays)}};
+  auto scanned = [&](Builder& at, const Builder::Values& in, Computation* body) {
+    Instruction* scan = at.op(kScan, in, along, {body});
+    std::vector<Instruction*> results = elements(at, expand_scan(at, *scan));
+    at.computation()->remove(scan);
+    return results;
+  };
+
+  Module& module = *b.computation()->parent();
+  Builder row(module.add_computation_before("reduce_row", b.computation()));
+  Builder step(module.add_computation_before("reduce_step", row.computation()));
+  Builder::Values terms, sums, in_row;
+  for (Instruction* o : operands) terms.push_back(step.parameter(Shape::scalar(o->shape.type)));
+  std::ranges::rotate_copy(terms, terms.begin() + static_cast<std::ptrdiff_t>(arrays), std::back_inserter(sums));
+  step.build(paste(*step.computation(), *op.to_apply(), sums));
+  for (Instruction* o : operands) {
+    in_row.push_back(row.parameter(o->shape.is_scalar() ? o->shape : Shape::array(o->shape.type, {length})));
+  }
+  Builder::Values results = scanned(row, in_row, step.computation());
+  results.insert(results.end(), in_row.begin() + static_cast<std::ptrdiff_t>(arrays), in_row.end());
+  row.build(row.tuple(results));
+
+  results = scanned(b, operands, row.computation());
+  results.resize(arrays);
+  for (Instruction*& r : results) r = b.reshape(r, kept);
+  return op.shape.is_tuple() ? b.tuple(results) : results[0];
 }
 
 }  // namespace hlojit

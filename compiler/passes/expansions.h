@@ -28,6 +28,13 @@ Instruction* expand_batch_norm(Builder& b, const Instruction& op);
 /// of those, or small, or its computation may not be regrouped.
 Instruction* expand_prefix_window(Builder& b, const Instruction& op);
 
+/// A conditional in a computation that is applied to elements, as selects. nullptr if a branch is more than
+/// elementwise ops on scalars.
+Instruction* expand_branches(Builder& b, const Instruction& op);
+
+/// Loops over the rows and their elements. nullptr if kernels can apply the computation.
+Instruction* expand_reduce(Builder& b, const Instruction& op);
+
 /// A while loop.
 Instruction* expand_scan(Builder& b, const Instruction& op);
 

@@ -16,6 +16,11 @@ namespace {
 constexpr int64_t kMaxInstructions = 1'000'000;
 constexpr size_t kMaxKept = 1000;  // of a fusion: `fuse` makes none larger; kernels are emitted recursively
 
+[[noreturn]] void refuse_size() {
+  throw Error(ErrorKind::kFailed, "inlining the calls of this module makes more than " +
+                                      std::to_string(kMaxInstructions) + " instructions");
+}
+
 class Inliner {
  public:
   Inliner(Module& module, const TargetInfo& target) : module_(module), target_(target) {
@@ -25,7 +30,7 @@ class Inliner {
 
   bool run() {
     for (const auto& c : module_.computations()) inline_into(*c);
-    unshare();
+    changed_ |= unshare(module_);
     if (changed_) module_.remove_unreachable();
     return changed_;
   }
@@ -43,12 +48,7 @@ class Inliner {
       }
       size[c.get()] = n;
     }
-    if (size.at(module_.entry()) > kMaxInstructions) refuse();
-  }
-
-  [[noreturn]] static void refuse() {
-    throw Error(ErrorKind::kFailed, "inlining the calls of this module makes more than " +
-                                        std::to_string(kMaxInstructions) + " instructions");
+    if (size.at(module_.entry()) > kMaxInstructions) refuse_size();
   }
 
   bool dissolves(const Instruction& i) const {
@@ -60,7 +60,7 @@ class Inliner {
 
   void grow(size_t instructions) {
     total_ += static_cast<int64_t>(instructions);
-    if (total_ > kMaxInstructions) refuse();
+    if (total_ > kMaxInstructions) refuse_size();
   }
 
   void inline_into(Computation& c) {
@@ -68,7 +68,13 @@ class Inliner {
     std::unordered_map<Instruction*, Instruction*> result_of;
     for (Instruction* i : c.snapshot()) {
       if (!dissolves(*i)) continue;
-      Instruction* result = paste(c, *i);
+      grow(i->to_apply()->instructions().size());
+      const size_t before = c.instructions().size();
+      Instruction* result = paste(c, *i->to_apply(), i->operands());
+      for (size_t k = before; k < c.instructions().size(); ++k) {
+        auto& waits = c.instructions()[k]->control_predecessors;
+        waits.insert(waits.end(), i->control_predecessors.begin(), i->control_predecessors.end());
+      }
       result_of[i] = result;
       i->replace_all_uses_with(result);
       dead.push_back(i);
@@ -87,56 +93,6 @@ class Inliner {
     if (!dead.empty()) c.sort_topologically();
   }
 
-  /// Appends the body of what `call` calls; returns its result.
-  Instruction* paste(Computation& c, const Instruction& call) {
-    const Computation& callee = *call.to_apply();
-    grow(callee.instructions().size());
-    std::unordered_map<const Instruction*, Instruction*> copies;
-    for (const auto& i : callee.instructions()) {
-      if (i->is(Opcode::kParameter)) {
-        copies[i.get()] = call.operand(i->attrs.parameter_number);
-        continue;
-      }
-      std::vector<Instruction*> operands;
-      for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
-      Instruction* copy = c.clone_instruction(*i, std::move(operands));
-      copy->control_predecessors = call.control_predecessors;
-      for (Instruction* p : i->control_predecessors) {
-        copy->control_predecessors.push_back(copies.at(p));
-      }
-      copies[i.get()] = copy;
-    }
-    return copies.at(callee.root());
-  }
-
-  /// Clones computations that control flow runs from two places, or that are also applied to scalars.
-  void unshare() {
-    std::unordered_set<const Computation*> taken;
-    for (const auto& c : module_.computations()) {
-      for (const auto& i : c->instructions()) {
-        if (has_trait(*i, op_trait::kRuns)) continue;
-        taken.insert(i->called.begin(), i->called.end());
-      }
-    }
-    std::vector<Computation*> work = {module_.entry()};
-    while (!work.empty()) {
-      Computation* c = work.back();
-      work.pop_back();
-      for (const auto& i : c->instructions()) {
-        if (!has_trait(*i, op_trait::kRuns)) continue;
-        for (Computation*& called : i->called) {
-          if (!taken.insert(called).second) {
-            grow(called->instructions().size());
-            called = module_.clone_computation(*called, called->name);
-            taken.insert(called);
-            changed_ = true;
-          }
-          work.push_back(called);
-        }
-      }
-    }
-  }
-
   Module& module_;
   const TargetInfo& target_;
   int64_t total_ = 0;
@@ -144,6 +100,22 @@ class Inliner {
 };
 
 }  // namespace
+
+Instruction* paste(Computation& into, const Computation& body, std::span<Instruction* const> arguments) {
+  std::unordered_map<const Instruction*, Instruction*> copies;
+  for (const auto& i : body.instructions()) {
+    Instruction*& copy = copies[i.get()];
+    if (i->is(Opcode::kParameter)) {
+      copy = arguments[static_cast<size_t>(i->attrs.parameter_number)];
+      continue;
+    }
+    std::vector<Instruction*> operands;
+    for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
+    copy = into.clone_instruction(*i, std::move(operands));
+    for (Instruction* p : i->control_predecessors) copy->control_predecessors.push_back(copies.at(p));
+  }
+  return copies.at(body.root());
+}
 
 bool bypass_tuples(Computation& c) {
   std::vector<Instruction*> dead;
@@ -154,6 +126,38 @@ bool bypass_tuples(Computation& c) {
   }
   if (!dead.empty()) c.remove_all(dead);
   return !dead.empty();
+}
+
+bool unshare(Module& module) {
+  int64_t total = 0;
+  std::unordered_set<const Computation*> taken;
+  for (const auto& c : module.computations()) {
+    total += std::ssize(c->instructions());
+    for (const auto& i : c->instructions()) {
+      if (has_trait(*i, op_trait::kRuns)) continue;
+      taken.insert(i->called.begin(), i->called.end());
+    }
+  }
+  bool changed = false;
+  std::vector<Computation*> work = {module.entry()};
+  while (!work.empty()) {
+    Computation* c = work.back();
+    work.pop_back();
+    for (const auto& i : c->instructions()) {
+      if (!has_trait(*i, op_trait::kRuns)) continue;
+      for (Computation*& called : i->called) {
+        if (!taken.insert(called).second) {
+          total += std::ssize(called->instructions());
+          if (total > kMaxInstructions) refuse_size();
+          called = module.clone_computation(*called, called->name);
+          taken.insert(called);
+          changed = true;
+        }
+        work.push_back(called);
+      }
+    }
+  }
+  return changed;
 }
 
 bool inline_calls(Module& module, const PipelineOptions& options) { return Inliner(module, options.target).run(); }

@@ -9,12 +9,21 @@
 // Test: tests/hlo/opt/inline_calls.hlo.
 #pragma once
 
+#include <span>
+
 #include "compiler/pipeline.h"
 
 namespace hlojit {
 
 /// Throws Error(kFailed) if the calls multiply to more than a million instructions.
 bool inline_calls(Module& module, const PipelineOptions& options);
+
+/// Appends `body` to `into`, with `arguments` by parameter number in place of its parameters; returns its result.
+Instruction* paste(Computation& into, const Computation& body, std::span<Instruction* const> arguments);
+
+/// Clones computations that control flow runs from two places, or that are also applied to elements. Throws like
+/// inline_calls.
+bool unshare(Module& module);
 
 /// Whoever reads an element of a tuple instruction reads the element itself.
 bool bypass_tuples(Computation& computation);

@@ -1,6 +1,11 @@
 // See legalize_check.h.
 #include "compiler/passes/legalize_check.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
 #include "compiler/plan/kernel.h"
@@ -32,12 +37,22 @@ const Shape* unsupported_storage(const Shape& shape) {
   return nullptr;
 }
 
+// A computation that is to be applied to elements and cannot be.
+const Computation* beyond_scalars(const Instruction& i) {
+  if (is_structure(i) || i.is(Opcode::kCustomCall)) return nullptr;
+  auto at = std::ranges::find_if_not(i.called, [](const Computation* c) { return is_scalar_code(*c); });
+  return at == i.called.end() ? nullptr : *at;
+}
+
 // Why an instruction is not compiled; empty if it is.
 std::string refusal(const Instruction& i, const PipelineOptions& options) {
   std::string op(op_name(i.opcode));
   if (i.is(Opcode::kParameter) && i.shape.type == DType::kOpaque) return "opaque parameters are not compiled";
   if (i.shape.has_dynamic_dims()) return op + " of dynamic size is not compiled yet";
   if (const Shape* s = unsupported_storage(i.shape)) return op + " of " + s->to_string() + " is not compiled yet";
+  if (const Computation* f = beyond_scalars(i)) {
+    return fmt::format("{} with {}, which is more than arithmetic on scalars, is not compiled yet", op, f->name);
+  }
   if (is_step(i)) return options.step_refused ? options.step_refused(i) : "";
   return is_structure(i) || is_kernel_op(i) ? "" : op + " is not compiled yet";
 }

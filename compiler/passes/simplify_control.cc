@@ -1,9 +1,9 @@
 // Rules about structure: tuples taken apart, branches and loops whose way is known, reductions of
 // nothing, copies.
 #include <algorithm>
-#include <unordered_map>
 
 #include "compiler/passes/expansions.h"
+#include "compiler/passes/inline_calls.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -25,23 +25,6 @@ Instruction* rebuilt_tuple(Context&, Instruction* i) {
   return t;
 }
 
-/// The body of `branch` on one argument, in place of a conditional; effects included.
-Instruction* inlined(Context& c, const Computation& branch, Instruction* argument) {
-  std::unordered_map<const Instruction*, Instruction*> copies;
-  for (const auto& i : branch.instructions()) {
-    Instruction*& copy = copies[i.get()];
-    if (i->is(kParameter)) {
-      copy = argument;
-      continue;
-    }
-    std::vector<Instruction*> operands;
-    for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
-    copy = c.b.computation()->clone_instruction(*i, std::move(operands));
-    for (Instruction* p : i->control_predecessors) copy->control_predecessors.push_back(copies.at(p));
-  }
-  return copies.at(branch.root());
-}
-
 /// A conditional whose selector is a constant. Its computations have no other caller.
 Instruction* known_branch(Context& c, Instruction* i) {
   const Instruction* selector = i->operand(0);
@@ -49,7 +32,7 @@ Instruction* known_branch(Context& c, Instruction* i) {
   int64_t value = selector->literal->as_int(0), count = std::ssize(i->called);
   // pred: {true, false}; else the index, the last branch for any out of range.
   int64_t k = is_pred(selector->shape.type) ? (value ? 0 : 1) : (value < 0 || value >= count ? count - 1 : value);
-  return inlined(c, *i->called[k], i->operand(k + 1));
+  return paste(*c.b.computation(), *i->called[k], i->operands().subspan(static_cast<size_t>(k) + 1, 1));
 }
 
 Instruction* no_round(Context&, Instruction* i) {
