@@ -18,6 +18,7 @@
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
+#include "layout/index.h"
 #include "layout/divide.h"
 
 namespace hlojit::codegen {
@@ -272,6 +273,7 @@ class Product {
   std::optional<Strides> in_place(int side, bool left) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
     if (!p->is(Opcode::kParameter) || p->shape.type != type_ || pair_lanes_) return std::nullopt;
+    if (element_bits(p->shape) != dtype_bits(type_)) return std::nullopt;
     int along = vars_.fresh(), k = vars_.fresh();
     IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
     Coords rc = left ? reads_.result_coords(x, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), x);
