@@ -237,12 +237,15 @@ hlojit_error* hlojit_run_results(hlojit_run* run, hlojit_buffer** outputs, size_
 }
 void hlojit_run_free(hlojit_run* run) { delete run; }
 
-hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context) {
+hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context,
+                                          void (*release)(void* context)) {
   return guarded([&] {
     if (!function) return hlojit::register_custom_call(target, {});
+    // The name's, and that of every program that has found it.
+    std::shared_ptr<void> owned(context, release ? release : [](void*) {});
     hlojit::register_custom_call(target, [=](const hlojit::CustomCallSite&) -> hlojit::CustomCallFunction {
       return [=](const hlojit::CustomCallRun& run) -> std::string {
-        const char* wrong = function(context, run.operands.data(), run.results.data());
+        const char* wrong = function(owned.get(), run.operands.data(), run.results.data());
         return wrong ? wrong : "";
       };
     });

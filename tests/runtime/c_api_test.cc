@@ -111,7 +111,8 @@ TEST_CASE("c: a run in the background, an executable as bytes, a custom call") {
     return static_cast<const float*>(operands[0])[0] < 0 ? "too small" : nullptr;
   };
   int calls = 0, ends = 0;
-  REQUIRE(failed(hlojit_register_custom_call("c_api_test_twice", twice, &calls)).empty());
+  auto release = [](void* context) { *static_cast<int*>(context) = -1; };
+  REQUIRE(failed(hlojit_register_custom_call("c_api_test_twice", twice, &calls, release)).empty());
   hlojit_module* module = nullptr;
   hlojit_executable *program = nullptr, *again = nullptr;
   REQUIRE(failed(hlojit_parse(text, std::strlen(text), &module)).empty());
@@ -144,8 +145,10 @@ TEST_CASE("c: a run in the background, an executable as bytes, a custom call") {
   hlojit_run_free(run);
   hlojit_buffer_free(in);
   hlojit_buffer_free(out);
+  CHECK(failed(hlojit_register_custom_call("c_api_test_twice", nullptr, nullptr, nullptr)).empty());
+  CHECK(calls == 2);
   hlojit_executable_free(again);
-  CHECK(failed(hlojit_register_custom_call("c_api_test_twice", nullptr, nullptr)).empty());
+  CHECK(calls == -1);  // released with the last program
 }
 
 TEST_CASE("c: the ABI is the one of version 2") {

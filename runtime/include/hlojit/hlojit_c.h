@@ -179,9 +179,12 @@ HLOJIT_C_API void hlojit_run_free(hlojit_run* run);
 /* Since version 2. Serves custom_call_target="target": called at each execution with a pointer an operand leaf
  * and a result leaf, in the layouts that the program gives them. Returns NULL, or what went wrong, which is
  * read before the thread calls the function again. Perhaps called from several threads at once. A NULL
- * function removes it; programs that are compiled already keep what they found. */
+ * function removes it; programs that are compiled already keep what they found. `release`, unless NULL, is
+ * called with `context` once, from any thread, when neither the name nor a program or a run of one needs the
+ * function any more. */
 typedef const char* (*hlojit_custom_call)(void* context, const void* const* operands, void* const* results);
-HLOJIT_C_API hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context);
+HLOJIT_C_API hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context,
+                                                       void (*release)(void* context));
 
 #ifdef __cplusplus
 }

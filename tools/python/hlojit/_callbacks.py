@@ -4,7 +4,7 @@ jaxlib's handler of such calls wants a state that only XLA's own CPU client can 
 buffer callbacks does not: it calls a Python function with the operands' and results' memory. So programs
 for hlojit in the cpu's place are lowered to that one, with a function that reads the operands, calls, and
 writes the results. JAX hands its callbacks to runs on platforms by the names it knows only; so on the
-platform "hlojit" each callback is a custom call of its own, which lives as long as its program.
+platform "hlojit" each callback is a custom call of its own, which lives as long as its program and its runs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _checked(values, result_avals):
 
 _FUNCTION = ctypes.CFUNCTYPE(
     ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_void_p))
-_numbers = itertools.count()
+_numbers = itertools.count(1)  # 0 would be a null pointer
 # A thread's last failure, which the caller reads; a threading.local would go before, with the thread's state.
 _failures: dict[int, ctypes.Array] = {}
 
@@ -52,8 +52,14 @@ def _array(pointer: int, aval) -> np.ndarray:
     return np.frombuffer(memory, dtype).reshape(aval.shape)
 
 
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_served: dict[int, ctypes._CFuncPtr] = {}  # by number: what the name, a program or a run of one may call
+_release = _RELEASE(lambda number: _served.pop(number, None) and None)
+
+
 class _CustomCall:
-    """A custom call's target that calls a Python function; removed with the object."""
+    """A custom call's target that calls a Python function. The name goes with the object, the function when the
+    last program that has found it is gone: a run may outlive what JAX holds of its program."""
 
     def __init__(self, callback, operand_avals, result_avals):
         def run(_, operands, results):
@@ -69,14 +75,16 @@ class _CustomCall:
 
         from hlojit import _libraries
 
-        self.target = f"hlojit_python_callback_{next(_numbers)}"
-        self._function = _FUNCTION(run)
+        number = next(_numbers)
+        self.target = f"hlojit_python_callback_{number}"
+        _served[number] = _FUNCTION(run)
         self._register = ctypes.CDLL(_libraries.path("libhlojit.so.0")).hlojit_register_custom_call
-        self._register.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
-        self._register(self.target.encode(), ctypes.cast(self._function, ctypes.c_void_p), None)
+        self._register.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        self._register(self.target.encode(), ctypes.cast(_served[number], ctypes.c_void_p), number,
+                       ctypes.cast(_release, ctypes.c_void_p))
 
     def __del__(self):
-        self._register(self.target.encode(), None, None)
+        self._register(self.target.encode(), None, None, None)
 
 
 def _emit_custom_call(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect):
