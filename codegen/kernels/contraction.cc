@@ -18,8 +18,8 @@
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
-#include "layout/index.h"
 #include "layout/divide.h"
+#include "layout/index.h"
 
 namespace hlojit::codegen {
 namespace {
