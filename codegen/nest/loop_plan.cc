@@ -308,8 +308,10 @@ class LoopPlanner {
         if (std::find(breaks.begin(), breaks.end(), b) == breaks.end()) breaks.push_back(b);
       }
     }
-    // Pieces of an inner dimension would be met one after the other, which is another order.
-    if (options_.in_order && d > 0) return cut_dimension(dims_[d], breaks, {}, 1);
+    // Pieces of an inner dimension would be met one after the other, which is another order, and so would be the
+    // ends of all blocks of the outermost after their beginnings.
+    if (options_.in_order)
+      return cut_dimension(dims_[d], breaks, d > 0 ? std::vector<int64_t>{} : edges(d, windows), 1);
     // Values that alternate in the result are made side by side, not one after the other with gaps.
     return cut_dimension(dims_[d], breaks, alternates(d) ? std::vector<int64_t>{} : edges(d, windows));
   }

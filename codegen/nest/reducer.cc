@@ -10,6 +10,7 @@
 #include "compiler/analysis/reorder.h"
 #include "compiler/ir/module.h"
 #include "compiler/ir/narrow.h"
+#include "compiler/ir/plain_float.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -19,7 +20,7 @@ llvm::Constant* all_ones(llvm::Type* t) { return llvm::Constant::getAllOnesValue
 }  // namespace
 
 std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options, const Computation& c,
-                                      std::span<const Value> arguments) {
+                                      std::span<const Value> arguments, bool plain) {
   std::unordered_map<const Instruction*, Value> values;
   int lanes = 1;
   for (const Value& v : arguments) lanes = std::max(lanes, lanes_of(v));
@@ -34,7 +35,9 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
       std::vector<Value> operands;
       for (Instruction* o : i->operands()) operands.push_back(values.at(o));
       bool forwards = i->is(Opcode::kBroadcast) || i->is(Opcode::kReshape) || i->is(Opcode::kCopy);
-      values[i.get()] = forwards ? operands[0] : elementwise(b, options, *i, operands);
+      values[i.get()] = forwards ? operands[0]
+                        : plain  ? binary(b, options, i->opcode, operands[0], operands[1])
+                                 : elementwise(b, options, *i, operands);
     }
   }
   std::vector<Value> results;
@@ -58,6 +61,7 @@ Reducer Reducer::of(const Instruction& reduction) {
     r.op_ = combining_op(*r.computation_);
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
+  r.plain_ = !r.op_ && is_plain_float(*r.computation_);
   if (r.op_ && is_pred(r.result_)) {
     if (r.op_ == Opcode::kMultiply || r.op_ == Opcode::kMinimum) r.op_ = Opcode::kAnd;
     if (r.op_ == Opcode::kAdd || r.op_ == Opcode::kMaximum) r.op_ = Opcode::kOr;
@@ -140,7 +144,7 @@ std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& o
   if (op_) return {binary(b, options, *op_, left[0], right[0])};
   std::vector<Value> arguments(left.begin(), left.end());
   arguments.insert(arguments.end(), right.begin(), right.end());
-  return inline_computation(b, options, *computation_, arguments);
+  return inline_computation(b, options, *computation_, arguments, plain_);
 }
 
 std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOptions& options,
@@ -165,6 +169,9 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
 
 std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options,
                                    std::vector<Value> totals) const {
+  if (plain_) {
+    for (Value& total : totals) total = round_to_type(b, total);
+  }
   if (!op_) return totals;
   if (as_bytes_) return {{result_, b.CreateICmpSLT(totals[0].v, llvm::Constant::getNullValue(totals[0].v->getType()))}};
   return {contracts_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};

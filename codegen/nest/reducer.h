@@ -17,9 +17,11 @@ namespace hlojit::codegen {
 class ElementEmitter;
 struct Scope;
 
-/// Results of a scalar computation applied to values (all of one lane count).
+/// Results of a scalar computation applied to values (all of one lane count). `plain`: it is (ir/plain_float.h), and
+/// nothing is rounded.
 std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options,
-                                      const Computation& computation, std::span<const Value> arguments);
+                                      const Computation& computation, std::span<const Value> arguments,
+                                      bool plain = false);
 
 class Reducer {
  public:
@@ -59,6 +61,7 @@ class Reducer {
   int position_ = -1;                    // Reorder::position
   bool as_bytes_ = false;                // accumulators are bytes of equal bits
   bool contracts_ = false;               // sums products of two factors
+  bool plain_ = false;                   // several results, rounded at the end
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;
   const Computation* computation_ = nullptr;

@@ -1,5 +1,6 @@
 // Compiling a scalar computation to a list of steps over slots, and running it block by block.
 #include "compiler/eval/scalar_function.h"
+#include "compiler/ir/plain_float.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,25 +32,6 @@ size_t leaf_total(const Shape& shape) {
 bool all_scalars(const Shape& shape) {
   if (!shape.is_tuple()) return shape.is_scalar();
   return std::ranges::all_of(shape.elements, all_scalars);
-}
-
-bool is_plain(const Computation& computation) {
-  DType type = DType::kInvalid;
-  for (const auto& instruction : computation.instructions()) {
-    switch (instruction->opcode) {
-      case Opcode::kTuple: continue;
-      case Opcode::kParameter:
-      case Opcode::kAdd:
-      case Opcode::kMultiply:
-      case Opcode::kMaximum:
-      case Opcode::kMinimum: break;
-      default: return false;
-    }
-    if (!is_float(instruction->shape.type)) return false;
-    if (type == DType::kInvalid) type = instruction->shape.type;
-    if (type != instruction->shape.type) return false;
-  }
-  return type != DType::kInvalid;
 }
 
 // Moves of a scalar that leave its bits alone.
@@ -86,7 +68,7 @@ ScalarFunction::ScalarFunction(const Computation& computation, const RunComputat
     arguments.push_back({static_cast<int>(arguments.size())});
   }
   flatten_types(computation.root()->shape, result_types_);
-  plain_float_ = is_plain(computation);
+  plain_float_ = hlojit::is_plain_float(computation);
   frame_.resize(parameter_types_.size());
   straight_line_ = scalars && compile(computation, arguments, results_, 0);
   pointers_.resize(frame_.size());
