@@ -32,8 +32,8 @@ void each_instruction(const Instruction& loop, const Visit& visit) {
 class Slots {
  public:
   void add(const BufferSlice& s, bool known) {
-    auto& places = places_[{s.kind, s.index}];
-    places.push_back({s, known && s.size > 0 && s.size <= kScalarBytes});
+    if (s.size == 0) return;
+    places_[{s.kind, s.index}].push_back({s, known && s.size <= kScalarBytes});
   }
 
   std::vector<BufferSlice> scalars() const {
