@@ -40,8 +40,7 @@ Value choose(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& yes, c
 /// The lanes of one body of a loop.
 struct Lanes {
   int count = 1;
-  llvm::Value* fresh = nullptr;  ///< i1 a lane: false where an earlier vector held the element already; null: all new
-  IndexExpr number;              ///< of the lane
+  IndexExpr number;  ///< of the lane
 };
 
 /// Lane counts that the bodies of a loop have, in order.
@@ -169,7 +168,7 @@ class ElementEmitter {
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,
-                       const IndexExpr& start, int64_t most, int64_t last, Carried carried, llvm::Value* fresh,
+                       const IndexExpr& start, int64_t most, int64_t last, Carried carried, int64_t fresh,
                        const Body& body);
   Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,

@@ -2,9 +2,10 @@
 //
 // What is left behind the last full vector is the last vector once more, moved back so that it ends where
 // the digit ends: it computes some elements twice, which a kernel that does not overwrite what it reads
-// cannot notice. Stores need no second body at all (the loop's start is clamped), reductions get one whose
-// mask keeps the lanes seen before out. Where that is not allowed (a clipped digit, a result in its
-// operand's memory, stores past the cache that must be aligned) narrower vectors and scalars follow.
+// cannot notice: the loop's start is clamped, there is no second body. What is carried keeps its old value in
+// the lanes that were seen before; a body that is cheap, or carries much, is written a second time for that vector.
+// Where moving back is not allowed (a clipped digit, a result in its operand's memory, stores past the cache
+// that must be aligned) narrower vectors and scalars follow.
 //
 // Loops of a few steps with little inside are no loops: counting took a product of 3 x 3 matrices more time than
 // multiplying.
@@ -18,11 +19,15 @@ namespace {
 
 llvm::Value* i64(llvm::IRBuilder<>& b, int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); }
 
-// i1 constants: true for the last `fresh` of `lanes`.
-llvm::Value* last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t fresh) {
+// Of vectors of `lanes`, `next` in the last `fresh` lanes and `old` in those before. What did not change stays.
+ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t fresh,
+                                      const ElementEmitter::Carried& old, ElementEmitter::Carried next) {
   std::vector<llvm::Constant*> bits;
   for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k >= lanes - fresh));
-  return llvm::ConstantVector::get(bits);
+  for (size_t k = 0; k < next.size(); ++k) {
+    if (next[k] != old[k]) next[k] = b.CreateSelect(llvm::ConstantVector::get(bits), next[k], old[k]);
+  }
+  return next;
 }
 
 // Lanes for a digit of `extent` that may overlap: the fewest elements computed in all, a vector of many
@@ -41,6 +46,9 @@ int overlapping_lanes(int64_t extent, int wide, int native) {
 
 // Steps of a loop that is written out, and vector operations of all that is.
 constexpr int64_t kFewSteps = 8, kFewOperations = 40;
+// Machine vectors carried around a loop that also keeps what they were a turn ago: cross-entropy's eight of each
+// spill on 16 registers, and cost 9 %.
+constexpr int64_t kCarriedTwice = 4;
 
 // What `count` vectors of so many lanes take, with machine vectors of `native` lanes.
 int64_t operations_of(const LoopPiece& piece, int64_t count, int lanes, int native) {
@@ -104,17 +112,20 @@ llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* cou
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, at, i64(b, loop.steps->last));
 }
 
+// `count` vectors from `start`, the last one moved back to begin at `last` if that is given; `fresh` of its lanes hold
+// elements that no earlier vector held.
 ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, llvm::Value* count, int lanes,
                                                      int at_a_time, const IndexExpr& start, int64_t most, int64_t last,
-                                                     Carried c, llvm::Value* fresh, const Body& body) {
+                                                     Carried c, int64_t fresh, const Body& body) {
   const LoopDigit& loop = piece.loops.back();
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   if (known && known->isZero()) return c;
   if (known && !known->isOne() && few_vectors(piece, {{lanes}, true}, vector_bytes() / 4)) {
     for (int64_t k = 0; k < known->getSExtValue(); ++k) {
       int64_t at = last >= 0 ? std::min(k * lanes, last) : k * lanes;
-      c = lane_vectors(s, piece, i64(s.builder, 1), lanes, at_a_time, start + IndexExpr(at), 1, -1, std::move(c), fresh,
-                       body);
+      bool ends = k + 1 == known->getSExtValue();
+      c = lane_vectors(s, piece, i64(s.builder, 1), lanes, at_a_time, start + IndexExpr(at), 1, -1, std::move(c),
+                       ends ? fresh : lanes, body);
     }
     return c;
   }
@@ -139,10 +150,11 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
     }
     c.assign(inner->carried.begin(), inner->carried.end());
   }
-  Carried next = std::move(c);
+  const Carried old = std::move(c);
+  Carried next = old;
   int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
   for (int first = 0; first < lanes; first += step) {
-    Lanes part{step, fresh, IndexExpr(first)};
+    Lanes part{step, IndexExpr(first)};
     if (step > 1) {
       int lane = vars_.fresh();
       bound_[lane] = {at, nullptr, step};
@@ -154,7 +166,8 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
     for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
     next = body(*at, coords, part, next);
   }
-  return inner ? close_loop(s, std::move(inner), next) : next;
+  if (inner) next = close_loop(s, std::move(inner), next);
+  return fresh < lanes ? in_last_lanes(s.builder, lanes, fresh, old, std::move(next)) : next;
 }
 
 ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& piece, const LaneWidths& shape, Carried c,
@@ -164,13 +177,15 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
   if (shape.overlap) {
     int lanes = shape.widths[0];
     int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
-    if (c.empty())
-      return lane_vectors(s, piece, i64(b, full + 1), lanes, shape.at_a_time, IndexExpr(0), full + 1, last, c, nullptr,
-                          body);
-    c = lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, std::move(c), nullptr,
-                     body);
-    return lane_vectors(s, piece, i64(b, 1), lanes, shape.at_a_time, IndexExpr(last), 1, -1, std::move(c),
-                        last_lanes(b, lanes, rest), body);
+    const int native = vector_bytes() / 4;
+    auto carried = static_cast<int64_t>(c.size()) * std::max(1, lanes / native);
+    bool dear = operations_of(piece, 1, lanes, native) > kFewOperations;
+    if (c.empty() || (dear && carried <= kCarriedTwice)) {
+      return lane_vectors(s, piece, i64(b, full + 1), lanes, shape.at_a_time, IndexExpr(0), full + 1, last,
+                          std::move(c), rest, body);
+    }
+    c = lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, std::move(c), lanes, body);
+    return lane_vectors(s, piece, i64(b, 1), lanes, shape.at_a_time, IndexExpr(last), 1, -1, std::move(c), rest, body);
   }
   // As many vectors as fit, then what is left at narrower widths.
   IndexExpr start(0);
@@ -182,7 +197,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
     llvm::Value* count =
         lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
-    c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), nullptr, body);
+    c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), lanes, body);
     if (w + 1 == widths.size()) break;
     if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {
       auto total = static_cast<int64_t>(n->getZExtValue());

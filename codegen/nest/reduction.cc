@@ -80,8 +80,7 @@ class Accumulators {
       std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values[m]);
       Carry made;
       for (size_t k = 0; k < next.size(); ++k) {
-        Value v = lanes.fresh ? choose(s.builder, lanes.fresh, next[k], old[k]) : next[k];
-        append_parts(made, counts[m] ? choose(s.builder, counts[m], v, old[k]) : v);
+        append_parts(made, counts[m] ? choose(s.builder, counts[m], next[k], old[k]) : next[k]);
       }
       std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));
     }
