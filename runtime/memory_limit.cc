@@ -19,6 +19,14 @@ size_t number_in(const std::string& path) {
   return in >> n ? n : SIZE_MAX;
 }
 
+/// Field `k` of /proc/self/statm (from 0: size, resident, shared, text, library, data), in bytes.
+size_t pages_of_process(int k) {
+  std::ifstream in("/proc/self/statm");
+  size_t pages = 0;
+  for (int n = 0; n <= k; ++n) in >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
 size_t cgroup_memory_limit(const std::string& membership, const std::string& root) {
@@ -51,5 +59,8 @@ size_t memory_limit() {
   }();
   return bytes;
 }
+
+size_t resident_memory() { return pages_of_process(1); }
+size_t reserved_memory() { return pages_of_process(5); }
 
 }  // namespace hlojit

@@ -19,6 +19,9 @@ namespace {
 
 constexpr size_t kHuge = size_t{2} << 20;
 constexpr size_t kSlack = 64;
+// From this size on a new block must also fit beside what others in the process hold: looking takes 20 us, touching
+// so much fresh memory 20 ms.
+constexpr size_t kLarge = size_t{64} << 20;
 
 // Classes at 1, 1.25, 1.5, 1.75 times a power of two: at most a quarter wasted.
 size_t size_class(size_t bytes) {
@@ -45,8 +48,9 @@ class Pool {
         in_use_ += size;
         return p;
       }
-      if (size > memory_limit() || in_use_ > memory_limit() - size) return nullptr;
-      if (in_use_ + idle_ > memory_limit() - size) release(UINT64_MAX);
+      if (!fits(size, in_use_)) return nullptr;
+      if (!fits(size, in_use_ + idle_) || !fits_beside_others(size)) release(UINT64_MAX);
+      if (!fits_beside_others(size)) return nullptr;
       in_use_ += size;
     }
     void* p = fresh(size);
@@ -90,6 +94,9 @@ class Pool {
     void* memory;
     uint64_t since;
   };
+
+  static bool fits(size_t size, size_t beside) { return size <= memory_limit() && beside <= memory_limit() - size; }
+  static bool fits_beside_others(size_t size) { return size < kLarge || fits(size, resident_memory()); }
 
   static void* fresh(size_t size) {
     size_t align = size >= kHuge ? kHuge : 64;

@@ -1,5 +1,7 @@
 // The command line: verbs and options to Requests (tools/request.h). The contract with users is the
 // table of exit codes in outcome.cc and what README and --help say.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "runtime/memory_limit.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -29,6 +32,16 @@ class Output {
  private:
   std::string text_;
 };
+
+// A kernel that overcommits grants any allocation and ends the process when it is touched; with a limit of its own
+// the process is told in time, and answers with exit code 6. Memory that sanitizers reserve is beyond any limit.
+void bound_memory() {
+  if (reserved_memory() >= memory_limit()) return;
+  rlimit data{};
+  if (getrlimit(RLIMIT_DATA, &data) != 0) return;
+  data.rlim_cur = std::min<rlim_t>(data.rlim_max, memory_limit());
+  setrlimit(RLIMIT_DATA, &data);
+}
 
 // Numbers are read here rather than by CLI11, which saturates what does not fit.
 template <class T>
@@ -219,5 +232,6 @@ int main_with(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, not a death
+  hlojit::tools::bound_memory();
   return hlojit::tools::main_with(argc, argv);
 }
