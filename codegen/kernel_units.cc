@@ -68,27 +68,15 @@ class Kept {
 
 // ---- in the store ----------------------------------------------------------------------------------------
 
-void put_text(std::string& out, std::string_view text) {
-  put_number(out, static_cast<int64_t>(text.size()));
-  out += text;
-}
-
-std::string_view take_text(std::string_view& in) {
-  auto size = static_cast<uint64_t>(take_number(in));
-  std::string_view text = in.substr(0, size);
-  in.remove_prefix(text.size());
-  return text;
-}
-
 // Calls, keys of callees, object.
 std::string pack(const KernelUnit& unit) {
   std::string bytes;
-  put_number(bytes, static_cast<int64_t>(unit.calls.size()));
+  put_number(bytes, std::ssize(unit.calls));
   for (const KernelCall& c : unit.calls) {
     put_text(bytes, c.symbol);
     for (int64_t n : {c.chunks, c.scratch_bytes, c.cost_ns}) put_number(bytes, n);
   }
-  put_number(bytes, static_cast<int64_t>(unit.callees.size()));
+  put_number(bytes, std::ssize(unit.callees));
   for (const auto& callee : unit.callees) put_text(bytes, callee->key);
   put_text(bytes, unit.object);
   return bytes;
@@ -98,14 +86,14 @@ std::string pack(const KernelUnit& unit) {
 std::shared_ptr<KernelUnit> unpack(const std::string& key, std::string_view bytes, std::vector<std::string>& callees) {
   auto unit = std::make_shared<KernelUnit>();
   unit->key = key;
-  for (int64_t n = take_number(bytes); n > 0 && !bytes.empty(); --n) {
+  for (int64_t n = take_number(bytes); n > 0; --n) {
     KernelCall& c = unit->calls.emplace_back();
     c.symbol = take_text(bytes);
     c.chunks = take_number(bytes);
     c.scratch_bytes = take_number(bytes);
     c.cost_ns = take_number(bytes);
   }
-  for (int64_t n = take_number(bytes); n > 0 && !bytes.empty(); --n) callees.emplace_back(take_text(bytes));
+  for (int64_t n = take_number(bytes); n > 0; --n) callees.emplace_back(take_text(bytes));
   unit->object = take_text(bytes);
   return unit;
 }
@@ -117,6 +105,10 @@ IrModule new_module() {
 }
 
 }  // namespace
+
+void keep(const KernelUnit& unit, ObjectStore& store) {
+  if (!store.contains(unit.key)) store.store(unit.key, pack(unit));
+}
 
 void forget_kernels() { Kept::get().forget(); }
 
@@ -182,7 +174,7 @@ std::shared_ptr<const KernelUnit> KernelUnits::find(const std::string& key) {
 void KernelUnits::adopt(const std::shared_ptr<const KernelUnit>& unit) {
   if (!known_.emplace(unit->key, unit).second) return;
   for (const auto& callee : unit->callees) adopt(callee);
-  if (store_ && !store_->contains(unit->key)) store_->store(unit->key, pack(*unit));
+  if (store_) keep(*unit, *store_);
   units_.push_back(unit);
 }
 

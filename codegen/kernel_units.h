@@ -33,6 +33,9 @@ struct KernelUnit {
   size_t bytes() const { return object.size() + (size_t{24} << 10); }
 };
 
+/// Stores the unit, not its callees, if it is not there yet.
+void keep(const KernelUnit& unit, ObjectStore& store);
+
 /// Code that the process keeps though no executable uses it.
 inline constexpr size_t kKeptBytes = size_t{16} << 20;
 /// Forgets all of it (tests; callers who want their memory back).

@@ -59,18 +59,19 @@ std::string key_of(const llvm::Module& ir, const EmitOptions& options) {
   return digest(option_text(options).append(bytes.data(), bytes.size()));
 }
 
-std::string entry_object(IrModule& ir, const EntryFacts& facts, const EmitOptions& options, ObjectStore* store,
-                         bool& compiled) {
-  std::string key = store ? key_of(*ir.module, options) : std::string();
-  if (store) {
-    if (std::optional<std::string> bytes = store->load(key)) return std::move(*bytes);
+// Fills in the object of entry; true if it was compiled.
+bool make_entry_object(NativeCode& native, IrModule& ir, const EmitOptions& options, ObjectStore* store) {
+  native.entry_key = key_of(*ir.module, options);
+  if (std::optional<std::string> bytes = store ? store->load(native.entry_key) : std::nullopt) {
+    native.entry_object = std::move(*bytes);
+    return false;
   }
-  compiled = true;
-  if (facts.inlines) optimize(*ir.module, *options.target);
-  bool quick = !facts.inlines || options.fast;
-  std::string object = compile_object(*ir.module, *options.target, quick ? Effort::kQuick : Effort::kFull);
-  if (store) store->store(key, object);
-  return object;
+  const bool inlines = native.facts.inlines;
+  if (inlines) optimize(*ir.module, *options.target);
+  native.entry_object =
+      compile_object(*ir.module, *options.target, !inlines || options.fast ? Effort::kQuick : Effort::kFull);
+  if (store) store->store(native.entry_key, native.entry_object);
+  return true;
 }
 
 }  // namespace
@@ -92,8 +93,7 @@ NativeCode compile_module(const Module& module, const BufferPlan& buffers, const
   ir.context->setDiscardValueNames(true);
   native.facts = emit_entry(*ir.module, module, buffers, units, options);
   native.emit_ms = watch.ms();
-  bool compiled = false;
-  std::vector<std::string> objects = {entry_object(ir, native.facts, options, store, compiled)};
+  const bool compiled = make_entry_object(native, ir, options, store);
   native.kernels = units.finish();
   native.units_compiled = units.compiled() + compiled;
   native.jit_ms = watch.ms();
@@ -101,10 +101,15 @@ NativeCode compile_module(const Module& module, const BufferPlan& buffers, const
   for (const auto& unit : native.kernels) {
     for (size_t k = 0; k < unit->calls.size(); ++k) symbols.push_back({unit->calls[k].symbol, unit->addresses[k]});
   }
-  native.code = link_objects(objects, symbols);
+  native.code = link_objects({native.entry_object}, symbols);
   native.entry = reinterpret_cast<abi::Entry>(native.code.lookup(kEntryName));
   native.link_ms = watch.ms();
   return native;
+}
+
+void NativeCode::keep_in(ObjectStore& store) const {
+  for (const auto& unit : kernels) keep(*unit, store);
+  store.store(entry_key, entry_object);
 }
 
 }  // namespace hlojit::codegen

@@ -14,22 +14,11 @@ namespace hlojit {
 namespace {
 
 using codegen::put_number;
+using codegen::put_text;
 using codegen::take_number;
+using codegen::take_text;
 
 constexpr std::string_view kMark = "hlojit executable " HLOJIT_VERSION "\n";
-
-void put_text(std::string& out, std::string_view text) {
-  put_number(out, std::ssize(text));
-  out += text;
-}
-
-std::string take_text(std::string_view& in) {
-  const auto size = static_cast<uint64_t>(take_number(in));
-  if (size > in.size()) throw Error(ErrorKind::kInput, "the serialised executable is damaged");
-  std::string text(in.substr(0, size));
-  in.remove_prefix(size);
-  return text;
-}
 
 std::string pack_options(const Options& o) {
   std::string out;
@@ -50,14 +39,14 @@ void unpack_options(std::string_view in, Options& o) {
   o.partitions = take_number(in);
   o.vector_bytes = static_cast<int>(take_number(in));
   o.disabled_passes.clear();
-  for (int64_t n = take_number(in); n > 0 && !in.empty(); --n) o.disabled_passes.push_back(take_text(in));
+  for (int64_t n = take_number(in); n > 0; --n) o.disabled_passes.emplace_back(take_text(in));
 }
 
 }  // namespace
 
 Bundle::Bundle(std::string_view packed) {
   while (!packed.empty()) {
-    std::string key = take_text(packed), entry = take_text(packed);
+    std::string key(take_text(packed)), entry(take_text(packed));
     if (unpack_entry(key, entry)) entries_.emplace(std::move(key), std::move(entry));
   }
 }
@@ -86,15 +75,9 @@ bool Bundle::contains(const std::string& key) {
   return entries_.contains(key);
 }
 
-void collect_code(const Executable::Impl& executable, Bundle& bundle) {
-  Options options = executable.options;
-  options.cache_dir.clear();
-  compile_with(executable.source, options, &bundle);
-}
-
 std::string Executable::serialize() const {
   Bundle bundle;
-  collect_code(*impl_, bundle);
+  impl_->code.keep_in(bundle);
   std::string out(kMark);
   put_text(out, pack_options(impl_->options));
   put_text(out, to_text(impl_->source));

@@ -29,7 +29,5 @@ class Bundle final : public codegen::ObjectStore {
 
 /// compile(), with what the bundle holds taken from it and what it does not hold added; null: as compile().
 Executable compile_with(const ModulePtr& module, const Options& options, Bundle* bundle);
-/// Puts all compiled code of an executable into the bundle.
-void collect_code(const Executable::Impl& executable, Bundle& bundle);
 
 }  // namespace hlojit

@@ -93,10 +93,10 @@ codegen::NativeCode compile_code(Lowered& planned, const Options& options, const
   planned.times.push_back({"emit", native.emit_ms});
   planned.times.push_back({"jit", native.jit_ms});
   planned.times.push_back({"link", native.link_ms});
-  if (cache) {
+  if (cache || bundle) {
     phases.skip();
-    cache->trim();
-    std::string why = cache->trouble();
+    if (cache) cache->trim();
+    std::string why = cache ? cache->trouble() : "";
     phases.done(!why.empty() ? "cache unusable: " + why : native.units_compiled > 0 ? "cache miss" : "cache");
   }
   return native;

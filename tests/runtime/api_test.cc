@@ -389,16 +389,14 @@ TEST_CASE("an executable is written and read again without generating code") {
   Options options;
   options.strict = true;
   Executable e = compile_text(kSums, options);
+  codegen::forget_kernels();  // what is serialised is the executable's own
   std::string bytes = e.serialize();
-  codegen::forget_kernels();
   Executable again = load(bytes);
   Buffer x = Buffer::copy_of(values(257 * 1031).data(), e.parameter_shapes()[0]);
   auto first = e.run({x}), second = again.run({x});
   CHECK(floats(first[0]) == floats(second[0]));
   CHECK(floats(first[1]) == floats(second[1]));
-  double jit = 0;
-  for (const PhaseTime& t : again.compile_times()) jit += t.name == "jit" ? t.ms : 0;
-  CHECK(jit < 20);  // linking what was compiled, at most
+  CHECK(again.compile_times().back().name == "cache");  // all was there
   CHECK(kind_of([&] { load("hlojit executable 0.0.0\n"); }) == ErrorKind::kInput);
   CHECK(kind_of([&] { load(std::string_view(bytes).substr(0, 100)); }) == ErrorKind::kInput);
   CHECK(kind_of([&] { load(std::string_view(bytes).substr(0, bytes.size() / 2)); }) == ErrorKind::kInput);
