@@ -1,4 +1,4 @@
-"""Writes bench/hlo, bench/golden and its manifest from the programs in programs.py.
+"""Writes bench/hlo, bench/golden and its manifest from the programs in programs/.
 
     build/venv/bin/python bench/generate.py [REGEX]
 
@@ -9,7 +9,7 @@
 - bench/golden/NAME/in_K.npy, out_K.npy: drawn inputs, and what XLA:CPU makes of them;
 - bench/golden/manifest.json: the contract with the tests, see bench/README.md.
 
-Everything is a function of programs.py and of the versions in requirements.txt: inputs are seeded by
+Everything is a function of programs/ and of the versions in requirements.txt: inputs are seeded by
 the program's name. REGEX limits the work to the programs it matches; the manifest keeps the others.
 """
 
@@ -36,12 +36,13 @@ def lower(program, sizes):
     with jax.enable_x64(program.x64):
         shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arguments]
         jitted = jax.jit(function, donate_argnums=program.donate, keep_unused=True)
-        text = jitted.lower(*shapes).compiler_ir("hlo").as_hlo_text(print_large_constants=True)
+        lowered = jitted.trace(*shapes).lower(lowering_platforms=(program.lowered_for,))
+        text = lowered.compiler_ir("hlo").as_hlo_text(print_large_constants=True)
     return text.rstrip("\n") + "\n", arguments
 
 
 def draw(argument, generator):
-    """An array as an Arg of programs.py describes it."""
+    """An array as an Arg of programs/program.py describes it."""
     dtype = np.dtype(argument.dtype)
     if argument.kind == "fair":
         return generator.integers(0, 2, argument.shape).astype(dtype)
