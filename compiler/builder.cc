@@ -167,7 +167,7 @@ Instruction* Builder::convert(Instruction* x, DType type) {
 
 Instruction* Builder::bitcast_convert(Instruction* x, DType type) {
   Ints dims = x->shape.dims;
-  int from = dtype_bytes(x->shape.type) * 8, to = dtype_bytes(type) * 8;
+  int from = bitcast_bits(x->shape.type), to = bitcast_bits(type);
   if (from > to && to > 0) dims.push_back(from / to);
   if (from < to && !dims.empty()) dims.pop_back();
   Shape shape = Shape::array(type, std::move(dims));

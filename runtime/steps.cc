@@ -2,6 +2,7 @@
 #include "runtime/steps.h"
 
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/text_attributes.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/kernels/custom_call.h"
 #include "runtime/kernels/fft.h"
@@ -41,10 +42,13 @@ StepFunction make_step(const Instruction& i) {
     case Opcode::kFft: return fft_step(i);
     case Opcode::kSort: return sort_step(i);
     case Opcode::kTopK: return top_k_step(i);
+    case Opcode::kCollectivePermute:
+      if (!text_attribute(i.attrs, "slice_sizes").empty())
+        not_compiled(i, "collective-permute in place is not compiled");
+      return collective_step(i);
     case Opcode::kAllGather:
     case Opcode::kAllToAll:
-    case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectivePermute: return collective_step(i);
+    case Opcode::kCollectiveBroadcast: return collective_step(i);
     case Opcode::kReplicaId:
     case Opcode::kPartitionId: return device_id_step(i);
     case Opcode::kRngGetAndUpdateState: return random_state_step(i);

@@ -204,6 +204,7 @@ Value Evaluator::collective(const Instruction& op, const std::vector<const Value
     case Opcode::kRaggedAllToAll: return share(array_op(op, in));
     case Opcode::kCollectivePermute:
     case Opcode::kCollectivePermuteStart: {
+      if (!text_attribute(op.attrs, "slice_sizes").empty()) unsupported(op, " in place");
       const bool start = op.is(Opcode::kCollectivePermuteStart);
       const Shape& shape = start ? op.shape.elements.at(1) : op.shape;
       const bool to_itself = text_attribute(op.attrs, "source_target_pairs").contains('0');

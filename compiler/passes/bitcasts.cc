@@ -9,6 +9,7 @@
 
 #include "compiler/builder.h"
 #include "compiler/passes/wrap.h"
+#include "compiler/verify/shape_inference.h"
 #include "layout/index.h"
 #include "layout/lists.h"
 
@@ -125,9 +126,9 @@ Instruction* resized(Builder& b, Instruction* flat, int64_t elements) {
   return elements < have ? b.slice(flat, {0}, {elements}) : flat;
 }
 
-/// A flat array as one of another type and count, the same bytes.
+/// A flat array as one of another type and count, the same bits.
 Instruction* retyped(Builder& b, Instruction* flat, DType type, int64_t elements) {
-  int64_t from = dtype_bytes(flat->shape.type), to = dtype_bytes(type);
+  int64_t from = bitcast_bits(flat->shape.type), to = bitcast_bits(type);
   if (flat->shape.type == type) return resized(b, flat, elements);
   if (from == to) return b.bitcast_convert(resized(b, flat, elements), type);
   if (from > to) {
@@ -138,11 +139,8 @@ Instruction* retyped(Builder& b, Instruction* flat, DType type, int64_t elements
   return b.bitcast_convert(b.reshape(resized(b, flat, elements * parts), {elements, parts}), type);
 }
 
-/// Elements of whole bytes, of a type that bitcast-convert has.
-bool is_plain(const Shape& shape) {
-  const int64_t bits = 8 * dtype_bytes(shape.type);
-  return element_bits(shape) == bits && dtype_bits(shape.type) == bits && !is_complex(shape.type);
-}
+/// Elements without gaps, of a type that bitcast-convert has.
+bool is_plain(const Shape& shape) { return element_bits(shape) == bitcast_bits(shape.type) && !is_complex(shape.type); }
 
 /// Whether what lies in memory is elements alone, and those of one side are found in the other's bytes.
 bool is_spelled(const Shape& from, const Shape& to) {

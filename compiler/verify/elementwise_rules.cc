@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/verify/rules.h"
+#include "compiler/verify/shape_inference.h"
 
 namespace hlojit::rules {
 namespace {
@@ -183,8 +184,7 @@ Shape bitcast_convert(const Use& use) {
   const Shape& result = declared_array(use);
   need(is_complex(x.type) == is_complex(result.type), "result-type",
        "bitcast-convert from {} to {} mixes complex and real", dtype_name(x.type), dtype_name(result.type));
-  auto bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
-  int from = bits(x.type), to = bits(result.type);
+  int from = bitcast_bits(x.type), to = bitcast_bits(result.type);
   std::vector<int64_t> dims = x.dims;
   if (from > to) {
     need(from % to == 0, "bitcast-convert-width", "{} bits do not split into elements of {} bits", from, to);

@@ -46,4 +46,6 @@ bool shape_may_be_omitted(Opcode opcode) { return rules::entry_of(opcode).result
 
 std::string_view own_attributes(Opcode opcode) { return rules::entry_of(opcode).attributes; }
 
+int bitcast_bits(DType type) { return is_pred(type) ? 8 : dtype_bits(type); }
+
 }  // namespace hlojit

@@ -29,4 +29,7 @@ bool shape_may_be_omitted(Opcode opcode);
 /// The attributes that this op takes besides those that all do (rules.h).
 std::string_view own_attributes(Opcode opcode);
 
+/// Bits of an element as bitcast-convert counts them: a pred's are 8.
+int bitcast_bits(DType type);
+
 }  // namespace hlojit
