@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/memory_limit.h"
+#include "tools/fuzz/generate.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -190,6 +191,9 @@ int main_with(int argc, char** argv) {
   fuzz->add_option("--seconds", r.seconds, "Go on for this long instead")->check(number<double>());
   fuzz->add_flag("--census", r.census,
                  "Run nothing: count the ops, types and layouts that are drawn, and tell which are not and why");
+  fuzz->add_option("--draw", r.draw, "Families of ops that every module draws from")
+      ->delimiter(',')
+      ->check(CLI::IsMember(fuzz::family_names()));
   fuzz->add_option("--out", r.out, "Write failing modules here instead of standard output");
   fuzz->callback([&] {
     action = [&] {

@@ -39,6 +39,7 @@ struct Request {
   std::optional<double> seconds;
   std::string out;
   bool census = false;
+  std::vector<std::string> draw;  ///< families that every module of fuzz draws from
 
   // Common options.
   int threads = 0;

@@ -70,15 +70,16 @@ struct Census {
     }
     modules["with an entry layout"] += m.config.has_entry_layout;
     modules["with aliases"] += !m.config.input_output_alias.empty();
-    modules["on several devices"] += m.config.replica_count > 1;
+    modules["on several replicas"] += m.config.replica_count > 1;
+    modules["on several partitions"] += m.config.num_partitions > 1;
   }
 };
 
 }  // namespace
 
-std::string census(uint64_t first, int64_t count) {
+std::string census(uint64_t first, int64_t count, const std::vector<std::string>& always) {
   Census c;
-  for (int64_t k = 0; k < count; ++k) c.count(*generate(first + static_cast<uint64_t>(k)));
+  for (int64_t k = 0; k < count; ++k) c.count(*generate(first + static_cast<uint64_t>(k), always));
   std::string text, undrawn, missing;
   for (int k = 0; k < op_count(); ++k) {
     auto op = static_cast<Opcode>(k);

@@ -27,6 +27,12 @@ void widen(Draft& s, Instruction* product) {
   product->shape.layout.element_size_in_bits = 0;
 }
 
+// The type of the other factor: floats may be of any precision.
+DType partner(Draft& s, DType type) {
+  if (!is_float(type) || !s.random.chance(0.1)) return type;
+  return s.random.pick(std::vector{DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
+}
+
 Instruction* dot(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() <= 4; });
   if (!x) return nullptr;
@@ -61,7 +67,7 @@ Instruction* dot(Draft& s) {
     (other[k].batch ? dims.rhs_batch : dims.rhs_contracting).push_back(static_cast<int64_t>(k));
   }
   if (!s.fits(sizes) || elements > 4 * s.draw.most_elements) return nullptr;
-  Instruction* y = s.of(x->shape.type, sizes);
+  Instruction* y = s.of(partner(s, x->shape.type), sizes);
   bool swap = s.random.chance(0.3);
   Instruction* l = factor(s, x);
   Instruction* r = factor(s, y);
@@ -165,7 +171,7 @@ Instruction* convolution(Draft& s) {
   }
   if (!s.fits(x_sizes)) return nullptr;
   Instruction* x = factor(s, s.of(t, x_sizes));
-  Instruction* k = factor(s, s.of(t, k_sizes));
+  Instruction* k = factor(s, s.of(partner(s, t), k_sizes));
   Instruction* made = s.b.conv(x, k, window, dims, of_batch ? 1 : groups, of_batch ? groups : 1);
   if (s.random.chance(0.15)) widen(s, made);
   return made;

@@ -1,4 +1,6 @@
-// Computations that call others: calls, fusions, maps, loops whose state is swapped and kept, branches.
+// Computations that call others: calls, fusions, loops whose state is swapped and kept, branches.
+#include <utility>
+
 #include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
@@ -24,33 +26,34 @@ Instruction* fusion(Draft& s) {
   return s.b.op(kFusion, c->root()->shape, in, std::move(a), {c});
 }
 
-Instruction* call(Draft& s) {
-  if (s.draw.depth >= kDeepest) return nullptr;
-  std::vector<Instruction*> in = arguments(s, 0, 3);
-  if (in.empty()) in.push_back(s.any());
-  Computation* c = function(s, "called", in, static_cast<int>(s.random.between(0, 5)), s.random.chance(0.4));
-  if (s.random.chance(0.2)) s.keep(s.b.call(c, in));
-  return s.b.call(c, in);
+// A value of any shape, of what is at hand; its first array is `first`, if there is one.
+Instruction* argument(Draft& s, const Shape& shape, Instruction* first) {
+  if (!shape.is_tuple()) return first ? first : s.of(shape);
+  Builder::Values elements;
+  for (const Shape& e : shape.elements) elements.push_back(argument(s, e, elements.empty() ? first : nullptr));
+  return s.b.tuple(elements);
 }
 
-Instruction* map(Draft& s) {
-  Instruction* x = s.any();
-  if (is_complex(x->shape.type)) return nullptr;
-  Instruction* y = s.of(x->shape);
-  Builder b(s.draw.module, "mapped");
-  Instruction* p = b.parameter(Shape::scalar(x->shape.type));
-  Instruction* q = b.parameter(Shape::scalar(x->shape.type));
-  DType t = x->shape.type;
-  if (is_pred(t))
-    b.build(b.op(kXor, {p, q}));
-  else if (s.random.chance(0.5))
-    b.build(b.op(kAdd, {b.op(kMultiply, {p, q}), b.constant(t, 3)}));
-  else
-    b.build(b.op(kSelect, {b.compare(Direction::kLt, p, q), p, q}));
-  Attributes a;
-  for (int64_t d = 0; d < x->shape.rank(); ++d) a.dimensions.push_back(d);
-  a.has_dimensions = true;
-  return s.b.op(kMap, {x, y}, std::move(a), {b.computation()});
+void remember(Draft& s, std::vector<Computation*> computations) {
+  s.draw.called.push_back({std::move(computations), s.draw.depth, s.draw.may_meet});
+}
+
+// Calls what was called before: from elsewhere, and a loop's body maybe without its loop.
+Instruction* again(Draft& s) {
+  std::vector<std::vector<Computation*>> fit;
+  for (const Draw::Called& c : s.draw.called) {
+    if (s.draw.depth <= c.depth && s.draw.may_meet == c.met) fit.push_back(c.computations);
+  }
+  if (fit.empty()) return nullptr;
+  std::vector<Computation*> computations = s.random.pick(fit);
+  Instruction* counter = s.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 1)));
+  bool loops = computations.size() == 2;
+  Builder::Values in;
+  for (const Instruction* p : computations.back()->parameters()) {
+    in.push_back(argument(s, p->shape, loops ? counter : nullptr));
+  }
+  if (!loops || s.random.chance(0.3)) return s.b.call(computations.back(), in);
+  return s.b.while_loop(computations[0], computations[1], in[0]);
 }
 
 // What becomes of one part of a loop's state: kept, swapped with its like, or computed.
@@ -80,50 +83,104 @@ Instruction* next_state(Draft& s, size_t i, const std::vector<Instruction*>& sta
   }
 }
 
-Instruction* while_loop(Draft& s) {
+}  // namespace
+
+Instruction* calling_op(Draft& s) {
   if (s.draw.depth >= kDeepest) return nullptr;
-  std::vector<Instruction*> init = {s.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 1)))};
-  for (int64_t n = s.random.between(1, 3); n > 0; --n) init.push_back(s.any());
-  if (s.random.chance(0.4)) init.push_back(s.of(init.back()->shape));
-  bool nested = s.random.chance(0.2);
-  Instruction* start = s.b.tuple(init);
-  Shape shape = start->shape;
-  if (nested) {
-    shape = Shape::tuple({start->shape, init[1]->shape});
-    start = s.b.tuple({start, init[1]});
+  std::vector<Instruction*> in = arguments(s, 0, 3);
+  if (in.empty()) in.push_back(s.any());
+  Computation* c = function(s, "called", in, static_cast<int>(s.random.between(0, 5)), s.random.chance(0.4));
+  remember(s, {c});
+  if (s.random.chance(0.2)) s.keep(s.b.call(c, in));
+  return s.b.call(c, in);
+}
+
+namespace {
+
+// How a loop's state is put together: a counter and arrays, in a tuple; that tuple beside one more array; or the
+// counter alone.
+enum class State { kTuple, kNested, kBare };
+
+struct Loop {
+  State form;
+  std::vector<Instruction*> init;
+
+  Instruction* assembled(Builder& b, Builder::Values parts) const {
+    if (form == State::kBare) return parts[0];
+    if (form == State::kTuple) return b.tuple(parts);
+    Instruction* last = parts.back();
+    parts.pop_back();
+    return b.tuple({b.tuple(parts), last});
   }
-  ++s.draw.depth;
-  auto open = [&](Draft& inner) {
+  // The parameter of the condition and of the body, taken apart; all parts are at hand.
+  std::vector<Instruction*> open(Draft& inner, const Shape& shape) const {
     Instruction* p = inner.b.parameter(shape);
     std::vector<Instruction*> state;
-    Instruction* flat = nested ? inner.b.get_tuple_element(p, 0) : p;
-    for (int64_t i = 0; i < std::ssize(init); ++i) state.push_back(inner.b.get_tuple_element(flat, i));
-    if (nested) state.push_back(inner.b.get_tuple_element(p, 1));
+    if (form == State::kBare) state = {p};
+    if (form == State::kTuple) state = elements(inner, p);
+    if (form == State::kNested) {
+      state = elements(inner, inner.b.get_tuple_element(p, 0));
+      state.push_back(inner.b.get_tuple_element(p, 1));
+    }
     for (Instruction* v : state) inner.keep(v);
     return state;
-  };
-  Draft condition(s.draw, "condition");
-  Instruction* counter = open(condition)[0];
-  Instruction* limit = condition.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 5)));
-  condition.b.build(condition.b.compare(Direction::kLt, counter, limit));
-  Draft body(s.draw, "body");
-  std::vector<Instruction*> state = open(body), next;
-  for (int64_t n = s.random.between(0, 4); n > 0; --n) body.step();
-  next.push_back(body.b.op(kAdd, {state[0], body.b.constant(DType::kS32, 1)}));
-  for (size_t i = 1; i < state.size(); ++i) next.push_back(next_state(body, i, state));
-  --s.draw.depth;
-  if (nested) {
-    Instruction* last = next.back();
-    next.pop_back();
-    body.b.build(body.b.tuple({body.b.tuple(next), last}));
-  } else {
-    body.b.build(body.b.tuple(next));
   }
-  return s.b.while_loop(condition.b.computation(), body.b.computation(), start);
+  static std::vector<Instruction*> elements(Draft& inner, Instruction* tuple) {
+    std::vector<Instruction*> all;
+    for (int64_t i = 0; i < std::ssize(tuple->shape.elements); ++i) all.push_back(inner.b.get_tuple_element(tuple, i));
+    return all;
+  }
+};
+
+Loop draw_loop(Draft& s) {
+  Loop loop{State::kTuple, {s.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 1)))}};
+  if (s.random.chance(0.06)) loop.form = State::kBare;
+  if (loop.form == State::kBare) return loop;
+  for (int64_t n = s.random.between(1, 3); n > 0; --n) loop.init.push_back(s.any());
+  if (s.random.chance(0.4)) loop.init.push_back(s.of(loop.init.back()->shape));
+  if (s.random.chance(0.2)) {
+    loop.form = State::kNested;
+    loop.init.push_back(loop.init[1]);
+  }
+  return loop;
+}
+
+// A few rounds, or fewer if what else is in the state says so: then devices would part.
+Computation* condition(Draft& s, const Loop& loop, const Shape& shape) {
+  Draft f(s.draw, "condition");
+  Instruction* counter = loop.open(f, shape)[0];
+  Instruction* limit = f.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 5)));
+  bool asks = s.draw.devices == 1 && s.random.chance(0.15);
+  if (asks) f.step();
+  Instruction* more = f.b.compare(Direction::kLt, counter, limit);
+  return f.b.build(asks ? f.b.op(kAnd, {more, f.of(DType::kPred, {})}) : more);
+}
+
+Computation* body(Draft& s, const Loop& loop, const Shape& shape) {
+  Draft f(s.draw, "body");
+  std::vector<Instruction*> state = loop.open(f, shape), next;
+  for (int64_t n = s.random.between(0, 4); n > 0; --n) f.step();
+  next.push_back(f.b.op(kAdd, {state[0], f.b.constant(DType::kS32, 1)}));
+  for (size_t i = 1; i < state.size(); ++i) next.push_back(next_state(f, i, state));
+  return f.b.build(loop.assembled(f.b, next));
+}
+
+}  // namespace
+
+Instruction* looping_op(Draft& s) {
+  if (s.draw.depth >= kDeepest) return nullptr;
+  Loop loop = draw_loop(s);
+  Instruction* start = loop.assembled(s.b, loop.init);
+  ++s.draw.depth;
+  Computation* go_on = condition(s, loop, start->shape);
+  Computation* step = body(s, loop, start->shape);
+  --s.draw.depth;
+  remember(s, {go_on, step});
+  return s.b.while_loop(go_on, step, start);
 }
 
 // Branches that take a tuple each and give results of one shape.
-Instruction* conditional(Draft& s) {
+Instruction* branching_op(Draft& s) {
   if (s.draw.depth >= kDeepest) return nullptr;
   bool two = s.random.chance(0.5);
   Instruction* which = two ? s.of(DType::kPred, {}) : s.index(DType::kS32, 3);
@@ -133,7 +190,13 @@ Instruction* conditional(Draft& s) {
   for (int64_t n = s.random.between(1, 2); n > 0; --n) results.push_back(s.any()->shape);
   bool tuple = results.size() > 1 || s.random.chance(0.3);
   ++s.draw.depth;
+  bool met = std::exchange(s.draw.may_meet, false);
   for (int64_t n = two ? 2 : s.random.between(1, 4); n > 0; --n) {
+    if (!branches.empty() && s.random.chance(0.1)) {
+      branches.push_back(branches.back());
+      in.push_back(in.back());
+      continue;
+    }
     bool bare = s.random.chance(0.4);
     Instruction* argument = bare ? s.any() : s.b.tuple(arguments(s, 1, 3));
     in.push_back(argument);
@@ -145,9 +208,12 @@ Instruction* conditional(Draft& s) {
     for (const Shape& shape : results) out.push_back(branch.of(shape));
     branches.push_back(branch.b.build(tuple ? branch.b.tuple(out) : out[0]));
   }
+  s.draw.may_meet = met;
   --s.draw.depth;
   return s.b.conditional(which, branches, in);
 }
+
+namespace {
 
 // A constant that is a tuple, maybe of tuples.
 Instruction* constant(Draft& s) {
@@ -178,7 +244,7 @@ Instruction* barrier(Draft& s) {
 
 Family control_family() {
   return {"control",
-          {{fusion, 4}, {call, 2}, {map, 1}, {while_loop, 3}, {conditional, 2}, {barrier, 1}, {constant, 1}},
+          {{fusion, 4}, {calling_op, 2}, {looping_op, 3}, {branching_op, 2}, {again, 2}, {barrier, 1}, {constant, 1}},
           0.5};
 }
 

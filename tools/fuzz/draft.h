@@ -19,10 +19,18 @@ struct Draw {
   std::vector<DType> types;  ///< likewise
   int64_t most_elements = 4096;
   bool tame = false;                                ///< keep floats in a range where errors stay small
-  int64_t devices = 1;                              ///< that run the module, all of them replicas
+  int64_t devices = 1, partitions = 1;              ///< that run the module; of them those in a replica
   int depth = 0;                                    ///< computations within computations
+  bool may_meet = true;                             ///< all devices come by here, equally often
   std::set<const Instruction*> pinned = {};         ///< whose layout is part of what they mean
   std::vector<Instruction* (*)(class Draft&)> ops;  ///< an entry a unit of weight
+  /// Called before, at this depth and below, by one instruction: a call's computation or a loop's two.
+  struct Called {
+    std::vector<Computation*> computations;
+    int depth;
+    bool met;  ///< may hold collectives
+  };
+  std::vector<Called> called = {};
 };
 
 class Draft {
@@ -87,8 +95,17 @@ Computation* combiner(Draft& s, Opcode op, DType type);
 Computation* function(Draft& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
                       bool tuple);
 
+/// Scalars in, scalars out (one, or a tuple of several), with branches and calls between, and if asked with loops.
+Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::vector<DType>& results, bool loops);
+/// The same for what combines: scalars of these types, twice, in; once, out.
+Computation* applied_rule(Draft& s, const std::vector<DType>& types, bool loops);
+
 /// A way to add to a draft: null if nothing at hand suits it.
 using Op = Instruction* (*)(Draft&);
+/// Those that scalars have, too.
+Instruction* branching_op(Draft& s);
+Instruction* calling_op(Draft& s);
+Instruction* looping_op(Draft& s);
 struct Family {
   std::string_view name;
   std::vector<std::pair<Op, int>> ops;  ///< with weights
@@ -104,6 +121,7 @@ Family chain_family();
 Family dot_family();
 Family convolution_family();
 Family control_family();
+Family applied_family();
 Family norm_family();
 Family window_family();
 Family scan_family();

@@ -3,6 +3,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "compiler/text/printer.h"
@@ -29,16 +30,17 @@ struct Tally {
 };
 
 // The module as a file that tells what is wrong with it.
-std::string report(const std::string& text, const Verdict& v, uint64_t seed) {
+std::string report(const std::string& text, const Verdict& v, uint64_t seed, const std::vector<std::string>& always) {
+  std::string draw = always.empty() ? "" : fmt::format(" --draw '{}'", fmt::join(always, ","));
   return fmt::format(
       "// {}: {}\n// options: {}\n// hlojit check --against-eval --random {} {}FILE   (from fuzz --seed {} --count "
-      "1)\n{}",
-      result_name(v.result), v.what, v.config.options(), seed, v.config.strict ? "--strict " : "", seed, text);
+      "1{})\n{}",
+      result_name(v.result), v.what, v.config.options(), seed, v.config.strict ? "--strict " : "", seed, draw, text);
 }
 
-Verdict tested(uint64_t seed, std::string& text) {
+Verdict tested(uint64_t seed, const std::vector<std::string>& always, std::string& text) {
   try {
-    text = to_string(*generate(seed));
+    text = to_string(*generate(seed, always));
   } catch (const Error& e) {
     return {Result::kInvalid, fmt::format("the generator itself: {}", e.what()), {}};
   }
@@ -56,7 +58,7 @@ bool alike(const Verdict& a, const Verdict& b) {
 }  // namespace
 
 void fuzz_verb(const Request& r, const Sink& out) {
-  if (r.census) return out(census(r.seed.value_or(1), r.count.value_or(1000)));
+  if (r.census) return out(census(r.seed.value_or(1), r.count.value_or(1000), r.draw));
   auto start = std::chrono::steady_clock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   Tally tally;
@@ -65,7 +67,7 @@ void fuzz_verb(const Request& r, const Sink& out) {
   for (uint64_t seed = first;; ++seed) {
     if (r.seconds ? elapsed() >= *r.seconds : tally.modules >= r.count.value_or(1000)) break;
     std::string text;
-    Verdict v = tested(seed, text);
+    Verdict v = tested(seed, r.draw, text);
     ++tally.modules;
     ++tally.results[v.result];
     if (v.result == Result::kUnsupported) ++tally.unsupported[v.what];
@@ -82,7 +84,7 @@ void fuzz_verb(const Request& r, const Sink& out) {
                            kShrinkTries);
     Verdict last = text.empty() ? v : judge(small, {v.config}, seed, kSeconds);
     if (!alike(v, last)) small = text, last = v;
-    std::string file = report(small, last, seed);
+    std::string file = report(small, last, seed, r.draw);
     if (r.out.empty())
       out(file + "\n");
     else

@@ -8,6 +8,8 @@
 namespace hlojit::tools::fuzz {
 namespace {
 
+using enum Opcode;
+
 const std::vector<int64_t> kSizes = {1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 32, 33, 48, 64, 65, 100, 127, 128, 130};
 
 void draw_sizes(Draw& draw) {
@@ -31,26 +33,54 @@ void draw_types(Draw& draw) {
   if (r.chance(0.2)) draw.types.insert(draw.types.end(), static_cast<size_t>(r.between(1, 3)), r.pick(kRare));
 }
 
-void draw_ops(Draw& draw) {
-  Random& r = draw.random;
+// FNV-1a: the same on every machine.
+uint64_t hash(std::string_view text) {
+  uint64_t h = 0xcbf29ce484222325;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return h;
+}
+
+const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
-      elementwise_family(), complex_family(),     movement_family(), indexing_family(), scatter_family(),
-      reduction_family(),   chain_family(),       dot_family(),      control_family(),  norm_family(),
-      window_family(),      convolution_family(), scan_family(),     order_family(),    algebra_family(),
-      effect_family(),      collective_family()};
-  for (const Family& family : kFamilies) {
-    if (!r.chance(family.chance)) continue;
-    int times = static_cast<int>(r.between(1, 3));
+      elementwise_family(), complex_family(), movement_family(),    indexing_family(), scatter_family(),
+      reduction_family(),   chain_family(),   dot_family(),         control_family(),  applied_family(),
+      norm_family(),        window_family(),  convolution_family(), scan_family(),     order_family(),
+      algebra_family(),     effect_family(),  collective_family()};
+  return kFamilies;
+}
+
+void draw_ops(Draw& draw, const std::vector<std::string>& always) {
+  uint64_t seed = draw.random.next();
+  for (const Family& family : families()) {
+    // A draw of its own for each: a family that is added leaves modules that do without it as they were.
+    Random own(seed ^ hash(family.name));
+    own.next();
+    bool drawn = own.chance(family.chance);
+    if (!drawn && std::ranges::find(always, family.name) == always.end()) continue;
+    int times = static_cast<int>(own.between(1, 3));
     for (auto& [op, weight] : family.ops) draw.ops.insert(draw.ops.end(), static_cast<size_t>(weight * times), op);
   }
   if (draw.ops.empty()) draw.ops = {movement_family().ops[0].first};
+}
+
+// Arrays, now and then tuples of them.
+Shape parameter_shape(Draft& s, int depth) {
+  if (depth > 1 || !s.random.chance(0.08)) return Shape::array(s.type(), s.shape());
+  Shape tuple = Shape::tuple({});
+  for (int64_t n = s.random.between(0, 3); n > 0; --n) tuple.elements.push_back(parameter_shape(s, depth + 1));
+  return tuple;
+}
+
+void draw_parameters(Draft& s) {
+  for (int64_t n = s.random.between(1, 3); n > 0; --n) s.keep(s.b.parameter(parameter_shape(s, 0)));
+  if (s.values.empty()) s.keep(s.b.parameter(Shape::array(s.type(), s.shape())));
 }
 
 // Results: values nobody reads first, then others; sometimes one twice.
 std::vector<Instruction*> results(Draft& s) {
   std::vector<Instruction*> unread, chosen;
   for (Instruction* v : s.values) {
-    if (v->users().empty() && !v->is(Opcode::kParameter)) unread.push_back(v);
+    if (v->users().empty() && !v->is(kParameter)) unread.push_back(v);
   }
   s.random.shuffle(unread);
   for (int64_t n = s.random.between(1, 4); n > 0; --n) {
@@ -75,13 +105,37 @@ Instruction* root(Draft& s) {
   return s.b.tuple(chosen);
 }
 
+// Replicas, partitions or both.
+void draw_devices(Draw& draw) {
+  draw.devices = draw.random.between(2, 4);
+  if (draw.random.chance(0.4)) draw.partitions = draw.devices == 4 && draw.random.chance(0.6) ? 2 : draw.devices;
+  draw.module.config.num_partitions = draw.partitions;
+  draw.module.config.replica_count = draw.devices / draw.partitions;
+}
+
 // All devices are given the same; their numbers make the difference.
 void differ(Draft& s) {
+  Instruction* partition = s.b.op(kPartitionId, {});
+  Instruction* ten = s.b.constant(partition->shape.type, 10);
+  Instruction* device = s.b.op(kAdd, {s.b.op(kMultiply, {s.b.op(kReplicaId, {}), ten}), partition});
   for (Instruction* v : std::vector(s.values)) {
     DType t = v->shape.type;
     if (is_pred(t) || is_complex(t)) continue;
-    Instruction* number = s.b.convert(s.b.op(Opcode::kReplicaId, {}), t);
-    s.keep(s.b.op(Opcode::kAdd, {v, s.b.broadcast(number, v->shape.dims)}));
+    Instruction* number = s.b.convert(device, t);
+    s.keep(s.b.op(kAdd, {v, s.b.broadcast(number, v->shape.dims)}));
+  }
+}
+
+// Says of some that they come after others, which their operands do not say.
+void draw_order(Module& module, Random& random) {
+  if (!random.chance(0.1)) return;
+  for (const auto& c : module.computations()) {
+    std::vector<Instruction*> all = c->snapshot();
+    for (int64_t n = random.between(0, 2); n > 0 && all.size() > 1; --n) {
+      int64_t later = random.between(1, std::ssize(all) - 1);
+      Instruction* first = all[static_cast<size_t>(random.below(later))];
+      all[static_cast<size_t>(later)]->control_predecessors.push_back(first);
+    }
   }
 }
 
@@ -95,23 +149,31 @@ Instruction* last_op(Draft& s) {
 
 }  // namespace
 
-std::unique_ptr<Module> generate(uint64_t seed) {
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& f : families()) names.emplace_back(f.name);
+  return names;
+}
+
+std::unique_ptr<Module> generate(uint64_t seed, const std::vector<std::string>& always) {
   auto module = std::make_unique<Module>("fuzz_" + std::to_string(seed));
   Draw draw{.module = *module, .random = Random(seed ^ 0x5eedf0225eedULL), .sizes = {}, .types = {}, .ops = {}};
   draw.random.next();
   draw_sizes(draw);
   draw_types(draw);
-  if (draw.random.chance(0.04)) draw.devices = module->config.replica_count = draw.random.between(2, 4);
-  draw_ops(draw);
+  bool meet = std::ranges::find(always, "collectives") != always.end();
+  if (draw.random.chance(meet ? 0.8 : 0.04)) draw_devices(draw);
+  draw_ops(draw, always);
   draw.tame = draw.random.chance(0.4);
   Draft s(draw, "entry", true);
-  for (int64_t n = draw.random.between(1, 3); n > 0; --n) s.keep(s.b.parameter(Shape::array(s.type(), s.shape())));
+  draw_parameters(s);
   if (draw.devices > 1) differ(s);
   for (int64_t n = draw.random.chance(0.3) ? draw.random.between(0, 3) : draw.random.between(2, 16); n > 0; --n)
     s.step();
   Instruction* r = draw.random.chance(0.35) ? last_op(s) : root(s);
   s.b.build_entry(r);
   module->remove_unreachable();
+  draw_order(*module, draw.random);
   draw_layouts(*module, draw.random, draw.pinned);
   draw_aliases(*module, draw.random);
   return module;

@@ -5,12 +5,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "compiler/ir/module.h"
 
 namespace hlojit::tools::fuzz {
 
-/// Valid HLO with an entry computation whose parameters may hold any values.
-std::unique_ptr<Module> generate(uint64_t seed);
+/// Names of the families.
+std::vector<std::string> family_names();
+/// Valid HLO with an entry computation whose parameters may hold any values. It draws from the families named, too.
+std::unique_ptr<Module> generate(uint64_t seed, const std::vector<std::string>& always = {});
 
 }  // namespace hlojit::tools::fuzz

@@ -101,6 +101,7 @@ Computation* update_rule(Draft& s, DType t) {
     if (is_pred(t)) op = s.random.chance(0.5) ? kOr : kAnd;
     return combiner(s, op, t);
   }
+  if (s.random.chance(0.3)) return applied_rule(s, {t}, s.random.chance(0.02));
   Builder b(s.draw.module, "rule");
   Instruction* old = b.parameter(Shape::scalar(t));
   Instruction* now = b.parameter(Shape::scalar(t));

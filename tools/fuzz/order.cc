@@ -10,6 +10,11 @@ using enum Opcode;
 Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
   DType t = p->shape.type;
   Direction d = s.random.chance(0.6) ? Direction::kLt : Direction::kGt;
+  if (s.random.chance(0.15)) {
+    t = is_complex(t) ? DType::kS32 : s.random.pick(std::vector{t, DType::kS32});
+    Computation* key = applied(s, {p->shape.type}, {t}, s.random.chance(0.02));
+    p = b.call(key, {p}), q = b.call(key, {q});
+  }
   if (is_complex(t)) {
     p = b.unary(kReal, p), q = b.unary(kReal, q);
     return b.compare(d, p, q, CompareType::kTotalOrder);

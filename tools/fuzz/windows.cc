@@ -46,13 +46,23 @@ Combination combination(Draft& s, Instruction* x) {
   if (dtype_bits(t) <= 2) start = std::min(start, 1.0);
   if (is_float(t)) x = s.small(x, op == kMultiply ? 1 : 2);
   if (is_complex(t)) x = s.b.op(kComplex, {s.small(s.b.unary(kReal, x), 2), s.small(s.b.unary(kImag, x), 2)});
-  return {combiner(s, op, t), x, s.b.constant(t, start)};
+  Instruction* init = s.b.constant(t, start);
+  if (s.random.chance(0.15)) return {applied_rule(s, {t}, s.random.chance(0.02)), x, init};
+  return {combiner(s, op, t), x, init};
+}
+
+// Combined in another precision than the arrays', which the initial value may have, too.
+void mix(Draft& s, Combination& c) {
+  DType wide = s.random.chance(0.7) ? DType::kF32 : DType::kF64;
+  c.computation = combiner(s, s.random.pick(std::vector{kAdd, kMaximum, kMinimum}), wide);
+  if (s.random.chance(0.5)) c.init = s.b.convert(c.init, wide);
 }
 
 Instruction* reduce_window(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
   if (!x) return nullptr;
   Combination c = combination(s, x);
+  if (is_narrow_float(x->shape.type) && s.random.chance(0.2)) mix(s, c);
   std::vector<WindowDim> w = window(s, x->shape);
   Ints sizes;
   for (size_t d = 0; d < w.size(); ++d) sizes.push_back(x->shape.dims[d] * w[d].lhs_dilate + 8);
@@ -94,7 +104,12 @@ Instruction* select_and_scatter(Draft& s) {
   Builder b(s.draw.module, "better");
   Instruction* p = b.parameter(Shape::scalar(t));
   Instruction* q = b.parameter(Shape::scalar(t));
-  b.build(b.compare(s.random.pick(std::vector{Direction::kGe, Direction::kGe, Direction::kGt, Direction::kLe}), p, q));
+  Direction d = s.random.pick(std::vector{Direction::kGe, Direction::kGe, Direction::kGt, Direction::kLe});
+  if (s.random.chance(0.2)) {  // by a key
+    Computation* key = applied(s, {t}, {t}, false);
+    p = b.call(key, {p}), q = b.call(key, {q});
+  }
+  b.build(b.compare(d, p, q));
   Combination c = combination(s, s.of(t, source));
   return s.b.op(kSelectAndScatter, {x, c.x, c.init}, std::move(a), {b.computation(), c.computation});
 }
