@@ -352,11 +352,19 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     if (auto v = load_strided(scope, buffer, type, address, *stride)) return *v;
   }
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
-  llvm::Value* pointers = b.CreateGEP(element, buffer.pointer, at);
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  auto* l = b.CreateMaskedGather(whole, pointers, align, mask, llvm::Constant::getNullValue(whole));
-  annotate(l, buffer);
-  return from_storage(b, type, l);
+  auto gathered = [&](llvm::Type* vector, llvm::Value* pointers, llvm::Align aligned) {
+    auto* l = b.CreateMaskedGather(vector, pointers, aligned, mask, llvm::Constant::getNullValue(vector));
+    annotate(l, buffer);
+    return l;
+  };
+  llvm::Value* pointers = b.CreateGEP(element, buffer.pointer, at);
+  if (type == DType::kC128) {  // no machine gathers 16 bytes
+    llvm::Type* parts = vector_of(b.getDoubleTy(), lanes);
+    llvm::Value* imaginary = b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1);
+    return {type, gathered(parts, pointers, llvm::Align(8)), gathered(parts, imaginary, llvm::Align(8))};
+  }
+  return from_storage(b, type, gathered(whole, pointers, align));
 }
 
 // A contiguous store; past the cache where the buffer asks for it and the address is aligned by form.
@@ -405,6 +413,11 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   }
   llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  if (value.type == DType::kC128) {  // as in load
+    annotate(b.CreateMaskedScatter(value.v, pointers, llvm::Align(8), mask), buffer);
+    pointers = b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1);
+    return annotate(b.CreateMaskedScatter(value.imag, pointers, llvm::Align(8), mask), buffer);
+  }
   annotate(b.CreateMaskedScatter(raw, pointers, align, mask), buffer);
 }
 
