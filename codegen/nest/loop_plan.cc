@@ -364,6 +364,7 @@ class LoopPlanner {
     made.coords = std::move(c.coords);
     made.operations = accesses_.operations() + static_cast<int>(accesses_.edges().size());
     for (const Access& a : c.accesses) made.operations += operations_of(a, made);
+    made.operations *= static_cast<int>(made.unroll.count);
     return made;
   }
 

@@ -54,7 +54,7 @@ struct LoopPiece {
   bool has_lanes = false;
   Coords coords;  ///< the domain's coordinates in terms of the loop variables
   Unroll unroll;
-  int operations = 1;  ///< that one element takes, memory accesses included
+  int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 };
 
 /// The piece with its loop number k done once, at this value of the counter.
