@@ -72,8 +72,8 @@ Literal sort(const Instruction& op, Operands in, const RunComputation& run) {
   return op.shape.is_tuple() ? Literal::tuple(std::move(results)) : std::move(results[0]);
 }
 
-// The k largest (or smallest) along the last dimension; ties keep the lower index first, NaN counts
-// as the greatest value.
+// The k largest (or smallest) along the last dimension; ties keep the lower index first. Floats in total order: a NaN
+// is greater than all others or, with its sign set, less; 0 is greater than -0.
 Literal top_k(const Instruction& op, Operands in) {
   const Literal& operand = *in[0];
   const Shape& shape = operand.shape();
@@ -85,7 +85,9 @@ Literal top_k(const Instruction& op, Operands in) {
   auto greater = [&](int64_t a, int64_t b) {
     if (is_float(shape.type)) {
       const double x = operand.as_double(a), y = operand.as_double(b);
-      if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && !std::isnan(y);
+      const bool negative = std::signbit(x);
+      if (negative != std::signbit(y)) return !negative;
+      if (std::isnan(x) || std::isnan(y)) return std::isnan(negative ? y : x) && !std::isnan(negative ? x : y);
       return x > y;
     }
     const int64_t x = operand.as_int(a), y = operand.as_int(b);

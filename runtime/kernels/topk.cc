@@ -73,7 +73,7 @@ class Selection {
   }
 
  private:
-  Key rank(int64_t place) const { return static_cast<Key>(Type::to_key(Type::canonical(row_[place])) ^ flip_); }
+  Key rank(int64_t place) const { return static_cast<Key>(Type::to_key(row_[place]) ^ flip_); }
   static Packed packed(Key rank, int64_t place) {
     if constexpr (std::is_same_v<Packed, Wide>)
       return {static_cast<uint64_t>(place), rank};

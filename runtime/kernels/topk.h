@@ -1,4 +1,4 @@
-// topk: the k greatest (or smallest) of each row with their places, ties to the lower place.
+// topk: the k greatest (or smallest) of each row with their places, floats in total order, ties to the lower place.
 #pragma once
 
 #include "runtime/steps.h"
