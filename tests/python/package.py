@@ -51,6 +51,24 @@ try:
 except hlojit.Error as e:
     assert e.kind == "input"
 
-# A picture of the kernels, without a network.
-svg = hlojit.parse(TWICE)._repr_svg_()
-assert svg.startswith("<svg") and "f32[3]" in svg and "http://www.w3.org/2000/svg" in svg
+# The kernels as a graph with times, and as a picture, without a network.
+chain = hlojit.parse("""HloModule chain
+ENTRY e {
+  p = f32[8,64] parameter(0)
+  q = f32[64,64] parameter(1)
+  d = f32[8,64] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = (f32[8,64], f32[8,64]) sort(d, p), dimensions={1}, is_stable=true, to_apply={
+    a = f32[] parameter(0)
+    b = f32[] parameter(1)
+    c = f32[] parameter(2)
+    h = f32[] parameter(3)
+    ROOT l = pred[] compare(a, b), direction=LT
+  }
+  ROOT r = f32[8,64] get-tuple-element(s), index=1
+}""")
+assert [n.name for n in chain.graph()] == ["p", "q", "d", "s"]
+assert [n.operands for n in chain.graph()] == [(), (), (0, 1), (2, 0)]
+timed = [n for n in chain.profile() if n.seconds is not None]
+assert len(timed) >= 2 and all(n.seconds > 0 and n.bytes_written > 0 for n in timed), timed
+svg = chain._repr_svg_()
+assert svg.startswith("<svg") and "f32[8,64]" in svg and " us, " in svg and "http://www.w3.org/2000/svg" in svg

@@ -2,6 +2,10 @@
 // hlojit/arrays.py makes NumPy arrays of them.
 #include <hlojit/hlojit.h>
 
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
@@ -63,8 +67,6 @@ nb::list outputs(std::vector<Buffer> buffers) {
   return out;
 }
 
-using ShapeFacts = std::vector<std::tuple<std::string, std::vector<int64_t>, std::string>>;
-
 // (element type, sizes, text with layout) of each.
 nb::list facts(const std::vector<Shape>& shapes) {
   nb::list out;
@@ -93,6 +95,19 @@ Options options(int threads, const std::string& isa, bool strict, int effort, co
     };
   }
   return o;
+}
+
+// Of so many calls after a first one.
+double least_seconds(const Executable& e, const std::vector<Buffer>& in, int calls) {
+  using Clock = std::chrono::steady_clock;
+  e.run(in);
+  double least = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < calls; ++k) {
+    const Clock::time_point start = Clock::now();
+    e.run(in);
+    least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return least;
 }
 
 // Runs f without the interpreter's lock.
@@ -143,6 +158,17 @@ NB_MODULE(_core, m) {
                                           : hlojit::Emit::kAssembly;
              return unlocked([&] { return hlojit::emit(p.module, kind, o); });
            })
+      .def("extract",
+           [](const PyModule& p, const std::string& name) { return PyModule{hlojit::extract(p.module, name), ""}; })
+      .def("graph",
+           [](const PyModule& p) {
+             nb::list out;
+             for (const hlojit::GraphNode& n : hlojit::graph(p.module)) {
+               out.append(nb::make_tuple(n.name, n.opcode, n.kind, n.shape.to_string(), n.operands, n.bytes_read,
+                                         n.bytes_written));
+             }
+             return out;
+           })
       .def("parameters", [](const PyModule& p) { return facts(hlojit::parameter_leaves(p.module)); })
       .def("results", [](const PyModule& p) { return facts(hlojit::result_leaves(p.module)); })
       .def("evaluate", [](const PyModule& p, const std::vector<InputBytes>& arrays, const Options& o) {
@@ -160,6 +186,11 @@ NB_MODULE(_core, m) {
            [](const Executable& e, const std::vector<InputBytes>& arrays) {
              std::vector<Buffer> in = inputs(arrays, e.parameter_shapes());
              return outputs(unlocked([&] { return e.run(std::move(in)); }));
+           })
+      .def("seconds",
+           [](const Executable& e, const std::vector<InputBytes>& arrays, int calls) {
+             std::vector<Buffer> in = inputs(arrays, e.parameter_shapes());
+             return unlocked([&] { return least_seconds(e, in, calls); });
            })
       .def("parameters", [](const Executable& e) { return facts(e.parameter_shapes()); })
       .def("results", [](const Executable& e) { return facts(e.result_shapes()); })

@@ -130,7 +130,7 @@ struct RunOptions {
 };
 
 /// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit", "link").
-/// With a cache: "cache" in place of "emit" and "jit" on a hit, else also "cache miss" or
+/// With a cache, and of what was loaded: "cache" in place of "emit" and "jit" on a hit, else also "cache miss" or
 /// "cache unusable: WHY".
 struct PhaseTime {
   std::string name;
@@ -200,8 +200,7 @@ class HLOJIT_API Executable {
   double io_bytes_written() const;
   /// What holds memory at the peak, a line a buffer.
   const std::string& memory_report() const;
-  /// The program with its options and its compiled kernels, for load(). Takes about as long as compiling
-  /// does with a cache.
+  /// The program with its options and its compiled code, for load(). Compiles nothing.
   std::string serialize() const;
 
   struct Impl;
@@ -265,6 +264,20 @@ HLOJIT_API std::vector<std::string> needed_passes();
 /// One instruction of a sequential computation (a fusion) as a module of its own. Error(kInput) if
 /// there is none of that name.
 HLOJIT_API ModulePtr extract(const ModulePtr& module, std::string_view instruction);
+
+/// An instruction of an entry computation, as graph() shows it.
+struct GraphNode {
+  std::string name;
+  std::string opcode;            ///< as HLO text has it: "parameter", "fusion", "while"
+  std::string kind;              ///< of a fusion's kernel, once it is planned (KernelInfo::kind)
+  Shape shape;                   ///< the result
+  std::vector<size_t> operands;  ///< nodes that it reads, each once; all stand before it
+  int64_t bytes_read = 0;        ///< sizes of the operands, each read once
+  int64_t bytes_written = 0;     ///< size of the result
+};
+/// The entry computation of a module (of run_passes: the kernels of a program) in order. Tuples, their elements,
+/// bitcasts and small constants are left out: who reads them reads what they are made of.
+HLOJIT_API std::vector<GraphNode> graph(const ModulePtr& module);
 
 /// Counters of the process, for tests: native entry calls and uses of the evaluator so far.
 struct Counters {

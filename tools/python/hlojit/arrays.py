@@ -50,3 +50,16 @@ def from_bytes(data: np.ndarray, shape: ShapeFacts) -> np.ndarray:
     if element not in DTYPES:
         raise ValueError(f"NumPy has no type for {text}")
     return data.view(DTYPES[element]).reshape(dims)
+
+
+def made_up(shape: ShapeFacts) -> np.ndarray | None:
+    """Bytes of an array to measure with: floats and complex numbers in [-1, 1), else zeros, which are good
+    indices; None for types that NumPy does not have."""
+    element, dims, _ = shape
+    dtype = DTYPES.get(element)
+    if dtype is None:
+        return None
+    array = np.zeros(dims, dtype)
+    if element.startswith(("f", "bf", "c")):
+        array[...] = np.random.default_rng(0).uniform(-1, 1, array.shape).astype(dtype)
+    return array.reshape(-1).view(np.uint8)

@@ -66,9 +66,19 @@ class Module:
         with translated(self._core.source):
             return self._core.emit(what, _options(**options))
 
+    def graph(self) -> list[display.Node]:
+        """The entry computation as it stands: what reads what, and the bytes."""
+        return display.nodes(self._core)
+
+    def profile(self, **options) -> list[display.Node]:
+        """The entry computation after all passes, each kernel with its time, measured alone."""
+        with translated(self._core.source):
+            o = _options(**options)
+            return display.measured(self._core.optimized(o), o)
+
     def _repr_svg_(self) -> str:
-        """What a notebook shows: the optimised program's kernels, what passes between them, and the bytes."""
-        return display.kernel_graph(str(self.optimized()))
+        """What a notebook shows: the program's kernels, what passes between them, times and bytes."""
+        return display.picture(self.profile())
 
     def evaluate(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
         """Runs the evaluator: slow, obvious, independent of the compiler."""
