@@ -1,10 +1,11 @@
 // See dynamic_rules.h. Ops that leave elements where they are only hand sizes on; here stand those
 // that combine elements (padding becomes their identity) and what they share. What moves elements
-// is in dynamic_moves.cc.
+// is in dynamic_moves.cc, what works on whole lines and matrices in dynamic_library.cc.
 #include "compiler/passes/dynamic_rules.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "compiler/analysis/combining.h"
@@ -133,11 +134,12 @@ void DynamicRules::select_and_scatter(Instruction* i) {
   set_dims(i, std::move(sizes));
 }
 
-// The largest or the least value of a type.
-Instruction* DynamicRules::extreme(DType type, bool largest) {
+// The largest or the least value of a type; in total order, of floats a NaN.
+Instruction* DynamicRules::extreme(DType type, bool largest, bool total_order) {
   Literal value(Shape::scalar(type));
   if (is_float(type)) {
-    value.set_double(0, largest ? HUGE_VAL : -HUGE_VAL);
+    value.set_double(
+        0, std::copysign(total_order ? std::numeric_limits<double>::quiet_NaN() : HUGE_VAL, largest ? 1 : -1));
   } else {
     const int bits = dtype_bits(type) - (is_signed(type) ? 1 : 0);
     uint64_t high = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
@@ -227,36 +229,6 @@ void DynamicRules::convolution(Instruction* i) {
   set_dims(i, std::move(out));
 }
 
-// Elements beyond the size go behind all others: validity is one more operand, compared first.
-Instruction* DynamicRules::sort(Instruction* i) {
-  const Instruction* first = *std::ranges::find_if(i->operands(), [&](auto* o) { return is_dynamic(o); });
-  DimSizes sizes = dims(first);
-  const int64_t d = i->attrs.dimensions.at(0);
-  if (!sizes[d]) {
-    set_dims(i, std::move(sizes));
-    return i;
-  }
-  Builder::Values operands(i->operands().begin(), i->operands().end());
-  operands.push_back(inside(first->shape, sizes, {d}));
-  Module& module = *b_.computation()->parent();
-  Computation* compare = module.clone_computation(*i->to_apply(), i->to_apply()->name);
-  Builder c(compare);
-  Instruction* left = c.parameter(Shape::scalar(DType::kPred));
-  Instruction* right = c.parameter(Shape::scalar(DType::kPred));
-  Instruction* both = c.binary(kAnd, left, right);
-  Instruction* less = c.binary(kAnd, both, compare->root());
-  c.build(c.binary(kOr, less, c.binary(kAnd, left, c.unary(kNot, right))));
-  Instruction* sorted = b_.op(kSort, std::move(operands), i->attrs, {compare});
-  sorted->attrs.is_stable = i->attrs.is_stable;
-  Builder::Values results;
-  for (size_t k = 0; k < i->operand_count(); ++k) {
-    results.push_back(b_.get_tuple_element(sorted, static_cast<int64_t>(k)));
-  }
-  Instruction* made = results.size() == 1 ? results[0] : b_.tuple(results);
-  set_dims(made, std::move(sizes));
-  return made;
-}
-
 // ---- by op ----------------------------------------------------------------------------------
 
 void DynamicRules::forward(Instruction* i) {
@@ -307,6 +279,11 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kConvolution: convolution(i); break;
     case kScatter: scatter(i); break;
     case kSort: return sort(i);
+    case kTopK: top_k(i); break;
+    case kFft: fft(i); break;
+    case kCholesky: cholesky(i); break;
+    case kTriangularSolve: triangular_solve(i); break;
+    case kBatchNormInference: set_dims(i, dims(i->operand(0))); break;
     default:
       bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
       if (!moves && !is_elementwise(i->opcode)) {

@@ -53,11 +53,16 @@ class DynamicRules {
   void reduce(Instruction* i);
   void reduce_window(Instruction* i);
   void select_and_scatter(Instruction* i);
-  Instruction* extreme(DType type, bool largest);
+  Instruction* extreme(DType type, bool largest, bool total_order = false);
   void dot(Instruction* i);
   void convolution(Instruction* i);
   void scatter(Instruction* i);
   Instruction* sort(Instruction* i);
+  void top_k(Instruction* i);
+  void fft(Instruction* i);
+  Instruction* continued(Instruction* a);
+  void cholesky(Instruction* i);
+  void triangular_solve(Instruction* i);
   void forward(Instruction* i);
 
   Builder& b_;
