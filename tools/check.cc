@@ -73,6 +73,10 @@ struct Leaf {
 std::string compare(const Request& r, const Leaf& leaf) {
   const Shape& shape = leaf.got.shape();
   std::string name = fmt::format("result {} {}", leaf.number, shape.to_string(false));
+  if (shape.dims != leaf.want.value.shape().dims) {
+    throw Error(ErrorKind::kFailed,
+                fmt::format("{} compiled, {} evaluated", name, leaf.want.value.shape().to_string(false)));
+  }
   double worst = 0;
   int64_t at = -1, beyond = r.rtol || r.ulp ? -1 : first_beyond(leaf.got, leaf.want);
   for (int64_t i = 0; i < shape.element_count(); ++i) {

@@ -12,6 +12,7 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/async.h"
+#include "tools/actual_sizes.h"
 #include "tools/error_rules.h"
 #include "tools/meet.h"
 
@@ -232,7 +233,24 @@ BoundedValue Walk::execute(const Instruction& i, const In& in) {
       break;
     default: break;
   }
-  return rules_.apply(i, in);
+  bool as_said = true;
+  for (size_t k = 0; k < in.size(); ++k) {
+    as_said &= !in[k]->leaf || in[k]->leaf->shape().dims == i.operand(k)->shape.dims;
+  }
+  if (as_said && !has_actual_sizes(i)) return rules_.apply(i, in);
+  std::vector<Literal> operands;
+  for (const BoundedValue* x : in) operands.push_back(x->literal());
+  if (auto value = sized(i, operands)) return BoundedValue::with(std::move(*value), in[0]->error);
+  Module scratch("actual");
+  const Instruction& actual = with_actual_sizes(scratch, i, operands);
+  std::vector<BoundedValue> cut;
+  for (size_t k = 0; k < in.size(); ++k) {
+    cut.push_back(*in[k]);
+    if (cut[k].leaf) cut[k].leaf = std::make_shared<const Literal>(std::move(operands[k]));
+  }
+  In cut_in;
+  for (const BoundedValue& x : cut) cut_in.push_back(&x);
+  return rules_.apply(actual, cut_in);
 }
 
 void collect(const BoundedValue& v, std::vector<ErrorBound>& out) {

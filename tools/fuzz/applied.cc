@@ -98,7 +98,7 @@ Instruction* applied_reduce(Draft& s) {
   }
   Ints dims = s.some(x->shape.rank());
   if (dims.empty()) dims = {s.random.below(x->shape.rank())};
-  return s.b.reduce(arrays, starts, applied_rule(s, types, s.random.chance(0.3)), dims);
+  return s.b.reduce(arrays, starts, applied_rule(s, types, s.random.chance(0.4)), dims);
 }
 
 Instruction* applied_map(Draft& s) {
@@ -113,10 +113,12 @@ Instruction* applied_map(Draft& s) {
   Attributes a;
   for (int64_t d = 0; d < x->shape.rank(); ++d) a.dimensions.push_back(d);
   a.has_dimensions = true;
-  Computation* f = applied(s, types, {s.type()}, s.random.chance(0.3));
+  Computation* f = applied(s, types, {s.type()}, s.random.chance(0.5));
   Instruction* made = s.b.op(kMap, in, a, {f});
-  if (s.random.chance(0.3)) s.keep(s.b.op(kMap, in, a, {f}));  // one computation, two that apply it
-  return made;
+  if (s.random.chance(0.5)) return made;
+  s.keep(made);  // one computation, two that apply it
+  for (Instruction*& x : in) x = s.random.chance(0.5) ? s.of(x->shape) : s.fresh(x->shape.type, x->shape.dims);
+  return s.b.op(kMap, in, a, {f});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/module.h"
+#include "compiler/passes/dynamic.h"
 #include "tools/fuzz/generate.h"
 
 namespace hlojit::tools::fuzz {
@@ -19,7 +20,7 @@ constexpr std::string_view kHost = "its other end is the host, which a module on
 constexpr std::string_view kEachRun = "gives other values at each run";
 
 const std::map<Opcode, std::string_view> kUndrawn = {
-    {kDynamicReshape, "sizes known at run time are not drawn"},
+    {kDynamicReshape, "its meaning is that of reshape, which is drawn with such sizes"},
     {kInfeed, kHost},
     {kOutfeed, kHost},
     {kRecv, kHost},
@@ -28,7 +29,6 @@ const std::map<Opcode, std::string_view> kUndrawn = {
     {kRngGetAndUpdateState, kEachRun},
     {kSend, kHost},
     {kSendDone, kHost},
-    {kSetDimensionSize, "sizes known at run time are not drawn"},
 };
 const std::map<DType, std::string_view> kUndrawnTypes = {
     {DType::kS1, "no op of the seeds has it"},
@@ -69,6 +69,7 @@ struct Census {
       }
     }
     modules["with an entry layout"] += m.config.has_entry_layout;
+    modules["with sizes known at run time"] += has_dynamic_sizes(m);
     modules["with aliases"] += !m.config.input_output_alias.empty();
     modules["on several replicas"] += m.config.replica_count > 1;
     modules["on several partitions"] += m.config.num_partitions > 1;

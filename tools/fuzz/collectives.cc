@@ -185,7 +185,8 @@ Instruction* ragged(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Attributes a;
   Ints sizes = s.shape(1, 2);
-  int64_t n = groups(s, a), each = s.random.between(0, 3);
+  int64_t n = s.draw.devices / s.draw.partitions, each = s.random.between(0, 3);
+  a.other.emplace_back("replica_groups", "{}");
   sizes[0] = n * each + s.random.between(0, 2);
   DType t = s.type();
   if (!s.fits(sizes)) return nullptr;
@@ -194,8 +195,6 @@ Instruction* ragged(Draft& s) {
   // What device k sends to member j lands in slice k there: the same place for all of k's slices.
   Instruction* id = s.b.convert(s.b.op(kReplicaId, {}), DType::kS32);
   Instruction *from = s.b.constant(offsets), *size = s.b.constant(counts);
-  bool listed = a.other.back().second != "{}" || n != s.draw.devices;
-  if (listed && n > 1) return nullptr;
   Instruction* at = s.b.op(kMultiply, {s.b.broadcast(id, {n}), s.splat(DType::kS32, static_cast<double>(each), {n})});
   return s.b.op(kRaggedAllToAll, Shape::array(t, sizes), {s.of(t, sizes), s.of(t, sizes), from, size, at, size}, a);
 }

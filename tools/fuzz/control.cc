@@ -150,7 +150,7 @@ Computation* condition(Draft& s, const Loop& loop, const Shape& shape) {
   Draft f(s.draw, "condition");
   Instruction* counter = loop.open(f, shape)[0];
   Instruction* limit = f.b.constant(DType::kS32, static_cast<double>(s.random.between(0, 5)));
-  bool asks = s.draw.devices == 1 && s.random.chance(0.15);
+  bool asks = s.draw.devices == 1 && s.random.chance(0.3);
   if (asks) f.step();
   Instruction* more = f.b.compare(Direction::kLt, counter, limit);
   return f.b.build(asks ? f.b.op(kAnd, {more, f.of(DType::kPred, {})}) : more);

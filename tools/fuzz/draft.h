@@ -31,6 +31,7 @@ struct Draw {
     bool met;  ///< may hold collectives
   };
   std::vector<Called> called = {};
+  std::vector<Instruction*> sized = {};  ///< of the entry, with sizes known at run time: for its results
 };
 
 class Draft {
@@ -125,6 +126,7 @@ Family applied_family();
 Family norm_family();
 Family window_family();
 Family scan_family();
+Family size_family();
 Family order_family();
 Family algebra_family();
 Family effect_family();

@@ -45,7 +45,7 @@ const std::vector<Family>& families() {
       elementwise_family(), complex_family(), movement_family(),    indexing_family(), scatter_family(),
       reduction_family(),   chain_family(),   dot_family(),         control_family(),  applied_family(),
       norm_family(),        window_family(),  convolution_family(), scan_family(),     order_family(),
-      algebra_family(),     effect_family(),  collective_family()};
+      algebra_family(),     effect_family(),  collective_family(),  size_family()};
   return kFamilies;
 }
 
@@ -92,6 +92,7 @@ std::vector<Instruction*> results(Draft& s) {
     }
   }
   if (s.random.chance(0.15)) chosen.push_back(s.random.pick(chosen));
+  chosen.insert(chosen.end(), s.draw.sized.begin(), s.draw.sized.end());
   return chosen;
 }
 

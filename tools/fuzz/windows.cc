@@ -53,16 +53,17 @@ Combination combination(Draft& s, Instruction* x) {
 
 // Combined in another precision than the arrays', which the initial value may have, too.
 void mix(Draft& s, Combination& c) {
-  DType wide = s.random.chance(0.7) ? DType::kF32 : DType::kF64;
-  c.computation = combiner(s, s.random.pick(std::vector{kAdd, kMaximum, kMinimum}), wide);
-  if (s.random.chance(0.5)) c.init = s.b.convert(c.init, wide);
+  using enum DType;
+  DType t = s.random.pick(std::vector{kF32, kF32, kF64, kBF16, kF16});
+  c.computation = combiner(s, s.random.pick(std::vector{kAdd, kMaximum, kMinimum}), t);
+  if (s.random.chance(0.5)) c.init = s.b.convert(c.init, t);
 }
 
 Instruction* reduce_window(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
   if (!x) return nullptr;
   Combination c = combination(s, x);
-  if (is_narrow_float(x->shape.type) && s.random.chance(0.2)) mix(s, c);
+  if (is_float(x->shape.type) && s.random.chance(0.3)) mix(s, c);
   std::vector<WindowDim> w = window(s, x->shape);
   Ints sizes;
   for (size_t d = 0; d < w.size(); ++d) sizes.push_back(x->shape.dims[d] * w[d].lhs_dilate + 8);

@@ -1,0 +1,118 @@
+// See actual_sizes.h.
+#include "tools/actual_sizes.h"
+
+#include <algorithm>
+
+#include "compiler/builder.h"
+#include "compiler/eval/evaluator.h"
+
+namespace hlojit::tools {
+namespace {
+
+using enum Opcode;
+
+[[noreturn]] void unsupported(const Instruction& i, std::string_view why) {
+  throw Error(ErrorKind::kUnsupported, i.location, std::string(op_name(i.opcode)) + std::string(why));
+}
+
+bool is_dynamic(const Shape& s) {
+  return std::ranges::any_of(s.elements, is_dynamic) || (s.is_array() && s.has_dynamic_dims());
+}
+
+Shape actual(const Literal& l) { return Shape::array(l.shape().type, l.shape().dims); }
+
+// The sizes that the text does not say: those of the operands, dimension by dimension.
+Shape broadcast_shape(const Instruction& i, const Shape& x) {
+  Shape result = Shape::array(i.shape.type, i.shape.dims);
+  std::vector<bool> said(result.dims.size(), true);
+  for (size_t d = 0; d < said.size(); ++d) said[d] = i.shape.dynamic.empty() || !i.shape.dynamic[d];
+  for (size_t k = 0; k < i.attrs.dimensions.size(); ++k) {
+    auto d = static_cast<size_t>(i.attrs.dimensions[k]);
+    if (said[d]) continue;
+    result.dims[d] = x.dims[k];
+    said[d] = true;
+  }
+  if (std::ranges::find(said, false) != said.end()) unsupported(i, " to a size that no operand has");
+  return result;
+}
+
+Shape reshaped(const Instruction& i, const Shape& x) {
+  Shape result = Shape::array(i.shape.type, i.shape.dims);
+  int64_t others = 1, open = -1;
+  for (int64_t d = 0; d < result.rank(); ++d) {
+    bool said = i.shape.dynamic.empty() || !i.shape.dynamic[static_cast<size_t>(d)];
+    if (said) {
+      others *= result.dims[static_cast<size_t>(d)];
+      continue;
+    }
+    if (open >= 0) unsupported(i, " to several sizes that are known at run time only");
+    open = d;
+  }
+  if (open >= 0 && others > 0) result.dims[static_cast<size_t>(open)] = x.element_count() / others;
+  if (result.element_count() != x.element_count()) unsupported(i, " of a number of elements that does not divide");
+  return result;
+}
+
+Shape result_shape(const Instruction& i, const std::vector<Literal>& operands) {
+  if (i.is(kBroadcast)) return broadcast_shape(i, actual(operands[0]));
+  if (i.is(kReshape)) return reshaped(i, actual(operands[0]));
+  if (i.info().op_class != OpClass::kElementwise || i.shape.is_tuple()) return {};  // follows from the operands
+  auto whole = std::ranges::find_if(operands, [&](const Literal& l) { return l.shape().rank() == i.shape.rank(); });
+  return Shape::array(i.shape.type, whole->shape().dims);
+}
+
+void cut_to_each_other(const Instruction& i, std::vector<Literal>& operands) {
+  Ints least = i.shape.dims;
+  for (const Literal& l : operands) {
+    if (l.shape().dims.size() != least.size()) continue;
+    for (size_t d = 0; d < least.size(); ++d) least[d] = std::min(least[d], l.shape().dims[d]);
+  }
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const Shape& said = i.operand(k)->shape;
+    bool cuttable = said.rank() == i.shape.rank() && !said.has_dynamic_dims();
+    if (cuttable && operands[k].shape().dims != least) operands[k] = cut_to(operands[k], least);
+  }
+}
+
+}  // namespace
+
+bool has_actual_sizes(const Instruction& i) {
+  if (i.is(kGetDimensionSize) || i.is(kSetDimensionSize) || is_dynamic(i.shape)) return true;
+  return std::ranges::any_of(i.operands(), [](const Instruction* o) { return is_dynamic(o->shape); });
+}
+
+const Instruction& with_actual_sizes(Module& scratch, const Instruction& i, std::vector<Literal>& operands) {
+  if (i.info().op_class == OpClass::kElementwise) cut_to_each_other(i, operands);
+  Builder b(scratch, "actual");
+  Builder::Values in;
+  for (const Literal& l : operands) in.push_back(b.parameter(actual(l)));
+  try {
+    return *b.op(i.opcode, result_shape(i, operands), in, i.attrs, i.called);
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kUnsupported) throw;
+    unsupported(i, std::string(" of sizes that do not fit: ") + e.what());
+  }
+}
+
+std::optional<Literal> sized(const Instruction& i, const std::vector<Literal>& operands) {
+  if (!i.is(kGetDimensionSize) && !i.is(kSetDimensionSize)) return std::nullopt;
+  Shape x = actual(operands[0]);
+  auto d = static_cast<size_t>(i.attrs.dimensions.at(0));
+  if (i.is(kGetDimensionSize)) {
+    Literal size(Shape::scalar(DType::kS32));
+    size.set_int(0, x.dims[d]);
+    return size;
+  }
+  Ints limits = x.dims;
+  limits[d] = std::clamp<int64_t>(operands[1].as_int(0), 0, i.shape.dims[d]);
+  if (limits[d] > x.dims[d]) unsupported(i, " to more than there is");
+  return cut_to(operands[0], limits);
+}
+
+Literal cut_to(const Literal& x, const Ints& sizes) {
+  Module scratch("cut");
+  Builder b(scratch, "cut");
+  return *evaluate_instruction(*b.slice(b.parameter(actual(x)), Ints(sizes.size(), 0), sizes), {&x, 1});
+}
+
+}  // namespace hlojit::tools
