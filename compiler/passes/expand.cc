@@ -86,6 +86,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
+    case Opcode::kDot: return expand_complex_dot(b, op, options.target);
     case Opcode::kMap: return expand_map(b, op);
     case Opcode::kRng: return expand_rng(b, op);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);

@@ -6,6 +6,7 @@
 
 #include "compiler/builder.h"
 #include "compiler/ir/module.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit {
 
@@ -43,6 +44,9 @@ Instruction* expand_ragged_dot(Builder& b, const Instruction& op);
 
 /// A dot of the scaled operands. nullptr for types that are not float.
 Instruction* expand_scaled_dot(Builder& b, const Instruction& op);
+
+/// A dot of real numbers. nullptr if it is not one of complex numbers, or too small to be worth it.
+Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
 /// nullptr if its select is more than elementwise ops on scalars.
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);

@@ -93,6 +93,7 @@ MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result
       int64_t phases = std::min(w.lhs_dilate / std::gcd(w.lhs_dilate, w.stride), positions.size);
       if (phases > 1) {
         batch.push_back({phases, positions.dim, 1});
+        phases_ *= phases;
         overhangs_ |= positions.size % phases != 0;
         positions = {ceil_div(positions.size, phases), positions.dim, phases};
       }
@@ -176,17 +177,25 @@ int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
   return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));
 }
 
-DType sum_type(const Instruction& dot) { return working_type(dot.shape.type); }
+DType sum_type(const Instruction& dot) {
+  DType type = working_type(dot.shape.type);
+  // Integers wrap around: the low bits of wider sums are the sums.
+  if (is_integral(type)) return dtype_bits(type) > 32 ? DType::kS64 : DType::kS32;
+  return type;
+}
+
+bool worth_blocks(const MatrixProduct& p, int64_t lanes) {
+  bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
+  bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n >= kFewProducts / p.k;
+  // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
+  return (large || odd) && (p.groups() == 1 || 2 * p.n >= lanes);
+}
 
 std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct& p, const TargetInfo& target) {
   DType type = sum_type(dot);
-  if (type != DType::kF32 && type != DType::kF64 && type != DType::kS32) return std::nullopt;
+  if (type != DType::kF32 && type != DType::kF64 && !is_integral(type)) return std::nullopt;
   int64_t bytes = dtype_bytes(type), lanes = sum_lanes(dot, target.vector_bytes);
-  bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
-  bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n >= kFewProducts / p.k;
-  if (!large && !odd) return std::nullopt;
-  // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
-  if (p.batches() > 1 && 2 * p.n < lanes) return std::nullopt;
+  if (!worth_blocks(p, lanes)) return std::nullopt;
 
   Blocks b;
   // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave

@@ -57,18 +57,23 @@ struct MatrixProduct {
   bool overhangs() const { return overhangs_; }
   /// No run is cut by a block.
   bool holds_runs(const Blocks& blocks) const;
-  /// How many products.
+  /// How many products, and how many of them are not phases of one.
   int64_t batches() const;
+  int64_t groups() const { return batches() / phases_; }
 
  private:
   void choose_run(const Instruction& convolution, int64_t lanes);
 
   bool overhangs_ = false;
+  int64_t phases_ = 1;
   size_t rank_ = 0;
 };
 
 /// Type that a contraction's products are summed in.
 DType sum_type(const Instruction& contraction);
+
+/// Is a product large enough for blocks? `lanes`: of vectors of the summed type.
+bool worth_blocks(const MatrixProduct& product, int64_t lanes);
 
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well.
 std::optional<Blocks> choose_blocks(const Instruction& contraction, const MatrixProduct& product,
