@@ -23,6 +23,7 @@ constexpr std::string_view kUsage =
     "usage: roofline [--threads N]                            the whole table\n"
     "       roofline --read BYTES --write BYTES [--threads N] one mix at one size\n"
     "       roofline --flops [--threads N]                    the arithmetic alone\n"
+    "With --isa avx2 at most AVX2's loops are measured.\n"
     "Prints JSON; rates are in GB/s and GFLOP/s.\n";
 
 struct Level {
@@ -104,6 +105,11 @@ int main(int argc, char** argv) {
     if (option == "--flops") {
       flops_only = true;
       continue;
+    }
+    if (option == "--isa" && i + 1 < argc) {
+      const std::string_view isa = argv[++i];
+      if (isa == "avx2") hlojit::roof::limit_to_avx2();
+      if (isa == "avx2" || isa == "native") continue;
     }
     const int64_t value = number(i + 1 < argc ? argv[++i] : "");
     if (option == "--threads" && value >= 1 && value <= 1024) {

@@ -1,52 +1,53 @@
-"""hlojit against XLA:CPU on the programs of bench/hlo/big: the same HLO text, one run, one table.
+"""hlojit against its peers on the programs of bench/hlo/big: the same programs, one run, one table.
 
     build/venv/bin/python bench/scoreboard.py [REGEX...] [options]
 
-For every program: inputs are drawn; both sides compute and the answers are compared (tolerances.py);
-then both are timed in turns, the order swapped each round, so that what disturbs the machine disturbs
-both. A figure is the median over rounds of a round's median call. Roofs come from build/release/bin's
-`roofline` in the same run, at the program's own size and mix of reads and writes. With --write the
-table replaces the one in bench/README.md. The exit code is 1 if a program failed or gave a wrong answer.
+For every program: inputs are drawn; all sides compute and their answers are compared with XLA:CPU's (tolerances.py);
+then all are timed in turns, the order turned round each round, so that what disturbs the machine disturbs all. The
+tiled form of a program is timed in the same rounds as the plain one. A figure is the median over rounds of a round's
+median call. Roofs come from build/release/bin's `roofline` in the same run, at the program's own size and mix of reads
+and writes. A wrong answer of hlojit ends the run. With --write the table and the plot replace those of bench/README.md,
+at the end and at once.
 """
 
 import argparse
 import json
-import math
 import os
 import pathlib
-import platform
+import random
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-import hlo_signature
+import peers
+import peers.base
+import table
 import work
-import worker
 import xla_peer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIG = ROOT / "bench" / "hlo" / "big"
-README = ROOT / "bench" / "README.md"
-MARKERS = "<!-- {}: begin -->", "<!-- {}: end -->"
-# Nearer than this is called equal.
-CLEAR = 1.25
-# Below this Python's share of XLA's call shows.
-SMALL_US = 20.0
+# A peer that takes more liberties with rounding than hlojit may is still a peer.
+PEER_LOOSE = 100
+PAUSE_S = 0.02  # the threads of the other sides stop spinning
+LONG_S = 1.0  # a side whose call takes longer is timed in the first round only
 
 
-def cases(patterns):
-    """[(name, program, untiled text path, path for hlojit)] of what the patterns select."""
+class WrongAnswer(Exception):
+    pass
+
+
+def chosen(patterns):
+    """[(name, program, suffix)] of what the patterns select."""
     from programs import PROGRAMS
     wanted = [re.compile(p) for p in patterns]
     for program in PROGRAMS.values():
         for suffix in program.timing:
-            for tiles in ["", "_tiled"] if program.tiled else [""]:
-                name = f"{program.name}{suffix}{tiles}"
-                if not wanted or any(p.fullmatch(name) for p in wanted):
-                    yield name, program, BIG / f"{program.name}{suffix}.hlo", BIG / f"{name}.hlo", suffix
+            name = f"{program.name}{suffix}"
+            if not wanted or any(p.fullmatch(name) for p in wanted):
+                yield name, program, suffix
 
 
 def random_sizes(program, suffix, generator):
@@ -55,221 +56,161 @@ def random_sizes(program, suffix, generator):
             for key, size in program.timing[suffix].items()}
 
 
-def roof_rates(options):
-    """Measured rates: {type: GFLOP/s}."""
-    table = json.loads(subprocess.run([options.roofline, "--flops", "--threads", str(options.threads)],
-                                      capture_output=True, check=True).stdout)
-    return {row["type"]: row["rate"] for row in table["flops"]}
+def case_of(name, program, suffix, options, folder):
+    """The program with its arguments drawn, which are also files of `folder`."""
+    import npyio
+    from generate import draw_all, lower, tiled
+    sizes = program.timing[suffix]
+    if options.random_shapes is not None:
+        sizes = random_sizes(program, suffix, random.Random(f"{options.random_shapes} {name}"))
+        text, arguments = lower(program, sizes)
+    else:
+        text, arguments = (BIG / f"{name}.hlo").read_text(), program.build(**sizes)[1]
+    arrays = draw_all(program.name, arguments)
+    for k, array in enumerate(arrays):
+        npyio.save(folder / f"in_{k}.npy", array)
+    return peers.base.Case(name, program, sizes, text, tiled(text) if program.tiled else None, arrays, folder)
 
 
-def roof_us(options, rates, text):
-    """(us at the roof, bytes, operations)"""
-    read, written = work.traffic(text)
-    count, dtype = work.operations(text)
-    answer = subprocess.run([options.roofline, "--read", str(read), "--write", str(written),
-                             "--threads", str(options.threads)], capture_output=True, check=True).stdout
-    moved = (read + written) / (json.loads(answer)["gb_per_s"] * 1e3)
-    computed = count / (rates.get(dtype, rates["f32"]) * 1e3)
-    return max(moved, computed), read + written, count
-
-
-class Row:
-    """One line of the table; `problem` says why there are no figures, if so."""
-
-    def __init__(self, name, group, note=""):
-        self.name, self.group, self.note, self.problem = name, group, note, None
-        self.ours, self.xla, self.our_compile, self.xla_compile = [], [], [], []
-        self.roof = self.bytes = self.operations = 0
-
-    def us(self):
-        return statistics.median(self.ours)
-
-    def xla_us(self):
-        return statistics.median(self.xla)
-
-    def ratio(self):
-        return self.xla_us() / self.us()
-
-    def verdict(self):
-        if self.problem:
-            return self.problem
-        if not self.ours:
-            return "agrees"
-        small = " (small)" if min(self.us(), self.xla_us()) < SMALL_US else ""
-        if self.ratio() >= CLEAR:
-            return "faster" + small
-        return ("equal" if self.ratio() > 1 / CLEAR else "**slower**") + small
-
-    def cells(self):
-        label = self.name + (f" `{self.note}`" if self.note else "")
-        if not self.ours or self.problem:
-            return [label] + ["–"] * 10 + [self.verdict()]
-        us = self.us()
-        spread = lambda times: f"{100 * (max(times) - min(times)) / statistics.median(times):.0f}"
-        return [label, figure(us), spread(self.ours), figure(self.xla_us()), spread(self.xla),
-                f"{self.ratio():.2f}", f"{self.bytes / us / 1e3:.1f}", f"{100 * self.roof / us:.0f}",
-                f"{self.operations / us / 1e3:.0f}" if self.operations else "–",
-                figure(statistics.median(self.our_compile)), figure(statistics.median(self.xla_compile)),
-                self.verdict()]
-
-    def record(self):
-        keep = ("name", "group", "note", "problem", "ours", "xla", "our_compile", "xla_compile", "roof",
-                "bytes", "operations")
-        return {key: getattr(self, key) for key in keep}
-
-
-HEADINGS = ["program", "hlojit µs", "± %", "XLA µs", "± %", "XLA/hlojit", "GB/s", "% of roof", "GFLOP/s",
-            "compile ms", "XLA's", "verdict"]
-
-
-def figure(value):
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def measure(row, case, options, peer, ours, rates, folder):
-    """Fills a row: answers, roof, then rounds of timing in turns."""
+def difference(got, expected, loose):
+    """None, or what is wrong with the first result that is."""
     import npyio
     import tolerances
-    from generate import draw_all
-    name, program, text, module, arguments = case
-    arrays = draw_all(program.name, arguments)
-    files = []
-    for k, array in enumerate(arrays):
-        files.append(str(folder / f"in_{k}.npy"))
-        npyio.save(files[-1], array)
+    for k, (g, e) in enumerate(zip(got, expected)):
+        if wrong := tolerances.difference(npyio.name_of(e.dtype), g, e, loose):
+            return f"result {k}: {wrong}"
+    return None
 
-    executable = peer.compile(text)
-    golden = executable.run(arrays)
-    answer = ours.ask(cmd="run", module=str(module), inputs=files, output_dir=str(folder / "out"))
-    if answer["rc"] != 0:
-        row.problem = f"fails: {answer.get('msg', answer['rc'])}"
-        return
-    for k, expected in enumerate(golden):
-        dtype = npyio.name_of(expected.dtype)
-        got = npyio.load(folder / "out" / f"out_{k}.npy", dtype)
-        wrong = tolerances.difference(dtype, got, expected, program.loose)
-        if wrong:
-            row.problem = f"**wrong**: result {k}: {wrong}"
-            return
-    del golden
+
+def ready_sides(case, ours, others, rows):
+    """{side: Ready} of all that compute the right answer; says in the rows what does not."""
+    from peers.hlojit import Failed
+    sides, expected = {}, None
+    for peer in others:
+        try:
+            ready = peer.prepare(case)
+            got = ready.results() if ready else None
+        except Exception as error:  # noqa: BLE001 - whatever a peer throws, the others go on
+            rows[0].peers[peer.name] = f"fails: {str(error).splitlines()[0][:80]}"
+            continue
+        if got is None:
+            continue
+        expected = expected or got
+        if wrong := difference(got, expected, PEER_LOOSE * case.program.loose):
+            rows[0].peers[peer.name] = f"off: {wrong}"
+        else:
+            sides[peer.name] = ready
+    for row in rows:
+        try:
+            ready = ours.prepare(case, tiled=row.tiled)
+            got = ready.results()
+        except Failed as error:
+            row.problem = f"fails: {error}"
+            continue
+        if expected and (wrong := difference(got, expected, case.program.loose)):
+            raise WrongAnswer(f"{row.name}: {wrong}")
+        sides[row] = ready
+    return sides
+
+
+def measure(case, ours, others, roof, options):
+    """The rows of one case: one, or two if it has a tiled form."""
+    from peers.hlojit import Failed
+    note = "" if options.random_shapes is None else " ".join(f"{k}={v}" for k, v in case.sizes.items())
+    rows = [table.Row(case.name, case.program.group, note, False)]
+    if case.tiled:
+        rows.append(table.Row(f"{case.name}_tiled", "tiled", note, True))
+    sides = ready_sides(case, ours, others, rows)
     if options.answers:
-        return
-
-    row.roof, row.bytes, row.operations = roof_us(options, rates, text)
-
-    def time_xla():
-        row.xla_compile.append(peer.compile(text).compile_ms)
-        row.xla.append(statistics.median(executable.time(arrays, options.min_ms)))
-
-    def time_ours():
-        answer = ours.ask(cmd="bench", module=str(module), inputs=files, min_ms=options.min_ms)
-        if answer["rc"] != 0:
-            row.problem = f"fails: bench: {answer.get('msg', answer['rc'])}"
-            return
-        row.ours.append(answer["us"][1])
-        row.our_compile.append(answer["compile_ms"])
-
+        return rows
+    least_us, moved, operations = roof.of(case.text)
+    times = {side: [] for side in sides}
     for turn in range(options.rounds):
-        for side in (time_ours, time_xla) if turn % 2 == 0 else (time_xla, time_ours):
-            if not row.problem:
-                side()
-                time.sleep(0.02)  # the other side's threads stop spinning
+        for side in list(times) if turn % 2 == 0 else reversed(list(times)):
+            if any(us > 1e6 * LONG_S for us in times[side]):
+                continue
+            try:
+                times[side].append(table.median(sides[side].time(options.seconds)))
+            except Failed as error:
+                side.problem = f"fails: {error}"
+            time.sleep(PAUSE_S)
+    for row in rows:
+        row.roof_us, row.bytes, row.operations = least_us, moved, operations
+        row.figures = {side: table.Figures(times[side], sides[side].compile_ms, sides[side].memory_bytes)
+                       for side in times if isinstance(side, str)}
+        row.peers = rows[0].peers
+        if row in times and not row.problem:
+            row.ours = table.Figures(times[row], sides[row].compile_ms, sides[row].memory_bytes)
+    return rows
 
 
-def mean(values):
-    return math.exp(statistics.fmean(math.log(v) for v in values)) if values else float("nan")
+class Roof:
+    """The least time that this machine allows, measured by `roofline`."""
 
+    def __init__(self, options):
+        self.command = [options.roofline, "--threads", str(options.threads), "--isa", options.isa]
+        self.rates = {row["type"]: row["rate"] for row in self._ask("--flops")["flops"]}
 
-def render(rows, options):
-    drawn = "" if options.random_shapes is None else f"; sizes drawn with seed {options.random_shapes}"
-    lines = [f"{machine()}, {options.threads} threads; {options.versions}; {options.rounds} rounds of "
-             f"{options.min_ms:g} ms{drawn}; {time.strftime('%Y-%m-%d', time.gmtime())}.", "",
-             "| " + " | ".join(HEADINGS) + " |", "|---|" + "--:|" * (len(HEADINGS) - 2) + "---|"]
-    lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
-    good = [row for row in rows if not row.problem]
-    lines += ["", "| geometric mean over | programs | XLA/hlojit | % of roof | XLA's compile/ours |",
-              "|---|--:|--:|--:|--:|"]
-    groups = list(dict.fromkeys(row.group for row in good))
-    for group in [*groups, "all"]:
-        some = [row for row in good if group in (row.group, "all")]
-        compile_ratio = mean([statistics.median(r.xla_compile) / statistics.median(r.our_compile) for r in some])
-        lines.append(f"| {group} | {len(some)} | {mean([r.ratio() for r in some]):.2f} | "
-                     f"{100 * mean([r.roof / r.us() for r in some]):.0f} | {compile_ratio:.1f} |")
-    losing = sum(row.ratio() <= 1 / CLEAR for row in good)
-    lines += ["", f"{len(good)} of {len(rows)} programs run and agree; {losing} are clearly slower than "
-                  f"XLA:CPU, {sum(row.ratio() >= CLEAR for row in good)} clearly faster."]
-    return "\n".join(lines) + "\n"
+    def _ask(self, *arguments):
+        return json.loads(subprocess.run([*self.command, *arguments], capture_output=True, check=True).stdout)
 
-
-def machine():
-    with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")),
-                     platform.machine())
-    return model
-
-
-def write_readme(table, section):
-    """Replaces what stands between the markers of a section ("scoreboard", "random shapes")."""
-    text = README.read_text()
-    opening, closing = (marker.format(section) for marker in MARKERS)
-    begin, end = text.index(opening) + len(opening), text.index(closing)
-    README.write_text(text[:begin] + "\n" + table + text[end:])
+    def of(self, text):
+        """(us at the roof, bytes, operations) of HLO text."""
+        read, written = work.traffic(text)
+        count, dtype = work.operations(text)
+        moved = (read + written) / (self._ask("--read", str(read), "--write", str(written))["gb_per_s"] * 1e3)
+        return max(moved, count / (self.rates.get(dtype, self.rates["f32"]) * 1e3)), read + written, count
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("patterns", nargs="*", metavar="REGEX", help="whole names; all programs if none")
-    parser.add_argument("--quick", action="store_true", help="3 rounds of 20 ms instead of 7 of 60")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.04, help="of each side in each round")
+    parser.add_argument("--isa", choices=["native", "avx2"], default="native",
+                        help="avx2: all sides are limited to it, on a machine that has more")
     parser.add_argument("--random-shapes", type=int, metavar="SEED",
                         help="instead of the stated sizes, sizes drawn around them")
     parser.add_argument("--answers", action="store_true", help="compare the answers, time nothing")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    parser.add_argument("--write", action="store_true", help="put the table and the plot into bench/")
     parser.add_argument("--hlojit", default=str(ROOT / "build/release/bin/hlojit"))
     parser.add_argument("--roofline", default=str(ROOT / "build/release/bin/roofline"))
     parser.add_argument("--json", default=str(ROOT / "build/scoreboard.json"), help="raw figures")
     parser.add_argument("--timeout-s", type=float, default=120)
-    options = parser.parse_args()
-    options.rounds, options.min_ms = (3, 20) if options.quick else (7, 60)
-    return options
+    return parser.parse_args()
 
 
 def main():
     options = arguments()
-    xla_peer.restart_with_kept_memory(options.threads)
-    import random
-    from generate import lower, tiled
-    peer, rates = xla_peer.Peer(), {} if options.answers else roof_rates(options)
-    ours = worker.Worker(options.hlojit, options.threads, options.timeout_s)
-    options.versions = f"{worker.version(options.hlojit)}, jaxlib {xla_peer.version()}"
+    xla_peer.restart_with_kept_memory(options.threads, peers.environment(options.threads, options.isa))
+    from peers.hlojit import Program
+    ours = Program(options.hlojit, options.threads, options.isa, options.timeout_s)
+    others, missing = peers.available(options.threads, options.isa)
+    roof = None if options.answers else Roof(options)
+    heading = table.heading(options, [ours, *others], missing)
+    print(heading + "\n", flush=True)
     rows = []
-    for name, program, plain, module, suffix in cases(options.patterns):
-        note, sizes = "", program.timing[suffix]
+    for name, program, suffix in chosen(options.patterns):
         with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            if options.random_shapes is not None:
-                # The tiled and the plain form of a program get the same sizes.
-                generator = random.Random(f"{options.random_shapes} {program.name} {suffix}")
-                sizes = random_sizes(program, suffix, generator)
-                note = " ".join(f"{key}={size}" for key, size in sizes.items())
-                text, args = lower(program, sizes)
-                module = folder / "module.hlo"
-                module.write_text(tiled(text) if name.endswith("_tiled") else text)
-            else:
-                text, args = plain.read_text(), program.build(**sizes)[1]
-            row = Row(name, "tiled" if name.endswith("_tiled") else program.group, note)
-            measure(row, (name, program, text, module, args), options, peer, ours, rates, folder)
-        rows.append(row)
-        print("  ".join(f"{h} {c}" for h, c in zip(["", *HEADINGS[1:]], row.cells()) if c != "–"), flush=True)
+            case = case_of(name, program, suffix, options, pathlib.Path(folder))
+            try:
+                rows += measure(case, ours, [] if suffix in program.alone else others, roof, options)
+            except WrongAnswer as wrong:
+                print(f"\n**wrong answer**: {wrong}")
+                return 1
+        for row in rows[-2 if case.tiled else -1:]:
+            print(row.line([peer.name for peer in others]), flush=True)
     ours.close()
+    failed = any(row.problem for row in rows)
     if options.answers:
-        return 1 if any(row.problem for row in rows) else 0
-    table = render(rows, options)
-    print("\n" + table)
-    pathlib.Path(options.json).write_text(json.dumps([row.record() for row in rows], indent=1) + "\n")
+        return 1 if failed else 0
+    text = table.render(rows, [peer.name for peer in others], heading)
+    print("\n" + text)
+    table.replace_file(pathlib.Path(options.json), json.dumps([row.record() for row in rows], indent=1) + "\n")
     if options.write:
-        write_readme(table, "scoreboard" if options.random_shapes is None else "random shapes")
-    return 1 if any(row.problem for row in rows) else 0
+        table.write(text, rows, options)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

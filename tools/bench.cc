@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "bench/roof/roof.h"
+#include "codegen/kernel_units.h"
+#include "layout/index.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -24,13 +26,24 @@ DType compute_type(const Executable& e) {
   return DType::kF32;
 }
 
+// Bytes of a call: arguments, results that do not take an argument's memory, temporaries.
+int64_t peak_bytes(const Executable& e) {
+  int64_t bytes = e.arena_bytes();
+  for (const Shape& s : e.parameter_shapes()) bytes += physical_size(s);
+  for (size_t k = 0; k < e.result_shapes().size(); ++k) {
+    if (e.donors()[k] < 0) bytes += physical_size(e.result_shapes()[k]);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
   check_disabled(r);
   Options options = compile_options(r);
   options.cache_dir.clear();
-  load_module(r, source);  // reading the file is not compiling
+  codegen::forget_kernels();  // of what this process has compiled before
+  load_module(r, source);     // reading the file is not compiling
   stage(r, "compiling");
   auto start = Clock::now();
   ModulePtr module = parse(source);
@@ -69,7 +82,7 @@ BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
   b.runs = static_cast<int>(us.size());
   b.threads = e.threads();
   b.isa = e.isa();
-  b.peak_bytes = e.arena_bytes() + static_cast<int64_t>(e.io_bytes_read() + e.io_bytes_written());
+  b.peak_bytes = peak_bytes(e);
   if (compiled) *compiled = e;
   return b;
 }

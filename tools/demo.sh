@@ -55,5 +55,5 @@ show $hlojit layout 'f32[3,5]{1,0:T(2,2)}' --index 2,3
 
 if [ "${1:-}" = --peers ]; then
   title "XLA:CPU on the same text, in the same run"
-  show build/venv/bin/python bench/scoreboard.py --quick "^transformer_block$"
+  show build/venv/bin/python bench/scoreboard.py --rounds 2 transformer_block
 fi

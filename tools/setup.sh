@@ -3,7 +3,7 @@
 # builds the release preset. Safe to run again and again; says nothing when there is nothing to do.
 #
 #   tools/setup.sh            packages and build/release/bin/hlojit
-#   tools/setup.sh --peers    also the optional peers (jaxlib, numpy, ...) in build/venv, from PyPI
+#   tools/setup.sh --peers    also the optional peers: oneDNN, and from PyPI jaxlib, IREE, ... in build/venv
 #   tools/setup.sh --sanitizers   also what the presets asan and tsan link
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ packages=(
 peers=no
 for option in "$@"; do
   case "$option" in
-    --peers) peers=yes ;;
+    --peers) peers=yes; packages+=(libdnnl-dev llvm-19) ;;   # llvm-19: llvm-mca
     --sanitizers) packages+=(libclang-rt-19-dev) ;;
     *) echo "usage: tools/setup.sh [--peers] [--sanitizers]" >&2; exit 2 ;;
   esac

@@ -51,6 +51,7 @@ class Program:
     fixed: tuple = ()  # sizes that a random draw leaves alone
     # Tolerances grow by this at timing sizes: for sums of so many terms that XLA's own error shows.
     loose: float = 1.0
+    alone: tuple = ()  # suffixes at which the scoreboard asks no peer
     # "tpu" keeps HLO's own factorisations, for which JAX calls LAPACK on the CPU.
     lowered_for: str = "cpu"
     group: str = ""

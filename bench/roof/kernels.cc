@@ -79,7 +79,8 @@ __attribute__((target("avx512f,avx512bf16"))) void dot_bf16(size_t rounds) {
 }
 
 KernelTable widest() {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+  if (!kernels_limited_to_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl")) {
     KernelTable table = avx512::make_table("avx512");
     table.bf16 = table.f32;
     table.s8 = {avx2::bytes, 2.0 * avx2::kChains * 16};
@@ -110,6 +111,11 @@ KernelTable widest() {
 #endif
 
 }  // namespace
+
+bool& kernels_limited_to_avx2() {
+  static bool limited = false;
+  return limited;
+}
 
 const KernelTable& kernels() {
   static const KernelTable table = widest();

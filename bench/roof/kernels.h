@@ -36,4 +36,7 @@ struct KernelTable {
 /// The table of the widest instruction set that this CPU runs.
 const KernelTable& kernels();
 
+/// Whether that is AVX2 at most; to be set before kernels() is first called.
+bool& kernels_limited_to_avx2();
+
 }  // namespace hlojit::roof

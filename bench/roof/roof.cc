@@ -223,4 +223,6 @@ double Roof::seconds(int64_t bytes_read, int64_t bytes_written, double operation
 
 const char* isa() { return kernels().isa; }
 
+void limit_to_avx2() { kernels_limited_to_avx2() = true; }
+
 }  // namespace hlojit::roof

@@ -55,4 +55,7 @@ class Roof {
 /// Name of the instruction set that is measured: "avx512", "avx2", "baseline".
 const char* isa();
 
+/// Nothing wider than AVX2 is measured from here on; before the first measurement.
+void limit_to_avx2();
+
 }  // namespace hlojit::roof

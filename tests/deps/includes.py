@@ -47,6 +47,7 @@ MAY_KNOW = {
 FOREIGN = [
     (re.compile(r"^(llvm|llvm-c|clang)/"), ["codegen", "tests/codegen"]),
     (re.compile(r"^(oneapi/)?tbb(/|\.h)"), ["runtime", "tests/runtime"]),
+    (re.compile(r"^oneapi/dnnl/"), ["bench/peers"]),
     (re.compile(r"^xsimd/"), ["runtime", "compiler/math", "tests"]),
     (re.compile(r"^hwy/"), ["runtime"]),
     (re.compile(r"^CLI/"), ["tools"]),

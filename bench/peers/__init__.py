@@ -1,0 +1,29 @@
+"""The peers of the scoreboard; base.py says what one is."""
+
+import importlib
+
+from peers.base import Missing
+
+# XLA:CPU first: its answers are what the others are compared with.
+MODULES = ["xla", "iree", "onnx", "onednn", "numpy"]
+
+
+def available(threads, isa):
+    """([peer], [sentence about one that cannot be used])"""
+    found, missing = [], []
+    for name in MODULES:
+        peer = importlib.import_module(f"peers.{name}").Peer
+        try:
+            found.append(peer(threads, isa))
+        except Missing as reason:
+            missing.append(f"{peer.name}: {reason}")
+    return found, missing
+
+
+def environment(threads, isa):
+    """Variables that must be set before the process starts, for the libraries that read them when loaded."""
+    variables = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    if isa == "avx2":
+        variables |= {"XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+                      "OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX"}
+    return variables
