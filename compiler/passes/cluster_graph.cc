@@ -6,12 +6,17 @@
 namespace hlojit {
 
 ClusterGraph::ClusterGraph(const Computation& computation) {
-  for (const auto& owned : computation.instructions()) {
+  const size_t count = computation.instructions().size();
+  position_.reserve(count);
+  home_.reserve(count);
+  in_.reserve(count);
+  for (size_t position = 0; const auto& owned : computation.instructions()) {
     Instruction* i = owned.get();
-    position_.emplace(i, position_.size());
+    position_[i] = position++;
     for (Instruction* p : i->control_predecessors) {
       control_successors_[p].push_back(i);
-      pinned_[p] = pinned_[i] = true;
+      pinned_.insert(p);
+      pinned_.insert(i);
     }
     if (is_inline_constant(*i)) continue;
     if (i->is(Opcode::kGetTupleElement) && is_kernel_op(*i)) {
@@ -38,21 +43,21 @@ ClusterGraph::ClusterGraph(const Computation& computation) {
 }
 
 int ClusterGraph::home(const Instruction* value) const {
-  auto at = home_.find(value);
-  return at == home_.end() ? -1 : at->second;
+  const int* at = home_.find(value);
+  return at ? *at : -1;
 }
 
 bool ClusterGraph::contains(int cluster, const Instruction* value) const {
-  auto at = in_.find(value);
-  return at != in_.end() && std::ranges::binary_search(at->second, cluster);
+  const std::vector<int>* at = in_.find(value);
+  return at && std::ranges::binary_search(*at, cluster);
 }
 
 std::vector<int> ClusterGraph::readers(const Instruction* value) const {
   std::vector<int> found;
   for (const Instruction* user : value->users()) {
-    auto at = in_.find(user);
-    if (at == in_.end()) continue;
-    for (int c : at->second) {
+    const std::vector<int>* at = in_.find(user);
+    if (!at) continue;
+    for (int c : *at) {
       if (!contains(c, value)) found.push_back(c);
     }
   }
@@ -79,9 +84,9 @@ std::vector<Instruction*> ClusterGraph::roots_of(const std::vector<Instruction*>
     bool outside = m->is_root();
     for (const Instruction* user : m->users()) {
       if (outside) break;
-      auto in = in_.find(user);
-      if (in == in_.end()) continue;
-      outside = std::ranges::any_of(in->second, [&](int c) { return c != a && c != b && !contains(c, m); });
+      const std::vector<int>* in = in_.find(user);
+      if (!in) continue;
+      outside = std::ranges::any_of(*in, [&](int c) { return c != a && c != b && !contains(c, m); });
     }
     if (outside) roots.push_back(m);
   }
@@ -93,18 +98,18 @@ void ClusterGraph::for_successors(int c, F f) const {
   const Cluster& cluster = clusters_[c];
   auto visit = [&](const Instruction* i) {
     for (const Instruction* user : i->users()) {
-      auto at = in_.find(user);
-      if (at == in_.end()) continue;
-      for (int next : at->second) {
+      const std::vector<int>* at = in_.find(user);
+      if (!at) continue;
+      for (int next : *at) {
         if (next != c && !contains(next, i)) f(next);
       }
     }
   };
   for (const Instruction* r : cluster.roots) visit(r);
   for (const Instruction* m : cluster.members) {
-    auto at = control_successors_.find(m);
-    if (at == control_successors_.end()) continue;
-    for (const Instruction* next : at->second) {
+    const auto* at = control_successors_.find(m);
+    if (!at) continue;
+    for (const Instruction* next : *at) {
       for (int n : in_.at(next)) f(n);
     }
   }
@@ -190,7 +195,7 @@ void ClusterGraph::duplicate(int a, const std::vector<int>& readers) {
   if (!source.roots.empty()) return;
   for (Instruction* m : source.members) {
     std::erase(in_[m], a);
-    home_.erase(m);
+    home_[m] = -1;
   }
   source.alive = false;
   sequence_[source.order] = -1;

@@ -11,9 +11,9 @@
 #pragma once
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "compiler/ir/instruction_set.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/kernel.h"
@@ -71,11 +71,11 @@ class ClusterGraph {
 
   std::vector<Cluster> clusters_;
   std::vector<int> sequence_;  // clusters by order; -1 where one was merged away
-  std::unordered_map<const Instruction*, size_t> position_;
-  std::unordered_map<const Instruction*, int> home_;
-  std::unordered_map<const Instruction*, std::vector<int>> in_;  // ascending
-  std::unordered_map<const Instruction*, std::vector<const Instruction*>> control_successors_;
-  std::unordered_map<const Instruction*, bool> pinned_;
+  InstructionMap<size_t> position_;
+  InstructionMap<int> home_;             // -1: none any more
+  InstructionMap<std::vector<int>> in_;  // ascending
+  InstructionMap<std::vector<const Instruction*>> control_successors_;
+  InstructionSet pinned_;
   std::vector<int> seen_;     // cluster -> number of the walk that saw it
   std::vector<int> reached_;  // by the last walk
   int walks_ = 0;

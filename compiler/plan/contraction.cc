@@ -20,8 +20,6 @@
 namespace hlojit {
 namespace {
 
-using Set = std::unordered_set<const Instruction*>;
-
 // Blocks that a kernel has at least where its rows allow, so that any machine's cores are busy.
 constexpr int64_t kFewestBlocks = 8;
 
@@ -32,13 +30,13 @@ bool folds_into_packing(const Instruction* i) {
 }
 
 /// Refuses if something below `values` does not fold into packing. What is in `made` is not packed.
-void check_packing(const KernelGraph& g, std::span<const Instruction* const> values, const Set& made) {
-  Set packed(values.begin(), values.end());
+void check_packing(const KernelGraph& g, std::span<const Instruction* const> values, const InstructionSet& made) {
+  InstructionSet packed(values);
   for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
     const Instruction* i = *at;
     if (!packed.contains(i) || made.contains(i)) continue;
     if (!folds_into_packing(i)) refuse(quoted(i) + " does not fold into the packing of a dot");
-    packed.insert(i->operands().begin(), i->operands().end());
+    packed.insert_all(i->operands());
   }
 }
 
@@ -106,8 +104,8 @@ class BlockPlanner {
 
  private:
   void find_domain() {
-    Set sources(g_.dots.begin(), g_.dots.end());
-    sources.insert(g_.reduces.begin(), g_.reduces.end());
+    InstructionSet sources(g_.dots);
+    sources.insert_all(g_.reduces);
     dependent_ = g_.dependents(std::vector<const Instruction*>(sources.begin(), sources.end()));
     for (const Instruction* d : g_.dots) {
       bool left = dependent_.contains(d->operand(0)), right = dependent_.contains(d->operand(1));
@@ -182,7 +180,7 @@ class BlockPlanner {
 
   /// Values that depend on a taking dot form its epilogue: elementwise, with nothing else of the block.
   void check_epilogues() {
-    Set after = g_.dependents(taking_);
+    InstructionSet after = g_.dependents(taking_);
     for (const Instruction* i : g_.members) {
       if (!after.contains(i) || std::ranges::count(taking_, i) > 0) continue;
       if (!is_elementwise(i->opcode)) refuse(quoted(i) + " after a dot is not elementwise");
@@ -190,8 +188,9 @@ class BlockPlanner {
         if (!dependent_.contains(o)) continue;
         if (!after.contains(o)) refuse(quoted(i) + " reads a row's value after the last product");
         if (o->shape.dims != i->shape.dims) refuse(quoted(i) + " spreads the result of a dot");
-        auto [at, fresh] = product_of_.try_emplace(i, product(o));
-        if (!fresh && at->second != product(o)) refuse(quoted(i) + " reads two products");
+        const Instruction* below = product(o);
+        if (!product_of_.contains(i)) product_of_[i] = below;
+        if (product_of_.at(i) != below) refuse(quoted(i) + " reads two products");
       }
     }
     for (size_t k = 0; k < plan_.roots.size(); ++k) {
@@ -322,12 +321,12 @@ class BlockPlanner {
   const KernelGraph& g_;
   const TargetInfo& target_;
   KernelPlan plan_;
-  Set dependent_;
+  InstructionSet dependent_;
   std::vector<const Instruction*> making_, taking_;
   std::vector<const Instruction*> operands_;  // of the taking dots: the value of the block
   Ints batch_;                                // domain dims
   std::vector<size_t> later_;                 // roots behind a taking dot
-  std::unordered_map<const Instruction*, const Instruction*> product_of_;
+  InstructionMap<const Instruction*> product_of_;
   int64_t tile_rows_ = 1;
 };
 

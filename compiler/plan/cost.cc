@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
@@ -30,7 +29,8 @@ struct Demand {
   double apart = 0;     // elements wanted through other maps: each its own
   double code_together = 0, code_apart = 0;
   bool strided = false;
-  double hoisted = 0;  // of these, elements that stand outside of the lanes: computed one by one
+  bool inside = false;  // the kernel computes it itself
+  double hoisted = 0;   // of these, elements that stand outside of the lanes: computed one by one
 
   double elements() const { return together + apart; }
   double code() const { return code_together + code_apart; }
@@ -77,6 +77,7 @@ class Sweep {
       : members_(members), plan_(plan), target_(target) {}
 
   KernelCost run() {
+    demands_.reserve(2 * members_.size());
     for (const Instruction* r : plan_.roots) {
       bool update = has_trait(*r, op_trait::kUpdates) || plan_.kind == KernelKind::kScatter;
       double n = update ? product<double>(plan_.domain) : count(r->shape);
@@ -84,10 +85,10 @@ class Sweep {
       write(r, n);
     }
     for (auto at = members_.rbegin(); at != members_.rend(); ++at) {
-      auto demand = demands_.find(*at);
-      if (demand == demands_.end()) continue;
-      Demand d = demand->second;
-      demands_.erase(demand);  // what remains in the end was read from outside
+      Demand* wanted = demands_.find(*at);
+      if (!wanted) continue;
+      wanted->inside = true;
+      Demand d = *wanted;
       compute(*at, d.elements());
       // One by one a dear op takes as long as in all lanes of a vector. So it is with what a row has once.
       bool once_a_row = plan_.kind == KernelKind::kRows && (*at)->shape.is_array() && (*at)->shape.rank() > 0 &&
@@ -100,8 +101,8 @@ class Sweep {
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
       spread(*at, d);
     }
-    for (const Instruction* i : met_) {
-      if (auto at = demands_.find(i); at != demands_.end()) read(i, at->second);
+    for (const Instruction* i : demands_.keys()) {  // in the order of the sweep: sums of doubles depend on theirs
+      if (!demands_.at(i).inside) read(i, demands_.at(i));
     }
     if (plan_.stages.size() > 1) repeat_in_stages();
     for (const Stage& s : plan_.stages) {
@@ -133,13 +134,12 @@ class Sweep {
   /// The sweep counts what an element needs once. A stage computes anew what no earlier one has placed, and
   /// reads its inputs anew: from the level that holds a row.
   void repeat_in_stages() {
-    std::unordered_set<const Instruction*> inside(members_.begin(), members_.end()), placed;
-    std::unordered_map<const Instruction*, int> visits;
-    std::vector<const Instruction*> order;  // of first visits
+    InstructionSet inside(members_), placed;
+    InstructionMap<int> visits;
     for (const Stage& s : plan_.stages) {
       if (s.product) placed.insert(s.product);
       if (!s.inner) continue;
-      std::unordered_set<const Instruction*> seen;
+      InstructionSet seen;
       std::vector<const Instruction*> open = s.keeps;
       for (const Instruction* r : s.reduces) {
         for (size_t k = 0; k < r->operand_count() / 2; ++k) open.push_back(r->operand(k));
@@ -148,20 +148,20 @@ class Sweep {
       while (!open.empty()) {
         const Instruction* i = open.back();
         open.pop_back();
-        if (!i->shape.is_array() || i->shape.dims != plan_.domain || !seen.insert(i).second) continue;
-        if (visits[i]++ == 0) order.push_back(i);
+        if (!i->shape.is_array() || i->shape.dims != plan_.domain || !seen.insert(i)) continue;
+        ++visits[i];
         if (placed.contains(i) || !inside.contains(i)) continue;
         open.insert(open.end(), i->operands().begin(), i->operands().end());
       }
-      placed.insert(s.keeps.begin(), s.keeps.end());
+      placed.insert_all(s.keeps);
       for (size_t k : s.rereads) placed.insert(plan_.roots[k]);
     }
     double row = product<double>(plan_.inner_sizes()), row_bytes = 0;
-    for (const Instruction* i : order) {
+    for (const Instruction* i : visits.keys()) {
       if (!inside.contains(i) || placed.contains(i)) row_bytes += row * dtype_bytes(i->shape.type);
     }
     if (plan_.kind == KernelKind::kColumns) row_bytes *= target_.vector_bytes / 4;
-    for (const Instruction* i : order) {
+    for (const Instruction* i : visits.keys()) {
       double again = visits.at(i) - 1;
       if (inside.contains(i) && !placed.contains(i)) {
         compute(i, again * count(i->shape));
@@ -181,19 +181,14 @@ class Sweep {
     return std::clamp(std::min(outer, cost_.work_ns() / kWorthHandingOver), 1.0, kCores);
   }
 
-  Demand& demand(const Instruction* i) {
-    auto [at, fresh] = demands_.try_emplace(i);
-    if (fresh) met_.push_back(i);
-    return at->second;
-  }
   void want_together(const Instruction* i, double elements, double code, bool strided = false) {
-    Demand& d = demand(i);
+    Demand& d = demands_[i];
     d.together = std::max(d.together, elements);
     d.code_together = std::max(d.code_together, code);
     d.strided |= strided;
   }
   void want_apart(const Instruction* i, double elements, double code, bool strided = false) {
-    Demand& d = demand(i);
+    Demand& d = demands_[i];
     d.apart += elements;
     d.code_apart += code;
     d.strided |= strided;
@@ -209,7 +204,7 @@ class Sweep {
         want_together(o, 1, 1);
       } else {
         want_together(o, n, d.code(), d.strided);
-        Demand& own = demand(o);
+        Demand& own = demands_[o];
         own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
       }
     }
@@ -224,7 +219,7 @@ class Sweep {
       } else if (i->is(Opcode::kReduce)) {
         // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
         want_together(o, count(o->shape), 0, d.strided);
-        demand(o).code_apart += d.code();
+        demands_[o].code_apart += d.code();
       } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
         want_together(o, d.elements(), d.code(), d.strided);
       } else if (i->is(Opcode::kDot) || i == plan_.hero) {
@@ -297,7 +292,7 @@ class Sweep {
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     want_apart(o, elements, d.code(), d.strided || random || apart);
     // What is repeated along the lanes is computed before their loop.
-    if (minor >= 0 && !in_lanes) demand(o).hoisted += elements;
+    if (minor >= 0 && !in_lanes) demands_[o].hoisted += elements;
   }
 
   void compute(const Instruction* i, double elements) {
@@ -352,8 +347,7 @@ class Sweep {
   const KernelPlan& plan_;
   const TargetInfo& target_;
   const Ints outer_ = plan_.outer_sizes();
-  std::unordered_map<const Instruction*, Demand> demands_;
-  std::vector<const Instruction*> met_;  // in the order of the sweep: sums of doubles depend on their order
+  InstructionMap<Demand> demands_;
   KernelCost cost_;
 };
 

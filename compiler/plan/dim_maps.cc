@@ -31,14 +31,13 @@ void DimMaps::reach(const Instruction* value, DimMap map) {
       if (value->shape.dims[d] == 1) map[d] = -1;
     }
   }
-  auto [at, fresh] = maps_.try_emplace(value, map);
-  if (!fresh && at->second != map) refuse(value->name + " is read at two places of a row");
+  if (!maps_.contains(value)) maps_[value] = map;
+  if (maps_.at(value) != map) refuse(value->name + " is read at two places of a row");
 }
 
 void DimMaps::step(const Instruction* i) {
-  auto at = maps_.find(i);
-  if (at == maps_.end()) return;  // does not depend on a reduction
-  const DimMap& map = at->second;
+  if (!maps_.contains(i)) return;  // does not depend on a reduction
+  const DimMap map = maps_.at(i);  // no reference: more are added
   if (is_elementwise(i->opcode) || i->is(Opcode::kCopy) || i->is(Opcode::kGetTupleElement)) {
     for (const Instruction* o : i->operands()) {
       bool spread = o->shape.is_array() && o->shape.rank() == 0;

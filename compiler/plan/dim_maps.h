@@ -2,8 +2,6 @@
 // values that depend on a reduction or a product only meet the domain the way a row meets its elements.
 #pragma once
 
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "compiler/plan/graph.h"
@@ -16,8 +14,7 @@ using DimMap = std::vector<int>;
 class DimMaps {
  public:
   /// `dependent`: the values it is about; others are computed anew wherever they are wanted.
-  DimMaps(const KernelGraph& g, const std::unordered_set<const Instruction*>& dependent)
-      : g_(g), dependent_(dependent) {}
+  DimMaps(const KernelGraph& g, const InstructionSet& dependent) : g_(g), dependent_(dependent) {}
 
   /// `map` says where the dims of `value` lie. Refuses a value read at two places of a row.
   void reach(const Instruction* value, DimMap map);
@@ -29,8 +26,8 @@ class DimMaps {
 
  private:
   const KernelGraph& g_;
-  const std::unordered_set<const Instruction*>& dependent_;
-  std::unordered_map<const Instruction*, DimMap> maps_;
+  const InstructionSet& dependent_;
+  InstructionMap<DimMap> maps_;
 };
 
 }  // namespace hlojit

@@ -22,11 +22,12 @@ const std::vector<int64_t>& dims_of(const Instruction* value) {
 }
 
 KernelGraph::KernelGraph(Instructions given_members, Instructions given_roots) {
-  std::unordered_set<const Instruction*> given(given_members.begin(), given_members.end());
-  std::unordered_set<const Instruction*> needed;
+  const InstructionSet given(given_members);
+  InstructionSet needed;
+  needed.reserve(given.size());
   for (const Instruction* r : given_roots) {
     if (!given.contains(r)) refuse("result " + r->name + " is not computed by the kernel");
-    if (!needed.insert(r).second) refuse("result " + r->name + " is given twice");
+    if (!needed.insert(r)) refuse("result " + r->name + " is given twice");
     roots.push_back(r);
   }
   for (auto at = given_members.rbegin(); at != given_members.rend(); ++at) {
@@ -54,8 +55,8 @@ KernelGraph::KernelGraph(Instructions given_members, Instructions given_roots) {
   }
 }
 
-std::unordered_set<const Instruction*> KernelGraph::dependents(Instructions sources) const {
-  std::unordered_set<const Instruction*> found(sources.begin(), sources.end());
+InstructionSet KernelGraph::dependents(Instructions sources) const {
+  InstructionSet found(sources);
   for (const Instruction* i : members) {
     if (std::ranges::any_of(i->operands(), [&](auto* o) { return found.contains(o); })) found.insert(i);
   }

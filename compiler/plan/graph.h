@@ -3,9 +3,9 @@
 
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
+#include "compiler/ir/instruction_set.h"
 #include "compiler/ir/module.h"
 
 namespace hlojit {
@@ -29,14 +29,14 @@ struct KernelGraph {
   KernelGraph(Instructions members, Instructions roots);
 
   std::vector<const Instruction*> members;
-  std::unordered_set<const Instruction*> set;
+  InstructionSet set;
   std::vector<const Instruction*> roots;
   std::vector<const Instruction*> reduces, dots, convolutions, updates, scatters;
   std::vector<const Instruction*> scans;  ///< prefix windows (analysis/prefix.h)
 
   bool has(const Instruction* i) const { return set.contains(i); }
   /// Members that depend on one of `sources` (themselves included).
-  std::unordered_set<const Instruction*> dependents(Instructions sources) const;
+  InstructionSet dependents(Instructions sources) const;
 };
 
 /// Sizes of a value; of a variadic reduce those of each of its results.

@@ -11,8 +11,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
@@ -330,7 +328,7 @@ bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
     return false;
   }
   // Backwards: values wanted at the result's element, and values wanted anywhere else.
-  std::unordered_set<const Instruction*> here(plan->roots.begin(), plan->roots.end()), elsewhere;
+  InstructionSet here(plan->roots), elsewhere;
   const auto& all = fused.instructions();
   for (auto at = all.rbegin(); at != all.rend(); ++at) {
     const Instruction* i = at->get();

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <functional>
 #include <ranges>
-#include <unordered_map>
 
 #include "compiler/analysis/access.h"
 #include "compiler/ir/narrow.h"
@@ -15,8 +14,6 @@
 
 namespace hlojit {
 namespace {
-
-using Set = std::unordered_set<const Instruction*>;
 
 // Cycles a vector for computing a value of the domain, in the unit of cost.cc; beyond this a store and
 // the loads that follow are cheaper.
@@ -59,14 +56,12 @@ class Stager {
  private:
   /// Stages that must be complete before the value can be computed; of a reduce, its own stage.
   size_t level(const Instruction* i) {
-    if (auto known = levels_.find(i); known != levels_.end()) return known->second;
+    if (const size_t* known = levels_.find(i)) return *known;
     // Operands come first in execution order, so one sweep over the members fills the table.
     for (const Instruction* m : g_.members) {
       size_t most = 0;
       for (const Instruction* o : m->operands()) {
-        if (auto at = levels_.find(o); at != levels_.end()) {
-          most = std::max(most, at->second + (o->is(Opcode::kReduce) ? 1 : 0));
-        }
+        if (const size_t* at = levels_.find(o)) most = std::max(most, *at + (o->is(Opcode::kReduce) ? 1 : 0));
       }
       levels_[m] = most;
     }
@@ -77,12 +72,12 @@ class Stager {
 
   /// Adds the values of the domain that computing `from` at an element computes at that same element.
   // Without recursion: chains may be long.
-  void add_aligned(const Instruction* from, Set& set) const {
+  void add_aligned(const Instruction* from, InstructionSet& set) const {
     std::vector<const Instruction*> open = {from};
     while (!open.empty()) {
       const Instruction* i = open.back();
       open.pop_back();
-      if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !set.insert(i).second) continue;
+      if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !set.insert(i)) continue;
       for (size_t k = 0; k < i->operand_count(); ++k) {
         if (reads_own_element(*i, k)) open.push_back(i->operand(k));
       }
@@ -116,7 +111,7 @@ class Stager {
       // The first pass that computes it anyway; else the last one there is.
       size_t at = last.empty() ? reduce_stages - 1 : reduce_stages;
       for (size_t s = level(plan_.roots[k]); s < reduce_stages && s < at; ++s) {
-        Set set;
+        InstructionSet set;
         for (const Instruction* o : outputs(plan_.stages[s])) add_aligned(o, set);
         if (set.contains(plan_.roots[k])) at = s;
       }
@@ -139,7 +134,7 @@ class Stager {
       if (is_made(v) || kept_.contains(v)) continue;
       size_t at = level(v), last = plan_.stages.size();
       for (; at < last; ++at) {
-        Set set;
+        InstructionSet set;
         for (const Instruction* o : outputs(plan_.stages[at])) add_aligned(o, set);
         if (plan_.stages[at].inner && set.contains(v)) break;
       }
@@ -155,7 +150,7 @@ class Stager {
 
   void find_needs() {
     for (const Stage& s : plan_.stages) {
-      Set set;
+      InstructionSet set;
       if (s.inner) {
         for (const Instruction* o : outputs(s)) add_aligned(o, set);
       }
@@ -180,8 +175,8 @@ class Stager {
           sum = 0;
         else
           for (size_t k = 0; k < m->operand_count(); ++k) {
-            auto at = cones_.find(m->operand(k));
-            if (at != cones_.end() && reads_own_element(*m, k)) sum += at->second;
+            const double* at = cones_.find(m->operand(k));
+            if (at && reads_own_element(*m, k)) sum += *at;
           }
         cones_[m] = std::min(sum, 1e6);
       }
@@ -199,15 +194,15 @@ class Stager {
     int64_t count = 1;
     for (int64_t n : plan_.inner_sizes()) count *= n;
     int64_t used = 0, most = target_.l2_bytes / 2;
-    Set made = kept_;  // or stored as a result, by an earlier stage
-    made.insert(parts_.making.begin(), parts_.making.end());
+    InstructionSet made = kept_;  // or stored as a result, by an earlier stage
+    made.insert_all(parts_.making);
     auto first_stage = [&](const Instruction* v) {
       size_t s = 0;
       while (!needs_[s].contains(v)) ++s;
       return s;
     };
     // Results can be read back for nothing but the load.
-    std::unordered_map<const Instruction*, size_t> stored;
+    InstructionMap<size_t> stored;
     for (size_t s = 0; s < plan_.stages.size(); ++s) {
       for (size_t k : plan_.stages[s].stores) {
         if (plan_.stages[s].inner) stored[plan_.roots[k]] = s;
@@ -215,13 +210,13 @@ class Stager {
     }
     for (size_t s = 1; s < plan_.stages.size(); ++s) {
       if (!plan_.stages[s].inner) continue;
-      Set seen;
+      InstructionSet seen;
       std::vector<const Instruction*> open = outputs(plan_.stages[s]);
       std::ranges::reverse(open);
       while (!open.empty()) {
         const Instruction* i = open.back();
         open.pop_back();
-        if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !seen.insert(i).second) continue;
+        if (!g_.has(i) || i->is(Opcode::kReduce) || dims_of(i) != plan_.domain || !seen.insert(i)) continue;
         bool kept_here = std::ranges::find(plan_.stages[s].keeps, i) != plan_.stages[s].keeps.end();
         if (made.contains(i) && !kept_here) continue;
         size_t first = first_stage(i);
@@ -251,11 +246,11 @@ class Stager {
   const TargetInfo& target_;
   const BlockParts& parts_;
   KernelPlan& plan_;
-  Set kept_;  // operands of later products
-  std::unordered_map<const Instruction*, size_t> levels_;
-  std::unordered_map<const Instruction*, double> cones_;
-  std::vector<Set> needs_;
-  Set elsewhere_;  // read at other elements than those of the results
+  InstructionSet kept_;  // operands of later products
+  InstructionMap<size_t> levels_;
+  InstructionMap<double> cones_;
+  std::vector<InstructionSet> needs_;
+  InstructionSet elsewhere_;  // read at other elements than those of the results
 };
 
 }  // namespace

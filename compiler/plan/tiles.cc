@@ -14,11 +14,11 @@ namespace {
 /// Tiles that computing `values` reads, seen from a stage: without those it makes itself.
 void add_reads(const KernelGraph& g, std::vector<const Instruction*> open, size_t stage,
                std::vector<ScratchTile>& tiles) {
-  std::unordered_set<const Instruction*> seen;
+  InstructionSet seen;
   while (!open.empty()) {
     const Instruction* i = open.back();
     open.pop_back();
-    if (!g.has(i) || !seen.insert(i).second) continue;
+    if (!g.has(i) || !seen.insert(i)) continue;
     auto tile = std::ranges::find(tiles, i, &ScratchTile::value);
     if (tile != tiles.end() && tile->first < stage) {
       tile->last = std::max(tile->last, stage);
