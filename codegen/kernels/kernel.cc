@@ -127,7 +127,7 @@ class Emission {
       ElementEmitter& e = kernel.emitter();
       LaneWidths widths = rows      ? LaneWidths{{1}, false}
                           : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
-                                    : e.widths(piece, wide, native, overlap);
+                                    : e.widths(piece, piece.apart ? native : wide, native, overlap);
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
       auto is_mask = [](const Instruction* r) { return r->shape.is_array() && is_pred(r->shape.type); };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "layout/tiling.h"
+
 namespace hlojit::codegen {
 namespace {
 
@@ -195,6 +197,14 @@ bool choose_lanes(Candidate& c, int max_lanes, int block, bool in_order) {
   return true;
 }
 
+// Do elements of a vector have to be moved one by one?
+bool lie_apart(const Candidate& c) {
+  return std::ranges::any_of(c.accesses, [&](const Access& a) {
+    std::optional<int64_t> s = a.address.coefficient(c.loops.back().var);
+    return a.bytes > 0 && (!s || std::abs(*s) > (a.write ? 1 : kFewStrides));
+  });
+}
+
 // Some operand strides along the lanes but is contiguous along another digit: block it.
 void choose_unroll(Candidate& c, int block, bool overlap, VarSource& vars, Unroll& unroll) {
   const LoopDigit lane = c.loops.back();
@@ -322,7 +332,23 @@ class LoopPlanner {
     if (options_.in_order)
       return cut_dimension(dims_[d], breaks, d > 0 ? std::vector<int64_t>{} : edges(d, windows), 1);
     // Values that alternate in the result are made side by side, not one after the other with gaps.
-    return cut_dimension(dims_[d], breaks, alternates(d) ? std::vector<int64_t>{} : edges(d, windows));
+    std::vector<int64_t> at = alternates(d) ? std::vector<int64_t>{} : edges(d, windows);
+    cut_periods(d, breaks, at);
+    return cut_dimension(dims_[d], breaks, at);
+  }
+
+  // The result lies without gaps along a dim of which every few-th element is of another kind (padding between
+  // elements): whole periods, which are put together in registers, are apart from what is left at the ends.
+  void cut_periods(size_t d, std::span<const Break> breaks, std::vector<int64_t>& edges) const {
+    if (!options_.lanes || accesses_.has_reduction()) return;
+    bool innermost = std::ranges::any_of(
+        accesses_.accesses(), [&](const Access& a) { return a.write && a.address.coefficient(dim_vars_[d]) == 1; });
+    for (const Break& b : breaks) {
+      if (!innermost || b.width < 2 || b.width > options_.unroll || b.within != 0 || b.moves) continue;
+      int64_t first = mod(-b.offset, b.width);
+      edges.push_back(first);
+      edges.push_back(first + (dims_[d] - first) / b.width * b.width);
+    }
   }
 
   std::vector<int64_t> edges(size_t d, bool windows) const {
@@ -358,6 +384,7 @@ class LoopPlanner {
     LoopPiece made;
     int block = accesses_.has_reduction() ? 0 : options_.unroll;
     made.has_lanes = options_.lanes && choose_lanes(c, options_.max_lanes, block, options_.in_order);
+    made.apart = made.has_lanes && lie_apart(c);
     if (made.has_lanes && block > 0) choose_unroll(c, block, options_.overlap, vars_, made.unroll);
     if (!options_.lanes && options_.unroll > 0) choose_group(c, made.unroll);
     made.loops = std::move(c.loops);

@@ -52,7 +52,8 @@ struct Unroll {
 struct LoopPiece {
   std::vector<LoopDigit> loops;  ///< outermost first; the lane digit, if any, is last
   bool has_lanes = false;
-  Coords coords;  ///< the domain's coordinates in terms of the loop variables
+  bool apart = false;  ///< the lanes of some operand do not lie side by side: they are moved one by one
+  Coords coords;       ///< the domain's coordinates in terms of the loop variables
   Unroll unroll;
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 };

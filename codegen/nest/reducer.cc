@@ -1,6 +1,8 @@
 // See reducer.h.
 #include "codegen/nest/reducer.h"
 
+#include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include <llvm/IR/IRBuilder.h>
@@ -16,6 +18,27 @@ namespace hlojit::codegen {
 namespace {
 
 llvm::Constant* all_ones(llvm::Type* t) { return llvm::Constant::getAllOnesValue(t); }
+
+// `count` lanes of each value from number `first` on.
+std::vector<Value> lanes_from(llvm::IRBuilderBase& b, std::span<const Value> values, int first, int count) {
+  std::vector<int> lanes(static_cast<size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  std::vector<Value> part;
+  for (const Value& v : values) {
+    part.push_back(map_parts(v, [&](llvm::Value* x) -> llvm::Value* {
+      if (count == 1) return b.CreateExtractElement(x, static_cast<uint64_t>(first));
+      return b.CreateShuffleVector(x, lanes);
+    }));
+  }
+  return part;
+}
+
+// Lanes of one AVX2 register of these values if there are as many of each; 0 if not.
+int lanes_of_register(std::span<const Value> values) {
+  auto bits = [](const Value& v) { return v.v->getType()->getScalarSizeInBits(); };
+  bool equal = std::ranges::all_of(values, [&](const Value& v) { return bits(v) == bits(values[0]); });
+  return equal && bits(values[0]) >= 8 ? static_cast<int>(256 / bits(values[0])) : 0;
+}
 
 }  // namespace
 
@@ -144,25 +167,30 @@ std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& o
   if (op_) return {binary(b, options, *op_, left[0], right[0])};
   std::vector<Value> arguments(left.begin(), left.end());
   arguments.insert(arguments.end(), right.begin(), right.end());
-  return inline_computation(b, options, *computation_, arguments, plain_);
+  return apply_in_parts(b, options, arguments);
+}
+
+// Without mask registers the conditions of a vector wider than the machine's are packed into bytes and unpacked
+// again between a comparison and a select: the halves of such vectors go each its own way.
+std::vector<Value> Reducer::apply_in_parts(llvm::IRBuilderBase& b, const NumberOptions& options,
+                                           std::span<const Value> arguments) const {
+  int lanes = lanes_of(arguments[0]), part = options.avx512 ? 0 : lanes_of_register(arguments);
+  if (part == 0 || lanes <= part) return inline_computation(b, options, *computation_, arguments, plain_);
+  std::vector<Value> low = apply_in_parts(b, options, lanes_from(b, arguments, 0, lanes / 2));
+  std::vector<Value> high = apply_in_parts(b, options, lanes_from(b, arguments, lanes / 2, lanes / 2));
+  std::vector<int> all(static_cast<size_t>(lanes));
+  std::iota(all.begin(), all.end(), 0);
+  auto join = [&](llvm::Value* x, llvm::Value* y) { return x ? b.CreateShuffleVector(x, y, all) : nullptr; };
+  for (size_t k = 0; k < low.size(); ++k)
+    low[k] = {low[k].type, join(low[k].v, high[k].v), join(low[k].imag, high[k].imag)};
+  return low;
 }
 
 std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOptions& options,
                                          std::vector<Value> parts) const {
   while (lanes_of(parts[0]) > 1) {
     int half = lanes_of(parts[0]) / 2;
-    std::vector<int> low, high;
-    for (int k = 0; k < half; ++k) low.push_back(k), high.push_back(half + k);
-    std::vector<Value> left, right;
-    for (const Value& p : parts) {
-      auto take = [&](llvm::Value* v, const std::vector<int>& mask) -> llvm::Value* {
-        if (half == 1) return b.CreateExtractElement(v, static_cast<uint64_t>(mask[0]));
-        return b.CreateShuffleVector(v, mask);
-      };
-      left.push_back(map_parts(p, [&](llvm::Value* v) { return take(v, low); }));
-      right.push_back(map_parts(p, [&](llvm::Value* v) { return take(v, high); }));
-    }
-    parts = combine(b, options, left, right);
+    parts = combine(b, options, lanes_from(b, parts, 0, half), lanes_from(b, parts, half, half));
   }
   return parts;
 }

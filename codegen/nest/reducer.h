@@ -55,6 +55,8 @@ class Reducer {
   /// The computation on what came first and what came later.
   std::vector<Value> apply(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
                            std::span<const Value> right) const;
+  std::vector<Value> apply_in_parts(llvm::IRBuilderBase& b, const NumberOptions& options,
+                                    std::span<const Value> arguments) const;
 
   std::optional<Opcode> op_;
   bool reorderable_ = false;
