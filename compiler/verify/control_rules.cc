@@ -1,7 +1,6 @@
 // Tuples, calls, loops, branches: shapes pass through unchanged, so that what a caller gives is
 // what the called computation takes. Layouts are free on either side.
 #include <charconv>
-#include <set>
 
 #include "compiler/verify/rules.h"
 
@@ -57,22 +56,6 @@ void need_composite_attributes(const Use& use) {
   auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
   need(error == std::errc() && end == version.data() + version.size(), "composite-attributes",
        "composite.version must be a non-negative integer, not \"{}\"", version);
-}
-
-void need_aliases(const Use& use) {
-  std::set<Ints> seen;
-  for (const Alias& a : use.attrs.output_to_operand_aliasing) {
-    const Shape* out = subshape(*use.declared, a.output_index);
-    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index), *use.declared);
-    need(a.operand >= 0 && a.operand < use.count(), "output-aliasing", "output {} is aliased with operand {} of {}",
-         list(a.output_index), a.operand, use.count());
-    const Shape* in = subshape(use.operand(a.operand), a.operand_index);
-    need(in, "output-aliasing", "operand {} has no element {}: it is {}", a.operand, list(a.operand_index),
-         use.operand(a.operand));
-    need(compatible(*in, *out), "output-aliasing", "output {} is {}, its operand {} is {}", list(a.output_index), *out,
-         a.operand, *in);
-    need(seen.insert(a.output_index).second, "output-aliasing", "output {} is aliased twice", list(a.output_index));
-  }
 }
 
 Shape given(const Use& use) {

@@ -351,6 +351,7 @@ Shape async_start(const Use& use) {
     need_part(use, 1, use.called[0]->root()->shape);
   }
   need_part(use, 0, Shape::tuple(std::move(shapes)));
+  need_aliases(use);
   return *use.declared;
 }
 

@@ -94,18 +94,21 @@ inline constexpr RuleInfo kRules[] = {
     {"composite-attributes", "a composite call has a name and a non-negative integer version"},
     {"custom-call-target", "a custom-call names its target"},
     {"custom-call-layouts", "operand_layout_constraints gives each operand a compatible shape"},
+    {"execution-thread", "what an op calls runs on the op's own thread; only async-start names another"},
     {"output-aliasing", "an aliased output and its operand exist and have the same shape"},
 
     // ---- effects, collectives ----
     {"async-shape", "an async op's state holds its operands' and its result's shapes"},
     {"async-pair",
      "update and done follow a start of the same op, computation and thread; each start has one "
-     "done"},
+     "done and a computation of its own"},
     {"channel", "both halves of a send or recv name the same channel"},
     {"outfeed-shape", "outfeed_shape is the shape of the value"},
     {"replica-groups", "groups name ids 0 to n-1 once each; equal sizes where the op asks for it"},
     {"global-device-ids", "use_global_device_ids comes with a channel and non-empty groups"},
     {"source-target-pairs", "sources are unique, targets are unique, none is negative"},
+
+    {"sharding", "as many devices as tiles, each once; an array is cut in as many dims as it has"},
 
     // ---- computations ----
     {"root", "a computation has a root, one of its own instructions"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace hlojit::rules {
 
@@ -252,6 +253,22 @@ void need_reducer(const Computation& callee, std::span<const DType> types, std::
   parameters.insert(parameters.end(), scalars.begin(), scalars.end());
   need_parameters(callee, parameters, role);
   need_result(callee, one_or_tuple(std::move(scalars)), role);
+}
+
+void need_aliases(const Use& use) {
+  std::set<Ints> seen;
+  for (const Alias& a : use.attrs.output_to_operand_aliasing) {
+    const Shape* out = subshape(*use.declared, a.output_index);
+    need(out, "output-aliasing", "there is no output {} in {}", list(a.output_index), *use.declared);
+    need(a.operand >= 0 && a.operand < use.count(), "output-aliasing", "output {} is aliased with operand {} of {}",
+         list(a.output_index), a.operand, use.count());
+    const Shape* in = subshape(use.operand(a.operand), a.operand_index);
+    need(in, "output-aliasing", "operand {} has no element {}: it is {}", a.operand, list(a.operand_index),
+         use.operand(a.operand));
+    need(compatible(*in, *out), "output-aliasing", "output {} is {}, its operand {} is {}", list(a.output_index), *out,
+         a.operand, *in);
+    need(seen.insert(a.output_index).second, "output-aliasing", "output {} is aliased twice", list(a.output_index));
+  }
 }
 
 // ---- attributes kept as text

@@ -129,6 +129,8 @@ void need_called(const Use& use, size_t n);
 /// `callee` takes parameters of these shapes (layouts free). `role` is the attribute's name.
 void need_parameters(const Computation& callee, std::span<const Shape> want, std::string_view role);
 void need_result(const Computation& callee, const Shape& want, std::string_view role);
+/// output_to_operand_aliasing names parts of the result and of operands that exist and are alike.
+void need_aliases(const Use& use);
 /// A reducer over element types: scalars t0..tn-1 twice, returns those scalars (a tuple if n > 1).
 void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role);
 

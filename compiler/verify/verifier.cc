@@ -16,6 +16,7 @@
 
 #include "compiler/verify/rules.h"
 #include "compiler/verify/shape_inference.h"
+#include "compiler/verify/sharding.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -58,11 +59,14 @@ std::string_view wrapped_name(const Instruction& i) {
   return name.empty() && !i.called.empty() ? op_name(i.to_apply()->root()->opcode) : name;
 }
 
+std::string thread_of(const Computation& c) {
+  return '"' + (c.execution_thread.empty() ? "main" : c.execution_thread) + '"';
+}
+
 std::string execution_thread(const Instruction& start) {
   std::string_view given = text_attribute(start.attrs, "async_execution_thread");
   if (!given.empty()) return std::string(given);
-  std::string called = start.called.empty() ? "" : start.to_apply()->execution_thread;
-  return called.empty() ? "\"main\"" : '"' + called + '"';
+  return start.called.empty() ? "\"main\"" : thread_of(*start.to_apply());
 }
 
 class Verifier {
@@ -191,10 +195,20 @@ class Verifier {
         report(i, "call-order",
                fmt::format("{} calls {}, which does not come before it", i.name, c ? c->name : "nothing"));
         good = false;
+      } else if (c->execution_thread != i.parent()->execution_thread && !starts_or_ends(i)) {
+        report(i, "execution-thread",
+               fmt::format("{} runs on {}, the computation {} that it calls on {}", i.name, thread_of(*i.parent()),
+                           c->name, thread_of(*c)));
+      } else if (i.is(Opcode::kAsyncStart) && !started_.insert(c).second) {
+        report(i, "async-pair", fmt::format("computation {} is started twice", c->name));
       }
       good = good && !broken_.contains(c);
     }
     return good;
+  }
+
+  static bool starts_or_ends(const Instruction& i) {
+    return i.is(Opcode::kAsyncStart) || i.is(Opcode::kAsyncUpdate) || i.is(Opcode::kAsyncDone);
   }
 
   // ---- instructions ----
@@ -218,6 +232,7 @@ class Verifier {
     operands.reserve(i.operand_count());
     for (const Instruction* o : i.operands()) operands.push_back(&o->shape);
     try {
+      rules::need_sharding(i.attrs.sharding, i.shape);
       Shape expected = rules::apply({i.opcode, operands, i.attrs, i.called, &i.shape});
       if (!compatible(expected, i.shape)) {
         rules::Difference d = rules::difference(i.shape, expected);
@@ -413,6 +428,7 @@ class Verifier {
   const Module& module_;
   std::vector<Diagnostic> found_;
   std::unordered_set<const Computation*> checked_;        // callees of what follows
+  std::unordered_set<const Computation*> started_;        // by an async-start
   std::unordered_set<const Computation*> broken_;         // callers cannot be judged by these
   std::unordered_set<const Instruction*> broken_values_;  // shapes that no rule may look at
 };

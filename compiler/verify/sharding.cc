@@ -1,0 +1,56 @@
+// See sharding.h.
+#include "compiler/verify/sharding.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/ir/text_attributes.h"
+#include "compiler/verify/rules.h"
+
+namespace hlojit::rules {
+namespace {
+
+// Trailing dims of the tiles that cut nothing: devices in them share a part.
+int64_t sharing_dims(std::string_view words) {
+  if (words.find("last_tile_dim_replicate") != words.npos) return 1;
+  size_t at = words.find("last_tile_dims={");
+  if (at == words.npos) return 0;
+  std::string_view list = words.substr(at, words.find('}', at) - at);
+  return 1 + std::ranges::count(list, ',');
+}
+
+int64_t count_of(const Ints& dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) n = mul(n, d);
+  return n;
+}
+
+// The devices that are listed, or made by `<=[...]`: how many.
+int64_t devices_in(std::string_view text) {
+  if (text.starts_with("<=")) return count_of(numbers_in(text.substr(0, text.find(']'))));
+  std::set<int64_t> seen;
+  for (int64_t d : numbers_in(text)) {
+    need(d >= 0, "sharding", "device {} is negative", d);
+    need(seen.insert(d).second, "sharding", "device {} is named twice", d);
+  }
+  return std::ssize(seen);
+}
+
+}  // namespace
+
+void need_sharding(std::string_view sharding, const Shape& shape) {
+  constexpr std::string_view kMaximal = "{maximal device=", kDevices = "{devices=[";
+  auto word = [](std::string_view text) { return text.substr(0, text.find_first_of(" }")); };
+  if (sharding.starts_with(kMaximal)) devices_in(word(sharding.substr(kMaximal.size())));
+  if (!sharding.starts_with(kDevices)) return;
+  const size_t close = sharding.find(']');
+  const Ints tiles = numbers_in(sharding.substr(kDevices.size(), close - kDevices.size()));
+  std::string_view rest = sharding.substr(close + 1), devices = word(rest);
+  const int64_t count = devices_in(devices), parts = count_of(tiles);
+  need(count == parts, "sharding", "{} has {} devices for {} parts", sharding, count, parts);
+  const int64_t cut = std::ssize(tiles) - sharing_dims(rest.substr(devices.size()));
+  need(!shape.is_array() || cut == shape.rank(), "sharding", "{} cuts {} dims, the array {} has {}", sharding, cut,
+       shape, shape.rank());
+}
+
+}  // namespace hlojit::rules
