@@ -3,13 +3,15 @@
     run.py install VENV     makes the environment, with the pinned jax, and installs tools/python into it
     run.py VENV AREA.py     runs an area's program there
 
-Exit status 77, with the reason, if jax cannot be installed here; CTest shows that as skipped.
+Exit status 77, with the reason, where this cannot be done at all: a Python that is too old or makes no
+environments, or no package index that answers. CTest shows that as skipped. An index that answers but does not
+give what is pinned is a failure, and so is everything of our own that goes wrong.
 """
 
 import pathlib
 import subprocess
 import sys
-import tomllib
+import tempfile
 
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,21 +26,48 @@ def skip(reason: str) -> int:
     return SKIPPED
 
 
-def install(venv: pathlib.Path) -> int:
-    ready = venv / "ready"
-    ready.unlink(missing_ok=True)
+def pip(python: pathlib.Path, *arguments) -> subprocess.CompletedProcess:
+    return run(python, "-m", "pip", "--disable-pip-version-check", "--retries", "5", "--timeout", "60", *arguments,
+               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def index_answers(python: pathlib.Path) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        return pip(python, "download", "--quiet", "--no-deps", "--no-cache-dir", "--dest", folder, "pip").returncode == 0
+
+
+def make_environment(venv: pathlib.Path) -> str:
+    """Makes it, anew if it is not whole; the reason if that cannot be done."""
     python = venv / "bin" / "python"
-    if not python.exists() and run(sys.executable, "-m", "venv", venv).returncode != 0:
-        return skip("this Python makes no virtual environments")
+    if python.exists() and pip(python, "--version").returncode == 0:
+        return ""
+    made = run(sys.executable, "-m", "venv", "--clear", venv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return "" if made.returncode == 0 else "this Python makes no virtual environments: " + made.stdout.strip()
+
+
+def install(venv: pathlib.Path) -> int:
+    import tomllib  # not in a Python that main() refuses
+
+    ready, skipped = venv / "ready", venv / "skipped"
+    ready.unlink(missing_ok=True)
+    skipped.unlink(missing_ok=True)
+    if reason := make_environment(venv):
+        return skip(reason)
+    python = venv / "bin" / "python"
     project = tomllib.loads((ROOT / "tools/python/pyproject.toml").read_text())
     wanted = project["project"]["optional-dependencies"]["jax"] + project["project"]["dependencies"]
     wanted += project["build-system"]["requires"]
-    got = run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "ninja", *wanted,
-              stderr=subprocess.PIPE)
+    got = pip(python, "install", "--quiet", "ninja", *wanted)
     if got.returncode != 0:
-        return skip("jax cannot be installed: " + got.stderr.strip().splitlines()[-1])
-    built = run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                "--no-build-isolation", "--force-reinstall", ROOT / "tools/python")
+        print(got.stdout)
+        if index_answers(python):
+            print("the package index answers, but does not give what tools/python asks for")
+            return 1
+        skipped.write_text("no package index answers, and the packages are not here")
+        return skip(skipped.read_text())
+    built = pip(python, "install", "--quiet", "--no-deps", "--no-build-isolation", "--force-reinstall",
+                ROOT / "tools/python")
+    print(built.stdout)
     if built.returncode == 0:
         ready.touch()
     return built.returncode
@@ -50,8 +79,13 @@ def main() -> int:
     if sys.argv[1] == "install":
         return install(pathlib.Path(sys.argv[2]))
     venv, area = pathlib.Path(sys.argv[1]), sys.argv[2]
+    if (venv / "skipped").exists():
+        return skip((venv / "skipped").read_text())
+    if not (venv / "bin").exists():
+        return skip("there is no environment; python.install says why")
     if not (venv / "ready").exists():
-        return skip("the package is not installed; see the test python.install")
+        print("the package is not installed: python.install failed, or has not run")
+        return 1
     return run(venv / "bin" / "python", "-P", area).returncode
 
 
