@@ -134,7 +134,7 @@ Pool& pool() {
 }  // namespace
 
 std::shared_ptr<void> pool_allocate(size_t bytes) {
-  auto short_of = [&] { return Error(ErrorKind::kFailed, fmt::format("out of memory: {} bytes asked for", bytes)); };
+  auto short_of = [&] { return OutOfMemory(fmt::format("out of memory: {} bytes asked for", bytes)); };
   if (bytes > memory_limit()) throw short_of();
   size_t size = size_class(bytes + kSlack);
   void* p = pool().take(size);

@@ -6,11 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+
+#include "layout/error.h"
 
 namespace hlojit {
 
+/// Error(kFailed) because memory is short.
+class OutOfMemory final : public Error {
+ public:
+  explicit OutOfMemory(std::string message) : Error(ErrorKind::kFailed, std::move(message)) {}
+};
+
 /// At least `bytes` (never null, also for 0), 64-byte aligned, 64 readable bytes behind the end.
-/// Returned to the pool when the last owner goes. Throws Error(kFailed) if memory is short.
+/// Returned to the pool when the last owner goes. Throws OutOfMemory.
 std::shared_ptr<void> pool_allocate(size_t bytes);
 
 /// Bytes the pool holds for reuse at the moment.

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "runtime/pjrt/objects.h"
+#include "runtime/pool.h"
 
 namespace hlojit::pjrt {
 namespace {
@@ -109,7 +110,9 @@ PJRT_Error current_error() {
       case ErrorKind::kUnsupported: out.code = PJRT_Error_Code_UNIMPLEMENTED; break;
       case ErrorKind::kInvalid:
       case ErrorKind::kInput: out.code = PJRT_Error_Code_INVALID_ARGUMENT; break;
-      case ErrorKind::kFailed: out.code = PJRT_Error_Code_INTERNAL; break;
+      case ErrorKind::kFailed:
+        out.code = dynamic_cast<const OutOfMemory*>(&e) ? PJRT_Error_Code_RESOURCE_EXHAUSTED : PJRT_Error_Code_INTERNAL;
+        break;
     }
     out.message = fmt::format("hlojit: {}: {}", error_kind_name(e.kind()), e.what());
     for (size_t k = 0; k < e.diagnostics().size() && k < 20; ++k) {

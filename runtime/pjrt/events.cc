@@ -1,4 +1,8 @@
 // Events, and the queues whose work they tell of.
+#include <unistd.h>
+
+#include <deque>
+
 #include "runtime/pjrt/objects.h"
 
 namespace hlojit::pjrt {
@@ -72,35 +76,65 @@ PJRT_Event* done_event() {
   return new_event(done);
 }
 
+struct Queue::Worker {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> work;
+  std::atomic<int> pending{0};
+  bool stop = false;
+  std::thread thread;
+  std::atomic<pid_t> process{0};  // that the thread is in
+
+  bool lost() const { return process != 0 && process != getpid(); }
+  void loop();
+};
+
+Queue::Queue() : worker_(std::make_unique<Worker>()) {}
+
 Queue::~Queue() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-    changed_.notify_all();
+  if (worker_->lost()) {
+    (void)worker_.release();  // what a thread that is not there holds cannot be taken apart
+    return;
   }
-  if (thread_.joinable()) thread_.join();
+  {
+    std::lock_guard lock(worker_->mutex);
+    worker_->stop = true;
+    worker_->changed.notify_all();
+  }
+  if (worker_->thread.joinable()) worker_->thread.join();
 }
+
+bool Queue::idle() const { return worker_->pending.load(std::memory_order_acquire) == 0; }
 
 void Queue::add(std::function<void()> work) {
-  std::lock_guard lock(mutex_);
-  pending_.fetch_add(1, std::memory_order_release);
-  work_.push_back(std::move(work));
-  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-  changed_.notify_one();
+  Worker& w = *worker_;
+  if (w.lost()) {
+    fail(PJRT_Error_Code_FAILED_PRECONDITION,
+         "hlojit: this process was forked off one that had started to compute, and does not have its threads; start "
+         "it by other means (multiprocessing: the start method \"spawn\"), or before the first computation");
+  }
+  std::lock_guard lock(w.mutex);
+  w.pending.fetch_add(1, std::memory_order_release);
+  w.work.push_back(std::move(work));
+  if (!w.thread.joinable()) {
+    w.thread = std::thread([&w] { w.loop(); });
+    w.process = getpid();
+  }
+  w.changed.notify_one();
 }
 
-void Queue::loop() {
-  std::unique_lock lock(mutex_);
+void Queue::Worker::loop() {
+  std::unique_lock lock(mutex);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || !work_.empty(); });
-    if (work_.empty()) return;
-    std::function<void()> work = std::move(work_.front());
-    work_.pop_front();
+    changed.wait(lock, [&] { return stop || !work.empty(); });
+    if (work.empty()) return;
+    std::function<void()> next = std::move(work.front());
+    work.pop_front();
     lock.unlock();
-    work();
-    work = nullptr;
+    next();
+    next = nullptr;
     lock.lock();
-    pending_.fetch_sub(1, std::memory_order_release);
+    pending.fetch_sub(1, std::memory_order_release);
   }
 }
 

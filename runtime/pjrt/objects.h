@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -80,22 +79,19 @@ struct Array {
   }
 };
 
-/// Work of one device, in order, on a thread that starts with the first item.
+/// Work of one device, in order, on a thread that starts with the first item. A process that is forked has no such
+/// thread: add() throws there.
 class Queue {
  public:
+  Queue();
   ~Queue();
   void add(std::function<void()> work);
   /// Nothing waits or runs.
-  bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
+  bool idle() const;
 
  private:
-  void loop();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  std::atomic<int> pending_{0};
-  bool stop_ = false;
-  std::thread thread_;
+  struct Worker;
+  std::unique_ptr<Worker> worker_;
 };
 
 struct PJRT_DeviceDescription {

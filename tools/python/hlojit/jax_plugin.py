@@ -116,11 +116,23 @@ def _register_handlers() -> None:
     xla_client.register_custom_call_handler("cpu", _register_handler)
 
 
+def _refuse_to_compile() -> None:
+    """In a forked child: jaxlib hands compiling to threads that are the parent's alone, and would wait for ever."""
+    from jax._src import compiler
+
+    def refuse(*_, **__):
+        raise RuntimeError("hlojit: this process was forked off one that uses JAX, and does not have its threads; start "
+                           'it by other means (multiprocessing: the start method "spawn"), or before JAX is used')
+
+    compiler.backend_compile_and_load = refuse
+
+
 def _client(platform: str):
     from jax._src import xla_bridge
 
     _load()
     _register_handlers()
+    os.register_at_fork(after_in_child=_refuse_to_compile)
     return xla_bridge.make_pjrt_c_api_client("hlojit", functools.partial(_options, platform))
 
 
