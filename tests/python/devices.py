@@ -32,3 +32,20 @@ np.testing.assert_array_equal(turned, np.roll(whole, 2, 0))
 seen = []
 jax.jit(lambda a: jax.debug.inspect_array_sharding(a + 1, callback=seen.append))(cut)
 assert seen[0].is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2), seen
+
+# A function with a rule of its own for parts is itself on whole arrays.
+from jax.experimental.custom_partitioning import custom_partitioning
+
+
+@custom_partitioning
+def norm(a):
+    return a / jnp.sqrt((a * a).sum(-1, keepdims=True))
+
+
+def in_parts(mesh, arguments, result):
+    raise AssertionError("nothing is run in parts here")
+
+
+norm.def_partition(in_parts, sharding_rule="i j -> i j")
+np.testing.assert_allclose(jax.jit(norm)(cut + 1), (whole + 1) / np.linalg.norm(whole + 1, axis=-1, keepdims=True),
+                           rtol=1e-6)

@@ -28,7 +28,8 @@ if [ ${#files[@]} -eq 0 ]; then
          lax_numpy_reducers_test.py lax_numpy_ufuncs_test.py lax_numpy_vectorize_test.py lax_control_flow_test.py
          lax_vmap_test.py lax_vmap_op_test.py lax_autodiff_test.py nn_test.py random_test.py linalg_test.py fft_test.py
          image_test.py lax_scipy_test.py scipy_stats_test.py array_test.py api_test.py python_callback_test.py
-         debugging_primitives_test.py pmap_test.py shard_map_test.py export_test.py dynamic_api_test.py)
+         debugging_primitives_test.py pmap_test.py shard_map_test.py custom_partitioning_test.py
+         export_test.py shape_poly_test.py)
 fi
 chosen=()
 for f in "${files[@]}"; do

@@ -106,7 +106,7 @@ def _emit_custom_call(ctx, callback, token, operands, operand_avals, result_aval
     return (results[1:], results[0], call) if token else (results, token, call)
 
 
-def _is_hlojit(module_context) -> bool:
+def is_hlojit(module_context) -> bool:
     try:
         return "hlojit" in module_context.get_backend().platform_version
     except Exception:  # lowering for devices that are not here
@@ -145,7 +145,7 @@ def install() -> None:
     def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect,
                              returns_token=True, partitioned=False, sharding=None):
         platforms = ctx.module_context.platforms
-        if len(platforms) != 1 or platforms[0] not in ("cpu", "hlojit") or not _is_hlojit(ctx.module_context):
+        if len(platforms) != 1 or platforms[0] not in ("cpu", "hlojit") or not is_hlojit(ctx.module_context):
             return original(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
                             returns_token=returns_token, partitioned=partitioned, sharding=sharding)
         if partitioned and result_avals:

@@ -143,6 +143,13 @@ def _check_version() -> None:
         _log.warning("hlojit is tested with jax %s, this is %s", ", ".join(TESTED), jax.__version__)
 
 
+def _install_lowerings() -> None:
+    from hlojit import _callbacks, _partitioning
+
+    _callbacks.install()
+    _partitioning.install()
+
+
 def _register() -> None:
     from jax._src import xla_bridge
 
@@ -151,9 +158,7 @@ def _register() -> None:
     if as_cpu or wanted:
         _check_version()
     if as_cpu:
-        from hlojit import _callbacks
-
-        _callbacks.install()
+        _install_lowerings()
         xla_bridge.register_backend_factory(
             "cpu", functools.partial(_client, "cpu"), priority=0, fail_quietly=False)
         return
@@ -161,10 +166,9 @@ def _register() -> None:
     xla_bridge.register_backend_factory(
         "hlojit", functools.partial(_client, "hlojit"), priority=-1, fail_quietly=not wanted)
     if wanted:
-        from hlojit import _callbacks
         from jax._src.interpreters import mlir
 
-        _callbacks.install()
+        _install_lowerings()
         mlir._platform_specific_lowerings["hlojit"] = mlir._platform_specific_lowerings["cpu"]
         if "hlojit" not in mlir._platforms_with_donation:
             mlir._platforms_with_donation.append("hlojit")
