@@ -20,8 +20,7 @@ int64_t bytes_of(const Shape& shape) {
 }
 
 bool passes_on(const Instruction& i) {
-  return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement) || i.is(Opcode::kBitcast) ||
-         (i.is(Opcode::kConstant) && bytes_of(i.shape) <= kSmallBytes);
+  return has_trait(i, op_trait::kForwards) || (i.is(Opcode::kConstant) && bytes_of(i.shape) <= kSmallBytes);
 }
 
 std::string kernel_kind(const Instruction& i) {

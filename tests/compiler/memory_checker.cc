@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/steps.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 
@@ -138,6 +139,10 @@ class Machine {
         case Opcode::kConditional: result = conditional(i, env); break;
         case Opcode::kAfterAll: break;
         default:
+          if (is_step(*i)) {
+            result = step(i, env);
+            break;
+          }
           complain(i->name + ": " + std::string(op_name(i->opcode)) + " is not in a planned module");
           for (size_t k = 0; k < slices(i).size(); ++k) result.push_back(fresh());
       }
@@ -176,6 +181,22 @@ class Machine {
     for (const BufferSlice& s : results) {
       tokens.push_back(fresh());
       write(s, tokens.back());
+    }
+    return tokens;
+  }
+
+  /// The runtime reads whole operands while it writes results.
+  Tokens step(const Instruction* i, const std::unordered_map<const Instruction*, Tokens>& env) {
+    for (const Instruction* o : i->operands()) read(o, env.at(o), i->name);
+    Tokens tokens;
+    for (const BufferSlice& result : slices(i)) {
+      for (const Instruction* o : i->operands()) {
+        for (const BufferSlice& s : slices(o)) {
+          if (overlap(result, s)) complain(i->name + " writes over its operand " + o->name);
+        }
+      }
+      tokens.push_back(fresh());
+      write(result, tokens.back());
     }
     return tokens;
   }
