@@ -101,7 +101,7 @@ inline constexpr RuleInfo kRules[] = {
     {"async-shape", "an async op's state holds its operands' and its result's shapes"},
     {"async-pair",
      "update and done follow a start of the same op, computation and thread; each start has one "
-     "done and a computation of its own"},
+     "done"},
     {"channel", "both halves of a send or recv name the same channel"},
     {"outfeed-shape", "outfeed_shape is the shape of the value"},
     {"replica-groups", "groups name ids 0 to n-1 once each; equal sizes where the op asks for it"},

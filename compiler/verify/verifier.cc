@@ -199,8 +199,6 @@ class Verifier {
         report(i, "execution-thread",
                fmt::format("{} runs on {}, the computation {} that it calls on {}", i.name, thread_of(*i.parent()),
                            c->name, thread_of(*c)));
-      } else if (i.is(Opcode::kAsyncStart) && !started_.insert(c).second) {
-        report(i, "async-pair", fmt::format("computation {} is started twice", c->name));
       }
       good = good && !broken_.contains(c);
     }
@@ -428,7 +426,6 @@ class Verifier {
   const Module& module_;
   std::vector<Diagnostic> found_;
   std::unordered_set<const Computation*> checked_;        // callees of what follows
-  std::unordered_set<const Computation*> started_;        // by an async-start
   std::unordered_set<const Computation*> broken_;         // callers cannot be judged by these
   std::unordered_set<const Instruction*> broken_values_;  // shapes that no rule may look at
 };
