@@ -4,6 +4,25 @@
 #include <algorithm>
 
 namespace hlojit {
+namespace {
+
+/// What control edges put before `i`: a constant that is copied into kernels never runs, so those before it count.
+InstructionSet run_before(const Instruction& i) {
+  InstructionSet found, seen;
+  std::vector<const Instruction*> open(i.control_predecessors.begin(), i.control_predecessors.end());
+  while (!open.empty()) {
+    const Instruction* p = open.back();
+    open.pop_back();
+    if (!seen.insert(p)) continue;
+    if (is_inline_constant(*p))
+      open.insert(open.end(), p->control_predecessors.begin(), p->control_predecessors.end());
+    else
+      found.insert(p);
+  }
+  return found;
+}
+
+}  // namespace
 
 ClusterGraph::ClusterGraph(const Computation& computation) {
   const size_t count = computation.instructions().size();
@@ -13,12 +32,12 @@ ClusterGraph::ClusterGraph(const Computation& computation) {
   for (size_t position = 0; const auto& owned : computation.instructions()) {
     Instruction* i = owned.get();
     position_[i] = position++;
-    for (Instruction* p : i->control_predecessors) {
+    if (is_inline_constant(*i)) continue;
+    for (const Instruction* p : run_before(*i)) {
       control_successors_[p].push_back(i);
       pinned_.insert(p);
       pinned_.insert(i);
     }
-    if (is_inline_constant(*i)) continue;
     if (i->is(Opcode::kGetTupleElement) && is_kernel_op(*i)) {
       int c = home_.at(i->operand(0));
       clusters_[c].members.push_back(i);
