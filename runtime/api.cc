@@ -50,8 +50,13 @@ void disassemble(const Literal& literal, const std::vector<Shape>& shapes, std::
   for (const Literal& e : literal.elements()) disassemble(e, shapes, out);
 }
 
+// "NAME", the first of that name, or "COMPUTATION/NAME".
 const Instruction* find_instruction(const Module& module, std::string_view name) {
+  size_t slash = name.find('/');
+  std::string_view computation = slash == name.npos ? std::string_view() : name.substr(0, slash);
+  if (slash != name.npos) name.remove_prefix(slash + 1);
   for (const auto& c : module.computations()) {
+    if (!computation.empty() && c->name != computation) continue;
     if (const Instruction* i = c->find(name)) return i;
   }
   return nullptr;
@@ -162,9 +167,9 @@ ModulePtr extract(const ModulePtr& module, std::string_view name) {
     operands.push_back(
         entry->add_parameter(static_cast<int64_t>(k), inside->operand(k)->shape, inside->operand(k)->name));
   }
-  entry->set_root(entry->clone_instruction(*inside, operands, name));
+  entry->set_root(entry->clone_instruction(*inside, operands, inside->name));
   copy->set_entry(entry);
-  copy->name = std::string(name);
+  copy->name = inside->name;
   copy->config = ModuleConfig{};
   copy->remove_unreachable();
   copy->source = nullptr;

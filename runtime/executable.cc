@@ -43,7 +43,7 @@ std::vector<int64_t> donors(const Module& module, size_t results) {
   return donor;
 }
 
-double dot_flops(const Computation& c) {
+double contraction_flops(const Computation& c) {
   double n = 0;
   for (const auto& i : c.instructions()) {
     if (i->is(Opcode::kDot)) {
@@ -51,8 +51,12 @@ double dot_flops(const Computation& c) {
       for (int64_t d : i->attrs.dot.lhs_contracting)
         k *= static_cast<double>(i->operand(0)->shape.dims[static_cast<size_t>(d)]);
       n += 2 * k * static_cast<double>(i->shape.element_count());
+    } else if (i->is(Opcode::kConvolution)) {
+      const Shape& kernel = i->operand(1)->shape;
+      int64_t outputs = kernel.dims[static_cast<size_t>(i->attrs.conv.rhs_output_feature)];
+      if (outputs > 0) n += 2.0 * static_cast<double>(i->shape.element_count() * (kernel.element_count() / outputs));
     }
-    for (const Computation* callee : i->called) n += dot_flops(*callee);
+    for (const Computation* callee : i->called) n += contraction_flops(*callee);
   }
   return n;
 }
@@ -133,7 +137,7 @@ Executable compile_with(const ModulePtr& given, const Options& options, Bundle* 
     impl->result_shapes.push_back(std::make_shared<const Shape>(s));
   }
   impl->donor = donors(module, impl->results.size());
-  impl->flops = dot_flops(*l.module->entry());
+  impl->flops = contraction_flops(*l.module->entry());
   for (const Shape& s : impl->parameters) impl->bytes_read += static_cast<double>(physical_size(s));
   for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);
   collect_kernels(*l.module->entry(), impl->kernels);

@@ -38,6 +38,32 @@ int64_t peak_bytes(const Executable& e) {
 
 }  // namespace
 
+std::vector<double> call_times(const Request& r, const Executable& e, std::vector<Buffer> inputs) {
+  // Parameters that the program aliases to results are given away each call and the results fed back, as
+  // a training or decoding loop does.
+  auto call = [&] {
+    std::vector<Buffer> arguments = inputs;
+    for (int64_t donor : e.donors()) {
+      if (donor >= 0) inputs[static_cast<size_t>(donor)] = Buffer();
+    }
+    std::vector<Buffer> results = e.run(std::move(arguments), run_options(r));
+    for (size_t k = 0; k < results.size(); ++k) {
+      if (e.donors()[k] >= 0) inputs[static_cast<size_t>(e.donors()[k])] = results[k];
+    }
+  };
+  call();
+  std::vector<double> us;
+  auto begin = Clock::now();
+  while (us.size() < 5 || ms_since(begin) < r.min_ms) {
+    if (stop_of(r) && *stop_of(r)) throw Error(ErrorKind::kFailed, "stopped while measuring");
+    auto t = Clock::now();
+    call();
+    us.push_back(1e3 * ms_since(t));
+  }
+  std::sort(us.begin(), us.end());
+  return us;
+}
+
 BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
   check_disabled(r);
   Options options = compile_options(r);
@@ -52,30 +78,8 @@ BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
   b.compile_ms = ms_since(start);
   Request with_values = r;
   if (!with_values.random) with_values.random = 1;
-  std::vector<Buffer> inputs = gather_inputs(with_values, module);
-  // Parameters that the program aliases to results are given away each call and the results fed back, as
-  // a training or decoding loop does.
-  auto call = [&] {
-    std::vector<Buffer> arguments = inputs;
-    for (int64_t donor : e.donors()) {
-      if (donor >= 0) inputs[static_cast<size_t>(donor)] = Buffer();
-    }
-    std::vector<Buffer> results = e.run(std::move(arguments), run_options(r));
-    for (size_t k = 0; k < results.size(); ++k) {
-      if (e.donors()[k] >= 0) inputs[static_cast<size_t>(e.donors()[k])] = results[k];
-    }
-  };
   stage(r, "measuring");
-  call();
-  std::vector<double> us;
-  auto begin = Clock::now();
-  while (us.size() < 5 || ms_since(begin) < r.min_ms) {
-    if (stop_of(r) && *stop_of(r)) throw Error(ErrorKind::kFailed, "stopped while measuring");
-    auto t = Clock::now();
-    call();
-    us.push_back(1e3 * ms_since(t));
-  }
-  std::sort(us.begin(), us.end());
+  std::vector<double> us = call_times(r, e, gather_inputs(with_values, module));
   b.min_us = us.front();
   b.median_us = us[us.size() / 2];
   b.max_us = us[us.size() * 95 / 100];
@@ -105,7 +109,7 @@ void bench_verb(const Request& r, std::string& source, const Sink& out) {
                   100 * best / b.median_us));
   show_calls(r);
   if (!r.explain) return;
-  for (const KernelInfo& k : e.kernels()) out(fmt::format("kernel  {:<32} {}\n", k.name, k.kind));
+  explain_kernels(r, parse(source), roof, b.median_us, out);
   for (const PhaseTime& p : e.compile_times()) out(fmt::format("phase   {:<32} {:.3f} ms\n", p.name, p.ms));
   out(e.memory_report());
 }

@@ -145,7 +145,7 @@ int main_with(int argc, char** argv) {
   opt->add_option("--passes", r.passes, "Run just these passes, in this order")->delimiter(',');
   opt->add_option("--until", r.until, "Stop after this pass");
   opt->add_flag("--list-passes", r.list_passes, "Names of all passes, in order");
-  opt->add_option("--extract", r.extract, "Print this instruction as a module of its own");
+  opt->add_option("--extract", r.extract, "Print this instruction (NAME or COMPUTATION/NAME) as a module of its own");
   opt->add_flag("--explain", r.explain, "Tell each decision with its costs (stderr)");
   opt->callback([&] { action = [&] { opt_verb(r, source, out); }; });
 
@@ -164,7 +164,8 @@ int main_with(int argc, char** argv) {
                              "  hlojit bench bench/hlo/transformer_block.hlo --explain --threads 1");
   module_argument(bench, r);
   input_options(bench, r);
-  bench->add_flag("--explain", r.explain, "Also list kernels, compile phases and memory");
+  bench->add_flag("--explain", r.explain,
+                  "Also each kernel: time, what bounds it, what fused or split it; compile phases, memory");
   bench->add_option("--min-ms", r.min_ms, "Measure for at least this long")->check(number<double>());
   bench->callback([&] { action = [&] { bench_verb(r, source, out); }; });
 

@@ -13,6 +13,10 @@
 #include "compiler/ir/literal.h"
 #include "hlojit/hlojit.h"
 
+namespace hlojit::roof {
+class Roof;
+}
+
 namespace hlojit::tools {
 
 class Watch;
@@ -97,6 +101,11 @@ void compile_verb(const Request& request, std::string& source, const Sink& out);
 void layout_verb(const Request& request, const Sink& out);
 void bench_verb(const Request& request, std::string& source, const Sink& out);
 BenchResult bench(const Request& request, std::string& source, Executable* compiled = nullptr);
+/// us of single calls, sorted, for min_ms but at least five, after one that does not count.
+std::vector<double> call_times(const Request& request, const Executable& e, std::vector<Buffer> inputs);
+/// Each kernel of the module timed alone: what bounds it, and what fused or split it. `call_us`: of a whole call.
+void explain_kernels(const Request& request, const ModulePtr& module, roof::Roof& roof, double call_us,
+                     const Sink& out);
 void fuzz_verb(const Request& request, const Sink& out);
 int batch_verb();
 

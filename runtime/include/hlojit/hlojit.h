@@ -194,7 +194,7 @@ class HLOJIT_API Executable {
   const std::vector<KernelInfo>& kernels() const;
   int threads() const;
   const std::string& isa() const;
-  /// Floating-point operations of dot products of one call, and bytes read once plus written once.
+  /// Operations of dots and convolutions of one call (a loop's body once), and bytes read once plus written once.
   double flops() const;
   double io_bytes_read() const;
   double io_bytes_written() const;
@@ -261,8 +261,8 @@ HLOJIT_API ModulePtr run_passes(const ModulePtr& module, const Options& options,
 HLOJIT_API std::vector<std::string> pass_list();
 /// Those of them that compile() needs for more than speed.
 HLOJIT_API std::vector<std::string> needed_passes();
-/// One instruction of a sequential computation (a fusion) as a module of its own. Error(kInput) if
-/// there is none of that name.
+/// One instruction of a sequential computation (a fusion), "NAME" or "COMPUTATION/NAME", as a module of its
+/// own. Error(kInput) if there is none of that name.
 HLOJIT_API ModulePtr extract(const ModulePtr& module, std::string_view instruction);
 
 /// An instruction of an entry computation, as graph() shows it.
