@@ -186,7 +186,7 @@ class Accumulators {
 
 }  // namespace
 
-int vectors_in_flight(int operations) { return operations <= 48 ? 4 : operations <= 120 ? 2 : 1; }
+int vectors_in_flight(int operations) { return operations <= 48 ? 4 : operations <= 200 ? 2 : 1; }
 
 Pass pulled(const Instruction* reduction, const Coords& coords) {
   Pass pass;
