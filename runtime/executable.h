@@ -10,6 +10,7 @@
 #include "runtime/lower.h"
 #include "runtime/parallel.h"
 #include "runtime/steps.h"
+#include "runtime/workers.h"
 
 namespace hlojit {
 
@@ -31,8 +32,9 @@ struct Executable::Impl {
   std::vector<KernelInfo> kernels;
   std::string isa, memory_report;
   double flops = 0, bytes_read = 0, bytes_written = 0;
-  ModulePtr source;  ///< as given, and how it was compiled: for serialize()
-  Options options;   ///< without callbacks
+  ModulePtr source;         ///< as given, and how it was compiled: for serialize()
+  Options options;          ///< without callbacks
+  mutable Workers workers;  ///< of run_async
 };
 
 /// Leaves of all parameters in number order, with the layouts of the entry computation layout.

@@ -1,5 +1,5 @@
-// Calls on threads of their own. The thread holds what it writes to, and is joined by whoever holds it last;
-// if that is the thread itself (a callback dropped the last copy), it ends unjoined.
+// Calls on the executable's own workers. Whoever holds a call last waits for its end; if that is the thread that it
+// runs on (a callback dropped the last copy), there is nothing to wait for.
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hlojit/hlojit.h"
+#include "runtime/executable.h"
 
 namespace hlojit {
 
@@ -17,16 +18,19 @@ struct PendingRun::Impl {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
+    bool over = false;  // and told
+    std::thread::id runs_on = {};
     std::optional<std::vector<Buffer>> results;
     std::exception_ptr error;
   };
   std::shared_ptr<State> state = std::make_shared<State>();
   size_t result_count = 0;
-  std::thread thread;
+  bool begun = false;
 
   ~Impl() {
-    if (!thread.joinable()) return;
-    thread.get_id() == std::this_thread::get_id() ? thread.detach() : thread.join();
+    std::unique_lock lock(state->mutex);
+    if (!begun || state->runs_on == std::this_thread::get_id()) return;
+    state->changed.wait(lock, [&] { return state->over; });
   }
 };
 
@@ -62,6 +66,10 @@ PendingRun Executable::run_async(std::vector<Buffer> inputs, std::function<void(
                state = impl->state]() mutable {
     std::optional<std::vector<Buffer>> results;
     std::exception_ptr error;
+    {
+      std::lock_guard lock(state->mutex);
+      state->runs_on = std::this_thread::get_id();
+    }
     try {
       results = code.run(std::move(inputs), options);
     } catch (...) {
@@ -75,9 +83,17 @@ PendingRun Executable::run_async(std::vector<Buffer> inputs, std::function<void(
     }
     state->changed.notify_all();
     if (done) done();
+    done = nullptr;
+    {
+      Executable gone = std::move(code);
+    }  // nothing of the call is left when its last holder goes on
+    std::lock_guard lock(state->mutex);
+    state->over = true;
+    state->changed.notify_all();
   };
   try {
-    impl->thread = std::thread(std::move(work));
+    impl_->workers.run(std::move(work));
+    impl->begun = true;
   } catch (const std::system_error& e) {
     throw Error(ErrorKind::kFailed, std::string("no thread can be had to run on: ") + e.what());
   }

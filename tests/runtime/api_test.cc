@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -383,6 +384,22 @@ TEST_CASE("a run on a thread of its own tells when it is over") {
     PendingRun moved = std::move(run);
   }
   CHECK(told == 2);
+}
+
+TEST_CASE("runs on threads of their own do not wait for each other, but end with their last holder") {
+  Executable e = compile_text(kTwice);
+  const float x[3] = {1, 2, 3};
+  const Buffer input = Buffer::copy_of(x, Shape::parse("f32[3]"));
+  int ended = 0;
+  for (int k = 0; k < 4; ++k) e.run_async({input}, [&] { ++ended; });
+  CHECK(ended == 4);
+  std::promise<void> second;
+  {
+    PendingRun waits = e.run_async({input}, [over = second.get_future().share()] { over.wait(); });
+    PendingRun tells = e.run_async({input}, [&] { second.set_value(); });
+  }
+  compile_text(kTwice).run_async({input});  // the run is the last to hold the executable
+  CHECK(e.run_async({input}).get().at(0).data<float>()[2] == 6);
 }
 
 TEST_CASE("an executable is written and read again without generating code") {

@@ -1,0 +1,39 @@
+// Threads for work that may wait for other such work: as many as are asked for at once, kept for the next time.
+// Waking one that sleeps takes half of what starting one does on a free machine (40 us of 70), and far less than that
+// on a busy one.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hlojit {
+
+class Workers {
+ public:
+  Workers() = default;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  /// Waits for what runs; may be called from one of its own threads, which then ends by itself.
+  ~Workers();
+  /// Begins `work` at once, whatever else runs. Throws std::system_error if no thread can be had.
+  void run(std::function<void()> work);
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> work;
+    size_t idle = 0;
+    bool stop = false;
+    void loop();
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::vector<std::thread> threads_;  // grows under the state's mutex
+};
+
+}  // namespace hlojit
