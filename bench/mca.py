@@ -3,9 +3,11 @@
     python3 bench/mca.py [--hlojit BINARY] [--write]
 
 `hlojit compile --emit=asm --device-isa avx512` gives a program's assembly; of each of its functions the innermost loop
-with the most vector instructions is taken and handed to llvm-mca (Debian's llvm-19) for each CPU. That counts what the execution units and the dependences of one iteration on the next allow; memory is a hit in the first cache. So the
-figures are a floor for data in L1, to be held beside the scoreboard's measured ones, and a way to see without the
-machine whether a loop got worse. The text depends on the compiler and on llvm-mca alone.
+with the most vector instructions is taken (one without branches inside) and handed to llvm-mca (Debian's llvm-19) for
+each CPU. That counts what the execution units and the dependences of one iteration on the next allow; memory is a hit in
+the first cache. So the figures are a floor for data in L1, to be held beside the scoreboard's measured ones, and a way
+to see without the machine whether a loop got worse. Instructions beyond plain AVX-512 (bf16, VNNI) are in the code if
+this machine has them.
 """
 
 import argparse

@@ -169,6 +169,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=0.04, help="of each side in each round")
     parser.add_argument("--isa", choices=["native", "avx2"], default="native",
                         help="avx2: all sides are limited to it, on a machine that has more")
+    parser.add_argument("--peers", nargs="+", choices=peers.MODULES, default=peers.MODULES, help="these alone")
     parser.add_argument("--random-shapes", type=int, metavar="SEED",
                         help="instead of the stated sizes, sizes drawn around them")
     parser.add_argument("--answers", action="store_true", help="compare the answers, time nothing")
@@ -186,7 +187,7 @@ def main():
     xla_peer.restart_with_kept_memory(options.threads, peers.environment(options.threads, options.isa))
     from peers.hlojit import Program
     ours = Program(options.hlojit, options.threads, options.isa, options.timeout_s)
-    others, missing = peers.available(options.threads, options.isa)
+    others, missing = peers.available(options.threads, options.isa, options.peers)
     roof = None if options.answers else Roof(options)
     heading = table.heading(options, [ours, *others], missing)
     print(heading + "\n", flush=True)

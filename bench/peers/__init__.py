@@ -8,10 +8,10 @@ from peers.base import Missing
 MODULES = ["xla", "iree", "onnx", "onednn", "numpy"]
 
 
-def available(threads, isa):
-    """([peer], [sentence about one that cannot be used])"""
+def available(threads, isa, names=MODULES):
+    """([peer], [sentence about one that cannot be used]) of those named."""
     found, missing = [], []
-    for name in MODULES:
+    for name in [m for m in MODULES if m in names]:
         peer = importlib.import_module(f"peers.{name}").Peer
         try:
             found.append(peer(threads, isa))

@@ -85,6 +85,7 @@ def conv_dilated(batch, size, features):
 
 @program(golden=dict(batch=2, size=11, features=32, groups=4), timing=dict(batch=8, size=28, features=256, groups=8))
 def conv_grouped(batch, size, features, groups):
+    features -= features % groups
     return convolve(feature_group_count=groups), [
         image(batch, size, features), kernel(3, features // groups, features)]
 
