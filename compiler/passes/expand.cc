@@ -99,6 +99,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);
     case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
+    case Opcode::kSort: return expand_short_sort(b, op);
     case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);
     case Opcode::kCholesky:
     case Opcode::kTopK:

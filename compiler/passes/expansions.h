@@ -48,6 +48,9 @@ Instruction* expand_scaled_dot(Builder& b, const Instruction& op);
 /// A dot of real numbers. nullptr if it is not one of complex numbers, or too small to be worth it.
 Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
+/// Selects between neighbours. nullptr if the rows are few or long, or the order is not one of keys.
+Instruction* expand_short_sort(Builder& b, const Instruction& op);
+
 /// nullptr if its select is more than elementwise ops on scalars.
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
 
