@@ -349,9 +349,9 @@ Shape async_start(const Use& use) {
     need_called(use, 1);
     need_parameters(*use.called[0], shapes, "calls");
     need_part(use, 1, use.called[0]->root()->shape);
+    need_aliases(use);  // of the short form, that op's own
   }
   need_part(use, 0, Shape::tuple(std::move(shapes)));
-  need_aliases(use);
   return *use.declared;
 }
 

@@ -94,7 +94,8 @@ inline constexpr RuleInfo kRules[] = {
     {"composite-attributes", "a composite call has a name and a non-negative integer version"},
     {"custom-call-target", "a custom-call names its target"},
     {"custom-call-layouts", "operand_layout_constraints gives each operand a compatible shape"},
-    {"execution-thread", "what an op calls runs on the op's own thread; only async-start names another"},
+    {"execution-thread",
+     "what a call, fusion, loop or branch runs is on its own thread; only async-start names another"},
     {"output-aliasing", "an aliased output and its operand exist and have the same shape"},
 
     // ---- effects, collectives ----

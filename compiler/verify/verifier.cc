@@ -195,7 +195,7 @@ class Verifier {
         report(i, "call-order",
                fmt::format("{} calls {}, which does not come before it", i.name, c ? c->name : "nothing"));
         good = false;
-      } else if (c->execution_thread != i.parent()->execution_thread && !starts_or_ends(i)) {
+      } else if (c->execution_thread != i.parent()->execution_thread && runs_calls(i)) {
         report(i, "execution-thread",
                fmt::format("{} runs on {}, the computation {} that it calls on {}", i.name, thread_of(*i.parent()),
                            c->name, thread_of(*c)));
@@ -205,8 +205,10 @@ class Verifier {
     return good;
   }
 
-  static bool starts_or_ends(const Instruction& i) {
-    return i.is(Opcode::kAsyncStart) || i.is(Opcode::kAsyncUpdate) || i.is(Opcode::kAsyncDone);
+  // Those that run what they call, other than those that apply it to elements.
+  static bool runs_calls(const Instruction& i) {
+    using enum Opcode;
+    return i.is(kCall) || i.is(kConditional) || i.is(kCustomCall) || i.is(kFusion) || i.is(kWhile);
   }
 
   // ---- instructions ----
