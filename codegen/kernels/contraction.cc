@@ -211,8 +211,11 @@ class Product {
       c_offset = (panel * tiles_ + t) * (mr * nr);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
-    // Sums of pairs need a register more each step, which several steps at once do not have.
-    int unroll = !pair_lanes_ && kc % 4 == 0 && product_.k % 4 == 0 ? 4 : 1;
+    // A turn of the loop should be worth counting it; one of a full tile is, and its code is a third of what a product
+    // takes to compile. Sums of pairs need a register more each step, which several steps at once do not have.
+    constexpr int64_t kEnough = 12;
+    bool small = mr * nr / lanes_ < kEnough && !pair_lanes_;
+    int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 ? 4 : 1;
     MicroKernelShape shape{type_,
                            static_cast<int>(mr),
                            static_cast<int>(nr / lanes_),
