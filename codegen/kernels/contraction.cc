@@ -115,11 +115,12 @@ class Product {
     // Rows and columns this block really has, in tiles and panels.
     llvm::Value* rows_left = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
     llvm::Value* columns_left = minimum(root, e_.index(IndexExpr(product_.n) - n0_, root), blocks_.columns);
-    llvm::Value* tile_count = ceil_div_value(root, rows_left, mr);
-    llvm::Value* panel_count = ceil_div_value(root, columns_left, nr);
+    llvm::Value* tile_count = ceil_quotient(root.builder, rows_left, i64(root.builder, mr));
+    llvm::Value* panel_count = ceil_quotient(root.builder, columns_left, i64(root.builder, nr));
 
     pack_left(ss, rows_left, tile_count);
-    auto group_loop = open_loop(ss, group_ == 1 ? panel_count : ceil_div_value(ss, panel_count, group_), 1, "group");
+    auto group_loop = open_loop(
+        ss, group_ == 1 ? panel_count : ceil_quotient(ss.builder, panel_count, i64(ss.builder, group_)), 1, "group");
     Scope& gs = *group_loop;
     int group_var = vars_.fresh();
     e_.bind(group_var, gs, gs.counter);
@@ -263,9 +264,6 @@ class Product {
 
   static llvm::Value* minimum(Scope& s, llvm::Value* x, int64_t y) {
     return s.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(s.builder, y));
-  }
-  static llvm::Value* ceil_div_value(Scope& s, llvm::Value* x, int64_t y) {
-    return s.builder.CreateUDiv(s.builder.CreateAdd(x, i64(s.builder, y - 1)), i64(s.builder, y));
   }
 
   struct Strides {

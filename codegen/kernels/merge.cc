@@ -41,7 +41,7 @@ class MergeEmitter {
     llvm::Value* end = least(b, n, b.CreateAdd(begin, block));
     llvm::Value* pair = b.CreateShl(run, 1);
     llvm::Value* last = b.CreateSub(n, b.getInt64(1));
-    llvm::Value* pairs = b.CreateUDiv(b.CreateSub(b.CreateAdd(b.CreateSub(end, begin), pair), b.getInt64(1)), pair);
+    llvm::Value* pairs = ceil_quotient(b, b.CreateSub(end, begin), pair);
     auto outer = open_loop(root, pairs, 1, "pairs");
     {
       llvm::IRBuilder<>& o = outer->builder;

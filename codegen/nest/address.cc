@@ -488,11 +488,8 @@ llvm::Value* ElementEmitter::trip_count(const LoopDigit& loop, const IndexExpr& 
   const Clip& c = *loop.clip;
   IndexExpr left = IndexExpr(c.limit) - so_far;
   llvm::Value* n = index(left, scope);
-  if (c.stride > 1) {
-    n = b.CreateSDiv(b.CreateAdd(n, b.getInt64(static_cast<uint64_t>(c.stride - 1))),
-                     b.getInt64(static_cast<uint64_t>(c.stride)));
-  }
   n = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, b.getInt64(0));
+  if (c.stride > 1) n = ceil_quotient(b, n, b.getInt64(static_cast<uint64_t>(c.stride)));
   if (c.factor > 1) n = b.CreateMul(n, b.getInt64(static_cast<uint64_t>(c.factor)));
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, n, extent);
 }

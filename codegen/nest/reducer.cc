@@ -8,11 +8,10 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
-#include "compiler/analysis/combining.h"
 #include "compiler/analysis/reorder.h"
+#include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
 #include "compiler/ir/narrow.h"
-#include "compiler/ir/plain_float.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -84,7 +83,7 @@ Reducer Reducer::of(const Instruction& reduction) {
     r.op_ = combining_op(*r.computation_);
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
-  r.plain_ = !r.op_ && is_plain_float(*r.computation_);
+  r.plain_ = is_plain_float(*r.computation_);
   if (r.op_ && is_pred(r.result_)) {
     if (r.op_ == Opcode::kMultiply || r.op_ == Opcode::kMinimum) r.op_ = Opcode::kAnd;
     if (r.op_ == Opcode::kAdd || r.op_ == Opcode::kMaximum) r.op_ = Opcode::kOr;
@@ -197,12 +196,12 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
 
 std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& options,
                                    std::vector<Value> totals) const {
+  if (contracts_) return {convert(b, options, totals[0], result_)};
+  if (as_bytes_) return {{result_, b.CreateICmpSLT(totals[0].v, llvm::Constant::getNullValue(totals[0].v->getType()))}};
   if (plain_) {
     for (Value& total : totals) total = round_to_type(b, total);
   }
-  if (!op_) return totals;
-  if (as_bytes_) return {{result_, b.CreateICmpSLT(totals[0].v, llvm::Constant::getNullValue(totals[0].v->getType()))}};
-  return {contracts_ ? convert(b, options, totals[0], result_) : round_to_type(b, totals[0])};
+  return totals;
 }
 
 }  // namespace hlojit::codegen

@@ -17,7 +17,7 @@ namespace hlojit::codegen {
 class ElementEmitter;
 struct Scope;
 
-/// Results of a scalar computation applied to values (all of one lane count). `plain`: it is (ir/plain_float.h), and
+/// Results of a scalar computation applied to values (all of one lane count). `plain`: it is (ir/combining.h), and
 /// nothing is rounded.
 std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options,
                                       const Computation& computation, std::span<const Value> arguments,
@@ -63,7 +63,7 @@ class Reducer {
   int position_ = -1;                    // Reorder::position
   bool as_bytes_ = false;                // accumulators are bytes of equal bits
   bool contracts_ = false;               // sums products of two factors
-  bool plain_ = false;                   // several results, rounded at the end
+  bool plain_ = false;                   // is_plain_float: rounded at the end
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;
   const Computation* computation_ = nullptr;

@@ -3,6 +3,10 @@
 
 namespace hlojit::codegen {
 
+llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) {
+  return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y);
+}
+
 std::unique_ptr<Scope> open_loop(Scope& parent, llvm::Value* trip, int64_t step, std::string_view name,
                                  std::vector<llvm::Value*> initial) {
   auto& context = parent.builder.getContext();

@@ -18,6 +18,9 @@
 
 namespace hlojit::codegen {
 
+/// How often y goes into x, rounded up: of counts, x >= 0.
+llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y);
+
 struct Scope {
   Scope(llvm::BasicBlock* block, Scope* parent)
       : builder(block), parent(parent), depth(parent ? parent->depth + 1 : 0) {}

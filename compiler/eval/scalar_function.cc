@@ -1,11 +1,11 @@
 // Compiling a scalar computation to a list of steps over slots, and running it block by block.
 #include "compiler/eval/scalar_function.h"
-#include "compiler/ir/plain_float.h"
 
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
+#include "compiler/ir/combining.h"
 #include "layout/shape.h"
 
 namespace hlojit::eval {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "compiler/analysis/combining.h"
+#include "compiler/ir/combining.h"
 #include "compiler/verify/rules.h"
 #include "layout/lists.h"
 

@@ -6,7 +6,7 @@
 // Scalar arithmetic never traps, so what an untaken branch computes does no harm.
 #include <algorithm>
 
-#include "compiler/analysis/combining.h"
+#include "compiler/ir/combining.h"
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"
 

@@ -9,8 +9,8 @@
 //
 // Blocks are parallel, and the error grows with their size and the number of levels, not with n. One operation that may
 // be regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
-#include "compiler/analysis/combining.h"
 #include "compiler/analysis/prefix.h"
+#include "compiler/ir/combining.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
 
@@ -25,7 +25,7 @@ constexpr int64_t kDirect = 256;  // up to this size one running value does
 class PrefixSums {
  public:
   PrefixSums(Builder& b, Opcode step, DType type, Instruction* init, size_t dim)
-      : b_(b), step_(step), type_(type), dim_(static_cast<int64_t>(dim)) {
+      : b_(b), step_(step), dim_(static_cast<int64_t>(dim)) {
     std::optional<Literal> neutral = neutral_number(step, type);
     init_enters_last_ = neutral.has_value();
     neutral_ = neutral ? b.constant(std::move(*neutral)) : init;
@@ -80,7 +80,6 @@ class PrefixSums {
 
   Builder& b_;
   Opcode step_;
-  DType type_;
   int64_t dim_;
   bool init_enters_last_ = false;
   Instruction* neutral_ = nullptr;

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "compiler/analysis/combining.h"
+#include "compiler/ir/combining.h"
 #include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/combining.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/analysis/combining.h"
 #include "compiler/analysis/dataflow.h"
+#include "compiler/ir/combining.h"
 #include "compiler/passes/explain.h"
 
 namespace hlojit {

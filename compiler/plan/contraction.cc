@@ -215,39 +215,22 @@ class BlockPlanner {
 
   void check_maps() {
     check_epilogues();
-    DimMap all, kept;
-    std::vector<int64_t> kept_dims;
-    for (int d = 0; d < static_cast<int>(plan_.domain.size()); ++d) {
-      int id = plan_.domain[static_cast<size_t>(d)] == 1 ? -1 : d;
-      all.push_back(id);
-      if (std::ranges::binary_search(plan_.inner, d)) continue;
-      kept.push_back(id);
-      kept_dims.push_back(plan_.domain[static_cast<size_t>(d)]);
-    }
+    const RowMaps rows(plan_.domain, plan_.inner);
     DimMaps maps(g_, dependent_);
     for (size_t k = 0; k < plan_.roots.size(); ++k) {
       const Instruction* r = plan_.roots[k];
       if (std::ranges::count(later_, k) > 0) continue;
       if (!dependent_.contains(r)) refuse("result " + r->name + " does not come from the block's rows");
-      if (dims_of(r) == plan_.domain)
-        maps.reach(r, all);
-      else if (dims_of(r) == kept_dims)
-        maps.reach(r, kept);
-      else
-        refuse("result " + r->name + " has neither the sizes of the rows nor of their elements");
+      maps.reach_result(r, rows);
     }
-    for (const Instruction* o : operands_) maps.reach(o, all);
+    for (const Instruction* o : operands_) maps.reach(o, rows.all);
     for (auto at = g_.members.rbegin(); at != g_.members.rend(); ++at) {
       const Instruction* i = *at;
       if (!maps.reached(i)) continue;
       if (std::ranges::count(making_, i) > 0) {
-        if (maps.map(i) != all) refuse(i->name + " is read across rows");
+        if (maps.map(i) != rows.all) refuse(i->name + " is read across rows");
       } else if (i->is(Opcode::kReduce)) {
-        if (maps.map(i) != kept) refuse(i->name + " is read across rows");
-        for (size_t k = 0; k < i->operand_count(); ++k) {
-          bool init = k >= i->operand_count() / 2;
-          maps.reach(i->operand(k), init ? DimMap{} : all);
-        }
+        maps.step_reduce(i, rows);
       } else {
         maps.step(i);
       }

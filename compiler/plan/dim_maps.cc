@@ -1,6 +1,8 @@
 // See dim_maps.h.
 #include "compiler/plan/dim_maps.h"
 
+#include <algorithm>
+
 namespace hlojit {
 namespace {
 
@@ -23,6 +25,17 @@ DimMap through_reshape(const Instruction* i, const DimMap& map) {
 }
 
 }  // namespace
+
+RowMaps::RowMaps(const std::vector<int64_t>& domain, const std::vector<int64_t>& inner) : all_dims(domain) {
+  for (int d = 0; d < static_cast<int>(domain.size()); ++d) {
+    const int64_t size = domain[static_cast<size_t>(d)];
+    const int id = size == 1 ? -1 : d;
+    all.push_back(id);
+    if (std::ranges::binary_search(inner, d)) continue;
+    kept.push_back(id);
+    kept_dims.push_back(size);
+  }
+}
 
 void DimMaps::reach(const Instruction* value, DimMap map) {
   if (!g_.has(value) || !dependent_.contains(value)) return;
@@ -58,6 +71,22 @@ void DimMaps::step(const Instruction* i) {
     reach(i->operand(0), through_reshape(i, map));
   } else {
     refuse(quoted(i) + " moves elements after a reduction");
+  }
+}
+
+void DimMaps::reach_result(const Instruction* result, const RowMaps& rows) {
+  const auto& dims = dims_of(result);
+  if (dims != rows.kept_dims && dims != rows.all_dims) {
+    refuse("result " + result->name + " has neither the sizes of the rows nor of their elements");
+  }
+  reach(result, dims == rows.kept_dims ? rows.kept : rows.all);
+}
+
+void DimMaps::step_reduce(const Instruction* reduce, const RowMaps& rows) {
+  if (map(reduce) != rows.kept) refuse(reduce->name + " is read across rows");
+  for (size_t k = 0; k < reduce->operand_count(); ++k) {
+    bool init = k >= reduce->operand_count() / 2;
+    reach(reduce->operand(k), init ? DimMap{} : rows.all);
   }
 }
 

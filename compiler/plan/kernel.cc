@@ -165,38 +165,15 @@ KernelPlan plan_reduction(const Graph& g) {
     }
   }
 
-  DimMap all, kept;
-  std::vector<int64_t> kept_dims;
-  for (int d = 0; d < static_cast<int>(plan.domain.size()); ++d) {
-    int id = plan.domain[d] == 1 ? -1 : d;
-    all.push_back(id);
-    if (std::ranges::binary_search(plan.inner, d)) continue;
-    kept.push_back(id);
-    kept_dims.push_back(plan.domain[d]);
-  }
-
+  const RowMaps rows(plan.domain, plan.inner);
   auto dependent = g.dependents(g.reduces);
   DimMaps maps(g, dependent);
-  for (const Instruction* r : g.roots) {
-    if (dims_of(r) == kept_dims) {
-      maps.reach(r, kept);
-    } else if (dims_of(r) == plan.domain) {
-      maps.reach(r, all);
-    } else {
-      refuse("result " + r->name + " has neither the sizes of the rows nor of their elements");
-    }
-  }
+  for (const Instruction* r : g.roots) maps.reach_result(r, rows);
   for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
-    const Instruction* i = *at;
-    if (!i->is(Opcode::kReduce)) {
-      maps.step(i);
-      continue;
-    }
-    if (maps.map(i) != kept) refuse(i->name + " is read across rows");
-    for (size_t k = 0; k < i->operand_count(); ++k) {
-      bool init = k >= i->operand_count() / 2;
-      maps.reach(i->operand(k), init ? DimMap{} : all);
-    }
+    if ((*at)->is(Opcode::kReduce))
+      maps.step_reduce(*at, rows);
+    else
+      maps.step(*at);
   }
 
   plan.kind = reduces_minor(g, plan) && !has_short_rows(plan) ? KernelKind::kRows : KernelKind::kColumns;

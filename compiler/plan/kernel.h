@@ -55,7 +55,7 @@ std::string_view kernel_kind_name(KernelKind kind);
 struct Stage {
   bool inner = false;
   const Instruction* product = nullptr;     ///< a dot, for the whole block of rows; then nothing but stores
-  std::optional<Blocks> blocks;             ///< of the product
+  std::optional<Blocks> blocks = {};        ///< of the product
   std::vector<const Instruction*> reduces;  ///< combined side by side
   std::vector<const Instruction*> keeps;    ///< values of the domain left in scratch for later stages
   std::vector<size_t> stores;               ///< numbers of the roots it stores

@@ -84,7 +84,7 @@ class Axis {
       load(in, points_ + 1, y, lanes);
       join_halves(y, x, roots_.data(), points_, lanes);
     } else if (paired_) {
-      rows_to_planes(in, lines_.in.across, points_, x, lanes);
+      to_planes(in, {lines_.in.across, 2}, points_, x, lanes);  // pairs of real numbers
     } else if (real_in) {
       load_real(in, x, lanes);
     } else {
@@ -102,25 +102,17 @@ class Axis {
       separate_halves(z, free, roots_.data(), points_, lanes);
       store(free, points_ + 1, out, lanes);
     } else {
-      planes_to_rows(z, points_, lanes, out, lines_.out.across);
+      from_planes(z, points_, lanes, out, {lines_.out.across, 2});
     }
   }
 
   static Planes<C> swapped(Planes<C> p) { return {p.im, p.re}; }
 
   void load(const T* in, int64_t count, Planes<C> x, int64_t lanes) const {
-    const Side& side = lines_.in;
-    if (side.step == 1)
-      rows_to_planes(in, 2 * side.across, count, x, lanes);
-    else
-      columns_to_planes(in, 2 * side.step, count, x, lanes);
+    to_planes(in, {2 * lines_.in.across, 2 * lines_.in.step}, count, x, lanes);
   }
   void store(Planes<C> y, int64_t count, T* out, int64_t lanes) const {
-    const Side& side = lines_.out;
-    if (side.step == 1)
-      planes_to_rows(y, count, lanes, out, 2 * side.across);
-    else
-      planes_to_columns(y, count, lanes, out, 2 * side.step);
+    from_planes(y, count, lanes, out, {2 * lines_.out.across, 2 * lines_.out.step});
   }
 
   void scale(Planes<C> y, int64_t count) const {

@@ -124,19 +124,18 @@ template <class T, class C>
 }  // namespace
 
 #define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
-#define HLOJIT_PLANES(T, C)                                                                                          \
-  HLOJIT_EACH_WIDTH void rows_to_planes(const T* data, int64_t apart, int64_t points, Planes<C> to, int64_t lanes) { \
-    turn_in(data, apart, points, to, lanes);                                                                         \
-  }                                                                                                                  \
-  HLOJIT_EACH_WIDTH void planes_to_rows(Planes<C> from, int64_t points, int64_t lanes, T* data, int64_t apart) {     \
-    turn_out(from, points, lanes, data, apart);                                                                      \
-  }                                                                                                                  \
-  HLOJIT_EACH_WIDTH void columns_to_planes(const T* data, int64_t apart, int64_t points, Planes<C> to,               \
-                                           int64_t lanes) {                                                          \
-    part(data, apart, points, to, lanes);                                                                            \
-  }                                                                                                                  \
-  HLOJIT_EACH_WIDTH void planes_to_columns(Planes<C> from, int64_t points, int64_t lanes, T* data, int64_t apart) {  \
-    unite(from, points, lanes, data, apart);                                                                         \
+#define HLOJIT_PLANES(T, C)                                                                                       \
+  HLOJIT_EACH_WIDTH void to_planes(const T* data, LineSteps steps, int64_t points, Planes<C> to, int64_t lanes) { \
+    if (steps.point == 2)                                                                                         \
+      turn_in(data, steps.line, points, to, lanes);                                                               \
+    else                                                                                                          \
+      part(data, steps.point, points, to, lanes);                                                                 \
+  }                                                                                                               \
+  HLOJIT_EACH_WIDTH void from_planes(Planes<C> from, int64_t points, int64_t lanes, T* data, LineSteps steps) {   \
+    if (steps.point == 2)                                                                                         \
+      turn_out(from, points, lanes, data, steps.line);                                                            \
+    else                                                                                                          \
+      unite(from, points, lanes, data, steps.point);                                                              \
   }
 HLOJIT_PLANES(float, float)
 HLOJIT_PLANES(float, double)

@@ -9,20 +9,18 @@
 
 namespace hlojit {
 
-/// Line v has its element j at data[apart * v + 2 * j] and behind it; in the planes it is at [j * lanes + v].
-void rows_to_planes(const float* data, int64_t apart, int64_t points, Planes<float> to, int64_t lanes);
-void rows_to_planes(const float* data, int64_t apart, int64_t points, Planes<double> to, int64_t lanes);
-void rows_to_planes(const double* data, int64_t apart, int64_t points, Planes<double> to, int64_t lanes);
-void planes_to_rows(Planes<float> from, int64_t points, int64_t lanes, float* data, int64_t apart);
-void planes_to_rows(Planes<double> from, int64_t points, int64_t lanes, float* data, int64_t apart);
-void planes_to_rows(Planes<double> from, int64_t points, int64_t lanes, double* data, int64_t apart);
+/// Where the numbers of lines lie: element j of line v at data[line * v + point * j], and its imaginary part behind it.
+/// Either the points of a line lie side by side (point is 2) or the lines do (line is 2).
+struct LineSteps {
+  int64_t line, point;
+};
 
-/// Line v has its element j at data[apart * j + 2 * v] and behind it.
-void columns_to_planes(const float* data, int64_t apart, int64_t points, Planes<float> to, int64_t lanes);
-void columns_to_planes(const float* data, int64_t apart, int64_t points, Planes<double> to, int64_t lanes);
-void columns_to_planes(const double* data, int64_t apart, int64_t points, Planes<double> to, int64_t lanes);
-void planes_to_columns(Planes<float> from, int64_t points, int64_t lanes, float* data, int64_t apart);
-void planes_to_columns(Planes<double> from, int64_t points, int64_t lanes, float* data, int64_t apart);
-void planes_to_columns(Planes<double> from, int64_t points, int64_t lanes, double* data, int64_t apart);
+/// Element j of line v is at [j * lanes + v] in the planes.
+void to_planes(const float* data, LineSteps steps, int64_t points, Planes<float> to, int64_t lanes);
+void to_planes(const float* data, LineSteps steps, int64_t points, Planes<double> to, int64_t lanes);
+void to_planes(const double* data, LineSteps steps, int64_t points, Planes<double> to, int64_t lanes);
+void from_planes(Planes<float> from, int64_t points, int64_t lanes, float* data, LineSteps steps);
+void from_planes(Planes<double> from, int64_t points, int64_t lanes, float* data, LineSteps steps);
+void from_planes(Planes<double> from, int64_t points, int64_t lanes, double* data, LineSteps steps);
 
 }  // namespace hlojit

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "compiler/analysis/access.h"
-#include "compiler/analysis/combining.h"
 #include "compiler/analysis/movement.h"
 #include "compiler/eval/evaluator.h"
+#include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
 #include "compiler/text/parser.h"
 

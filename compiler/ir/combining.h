@@ -17,6 +17,10 @@ bool is_scalar_code(const Computation& computation);
 /// One instruction of it, but for the tuple.
 bool is_scalar_code(const Instruction& instruction);
 
+/// The computation only adds, multiplies and takes extrema of its parameters, all of one float type: the order of such
+/// terms is free. What it adds up may be kept in a wider type, and is rounded once, at the end.
+bool is_plain_float(const Computation& computation);
+
 /// The scalar of this type that changes nothing in op(scalar, x), if that is a number: 0, for floats -0
 /// (which even -0 does not feel), or 1. nullopt for extrema and logic, which are idempotent.
 std::optional<Literal> neutral_number(Opcode op, DType type);

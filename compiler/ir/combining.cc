@@ -1,5 +1,5 @@
 // See combining.h.
-#include "compiler/analysis/combining.h"
+#include "compiler/ir/combining.h"
 
 namespace hlojit {
 
@@ -20,6 +20,18 @@ bool is_scalar_code(const Instruction& i) {
 bool is_scalar_code(const Computation& c) {
   return std::ranges::all_of(
       c.instructions(), [](const auto& i) { return is_scalar_code(*i) || (i->is(Opcode::kTuple) && i->is_root()); });
+}
+
+bool is_plain_float(const Computation& computation) {
+  DType type = DType::kInvalid;
+  for (const auto& i : computation.instructions()) {
+    if (i->is(Opcode::kTuple)) continue;
+    bool plain = i->is(Opcode::kParameter) || has_trait(i->opcode, op_trait::kCombines);
+    if (!plain || !is_float(i->shape.type)) return false;
+    if (type == DType::kInvalid) type = i->shape.type;
+    if (type != i->shape.type) return false;
+  }
+  return type != DType::kInvalid;
 }
 
 std::optional<Literal> neutral_number(Opcode op, DType type) {
