@@ -35,10 +35,12 @@ const std::map<DType, std::string_view> kUndrawnTypes = {
     {DType::kU1, "no op of the seeds has it"},
 };
 
+bool is_control(const Instruction& i) { return i.is(kWhile) || i.is(kConditional) || i.is(kCall); }
+
 struct Census {
   std::map<Opcode, std::pair<int64_t, std::set<DType>>> ops;
   std::map<DType, int64_t> types;
-  std::map<std::string, int64_t> layouts, modules;
+  std::map<std::string, int64_t> layouts, shapes, modules;
 
   void count(const Shape& s) {
     for (const Shape& e : s.elements) count(e);
@@ -56,7 +58,29 @@ struct Census {
     layouts["packed or spread"] += l.element_size_in_bits != 0;
   }
 
+  // What several instructions make up, or an instruction and what it calls.
+  void count_shapes(const Instruction& i, std::set<const Computation*>& called) {
+    shapes["after others by control predecessors"] += !i.control_predecessors.empty();
+    shapes["parameters that are tuples"] +=
+        i.is(kParameter) && i.shape.is_tuple() && i.parent() == i.parent()->parent()->entry();
+    shapes["collectives outside of the entry"] +=
+        has_trait(i, op_trait::kCollective) && i.parent() != i.parent()->parent()->entry();
+    bool runs = is_control(i) || i.is(kFusion) || i.is(kAsyncStart);
+    for (const Computation* c : i.called) {
+      shapes[std::string(op_name(i.opcode)) + " of a computation called before"] += !called.insert(c).second;
+      if (runs) continue;
+      bool several = c->parameters().size() > 0 && i.operand_count() > 0;
+      DType own = several ? c->parameters()[0]->shape.type : i.shape.type;
+      shapes[std::string(op_name(i.opcode)) + " in another precision"] +=
+          several && i.operand(0)->shape.is_array() && own != i.operand(0)->shape.type;
+      for (const auto& inner : c->instructions()) {
+        if (is_control(*inner)) ++shapes[fmt::format("{} by a {}", op_name(i.opcode), op_name(inner->opcode))];
+      }
+    }
+  }
+
   void count(const Module& m) {
+    std::set<const Computation*> called;
     for (const auto& c : m.computations()) {
       for (const auto& i : c->instructions()) {
         auto& [times, with] = ops[i->opcode];
@@ -66,6 +90,7 @@ struct Census {
           if (o->shape.is_array()) with.insert(o->shape.type);
         }
         count(i->shape);
+        count_shapes(*i, called);
       }
     }
     modules["with an entry layout"] += m.config.has_entry_layout;
@@ -102,6 +127,9 @@ std::string census(uint64_t first, int64_t count, const std::vector<std::string>
       undrawn += fmt::format("not drawn: {}: {}\n", dtype_name(t), reason->second);
     else
       missing += fmt::format(" {}", dtype_name(t));
+  }
+  for (auto& [what, times] : c.shapes) {
+    if (times > 0) text += fmt::format("{}: {}\n", what, times);
   }
   for (auto& [what, times] : c.layouts) text += fmt::format("arrays {}: {}\n", what, times);
   for (auto& [what, times] : c.modules) text += fmt::format("modules {}: {}\n", what, times);
