@@ -242,14 +242,11 @@ Literal scaled_dot(const Instruction& op, Operands in) {
 // The ragged dimension of the left side is cut into consecutive groups. A free one: group g meets
 // rhs[g]. A contracting one: group g gives slice g of the result. A batch one: the batches that
 // belong to some group. What lies beyond the sum of the sizes gives 0.
-Literal ragged_dot(const Instruction& op, Operands in) {
-  const Literal &lhs = *in[0], &rhs = *in[1], &sizes = *in[2];
+Literal ragged_dot_of(const Instruction& op, const Literal& lhs, const Literal& rhs, const Literal& sizes,
+                      const Shape& shape) {
   const Ints group_dims = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
   const int64_t ragged = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
   const DotDims& dims = op.attrs.dot;
-  if (sizes.shape().rank() != 1) {
-    throw Error(ErrorKind::kUnsupported, op.location, "ragged-dot with sizes a batch is not evaluated");
-  }
   const auto rounding = operand_rounding(op.attrs.dot_algorithm);
   const int64_t contracting = position_in(dims.lhs_contracting, ragged);
   const int64_t batch = position_in(dims.lhs_batch, ragged);
@@ -269,8 +266,8 @@ Literal ragged_dot(const Instruction& op, Operands in) {
     result_dim = batch;
   }
 
-  Literal result(op.shape);
-  const Ints strides = row_major_strides(op.shape.dims);
+  Literal result(shape);
+  const Ints strides = row_major_strides(shape.dims);
   const int64_t end_of_all = lhs.shape().dims[ragged];
   int64_t begin = 0;
   for (int64_t g = 0; g < sizes.shape().dims[0]; ++g) {
@@ -284,7 +281,7 @@ Literal ragged_dot(const Instruction& op, Operands in) {
       right = without_dim(part_of(rhs, group_dims[0], g, g + 1), group_dims[0]);
     }
     // The box of the result that this group fills.
-    Shape box = Shape::array(op.shape.type, op.shape.dims);
+    Shape box = Shape::array(shape.type, shape.dims);
     Shape computed = box;
     box.dims[result_dim] = contracting >= 0 ? 1 : end - begin;
     computed.dims = box.dims;
@@ -292,11 +289,75 @@ Literal ragged_dot(const Instruction& op, Operands in) {
     const Literal part =
         dot_of(inner, rounding, part_of(lhs, ragged, begin, end), right, Shape::array(computed.type, computed.dims));
     const int64_t base = (contracting >= 0 ? g : begin) * strides[result_dim];
-    copy_strided(dtype_bytes(op.shape.type), box.dims, result.bytes().data(), base, strides, part.bytes().data(), 0,
+    copy_strided(dtype_bytes(shape.type), box.dims, result.bytes().data(), base, strides, part.bytes().data(), 0,
                  row_major_strides(box.dims));
     begin = end;
   }
   return result;
+}
+
+// The left side's dims whose entries have groups of their own: batch dims, then those of the ragged dim's kind before
+// it.
+Ints dims_with_own_groups(const Instruction& op, int64_t rank) {
+  const DotDims& dims = op.attrs.dot;
+  const int64_t ragged = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
+  auto is_free = [&](int64_t d) {
+    return position_in(dims.lhs_batch, d) < 0 && position_in(dims.lhs_contracting, d) < 0;
+  };
+  Ints before;
+  auto take = [&](const Ints& list) { before.insert(before.end(), list.begin(), std::ranges::find(list, ragged)); };
+  take(dims.lhs_batch);
+  if (position_in(dims.lhs_contracting, ragged) >= 0) take(dims.lhs_contracting);
+  for (int64_t d = 0; is_free(ragged) && d < ragged; ++d) {
+    if (is_free(d)) before.push_back(d);
+  }
+  return Ints(before.begin(), before.begin() + rank - 1);
+}
+
+// One entry after the other of the first of those dims, each a ragged-dot of its own; a contracted dim's are summed.
+Literal ragged_dot_by(const Instruction& op, const Literal& lhs, const Literal& rhs, const Literal& sizes, Ints own,
+                      const Shape& shape) {
+  if (own.empty()) return ragged_dot_of(op, lhs, rhs, sizes, shape);
+  const DotDims& dims = op.attrs.dot;
+  const int64_t d = own.front();
+  own.erase(own.begin());
+  const int64_t batch = position_in(dims.lhs_batch, d), contracting = position_in(dims.lhs_contracting, d);
+  const int64_t groups =
+      position_in(dims.lhs_contracting, numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0)) >= 0;
+  int64_t result_dim = groups + batch;
+  if (batch < 0) {
+    result_dim = groups + std::ssize(dims.lhs_batch);
+    for (int64_t k = 0; k < d; ++k) {
+      result_dim += position_in(dims.lhs_batch, k) < 0 && position_in(dims.lhs_contracting, k) < 0;
+    }
+  }
+  Literal result(shape);
+  const Ints strides = row_major_strides(shape.dims);
+  Shape one = Shape::array(shape.type, shape.dims);
+  if (contracting < 0) one.dims[result_dim] = 1;
+  for (int64_t i = 0; i < lhs.shape().dims[d]; ++i) {
+    Literal right = batch >= 0         ? part_of(rhs, dims.rhs_batch[batch], i, i + 1)
+                    : contracting >= 0 ? part_of(rhs, dims.rhs_contracting[contracting], i, i + 1)
+                                       : rhs;
+    Literal part =
+        ragged_dot_by(op, part_of(lhs, d, i, i + 1), right, without_dim(part_of(sizes, 0, i, i + 1), 0), own, one);
+    if (contracting < 0) {
+      copy_strided(dtype_bytes(shape.type), one.dims, result.bytes().data(), i * strides[result_dim], strides,
+                   part.bytes().data(), 0, row_major_strides(one.dims));
+      continue;
+    }
+    for (int64_t k = 0; k < shape.element_count(); ++k) {
+      if (is_integral(shape.type))
+        result.set_int(k, result.as_int(k) + part.as_int(k));
+      else
+        result.set_double(k, result.as_double(k) + part.as_double(k));
+    }
+  }
+  return result;
+}
+
+Literal ragged_dot(const Instruction& op, Operands in) {
+  return ragged_dot_by(op, *in[0], *in[1], *in[2], dims_with_own_groups(op, in[2]->shape().rank()), op.shape);
 }
 
 Literal convolution(const Instruction& op, Operands in) {

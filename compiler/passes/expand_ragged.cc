@@ -1,10 +1,12 @@
 // ragged-dot: the entries of one dim of the left side belong to consecutive groups whose sizes are known at
-// run time. The group of each entry follows from the running sums of the sizes; then, by the ragged dim's role,
+// run time, the same everywhere or of their own for each entry of the dims before it. The group of each entry follows
+// from the running sums of the sizes; then, by the ragged dim's role,
 //
-//   free         each row meets its group's matrix: a gather of the right side, then a dot batched by rows
+//   free         the products with all groups' matrices, of which each row keeps its own group's
 //   contracting  each group is a batch of its own, both sides zero outside of it
 //   batch        a plain dot, zero behind the last group
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
@@ -22,8 +24,10 @@ class RaggedDot {
   RaggedDot(Builder& b, const Instruction& op) : b_(b), op_(op), dims_(op.attrs.dot) {
     ragged_ = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
     group_dims_ = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
-    groups_ = op.operand(2)->shape.dims[0];
+    groups_ = op.operand(2)->shape.dims.back();
     size_ = lhs()->shape.dims[static_cast<size_t>(ragged_)];
+    if (op.operand(2)->shape.rank() > 1) grouped_ = dims_before();
+    grouped_.push_back(ragged_);
   }
 
   Instruction* run() {
@@ -36,19 +40,44 @@ class RaggedDot {
   Instruction* lhs() const { return op_.operand(0); }
   Instruction* rhs() const { return op_.operand(1); }
 
-  // Group of each entry of the ragged dim: the number of groups that end at or before it. s32[size].
+  bool is_free(int64_t d) const { return !contains(dims_.lhs_batch, d) && !contains(dims_.lhs_contracting, d); }
+
+  // The left side's dims that sizes of groups may be given for, in their order: batch dims, then those of the ragged
+  // dim's kind, up to it.
+  Ints dims_before() const {
+    Ints before;
+    auto take = [&](const Ints& list) { before.insert(before.end(), list.begin(), std::ranges::find(list, ragged_)); };
+    take(dims_.lhs_batch);
+    if (contains(dims_.lhs_contracting, ragged_)) take(dims_.lhs_contracting);
+    for (int64_t d = 0; is_free(ragged_) && d < ragged_; ++d) {
+      if (is_free(d)) before.push_back(d);
+    }
+    return before;
+  }
+
+  static Ints counted(int64_t first, int64_t n) {
+    Ints list(static_cast<size_t>(n));
+    std::iota(list.begin(), list.end(), first);
+    return list;
+  }
+
+  // Group of each entry of the ragged dim: the number of groups that end at or before it. s32 of the grouped dims.
   Instruction* group_of() {
     Instruction* sizes = b_.convert(op_.operand(2), DType::kS64);
-    auto everywhere = [&](Instruction* x) { return b_.broadcast(x, {groups_}); };
+    auto everywhere = [&](Instruction* x) { return b_.broadcast(x, sizes->shape.dims); };
     Instruction* most = b_.constant(DType::kS64, static_cast<double>(size_));
     sizes = b_.op(kClamp, {everywhere(b_.constant(DType::kS64, 0)), sizes, everywhere(most)});
-    std::vector<WindowDim> running(1);
-    running[0].size = std::max<int64_t>(groups_, 1);
-    running[0].pad_low = running[0].size - 1;
+    const int64_t last = sizes->shape.rank() - 1;
+    std::vector<WindowDim> running(static_cast<size_t>(last) + 1);
+    running.back().size = std::max<int64_t>(groups_, 1);
+    running.back().pad_low = running.back().size - 1;
     Instruction* ends = b_.reduce_window({sizes}, {b_.constant(DType::kS64, 0)}, adder(DType::kS64), running);
-    Instruction* entry = b_.iota(Shape::array(DType::kS64, {size_, groups_}), 0);
-    Instruction* behind = b_.compare(Direction::kLe, b_.broadcast_in_dim(ends, {size_, groups_}, {1}), entry);
-    return b_.reduce({b_.convert(behind, DType::kS32)}, {b_.constant(DType::kS32, 0)}, adder(DType::kS32), {1});
+    Ints table = sizes->shape.dims, of = counted(0, last + 1);
+    table.insert(table.end() - 1, size_);
+    of.back() = last + 1;
+    Instruction* entry = b_.iota(Shape::array(DType::kS64, table), last);
+    Instruction* behind = b_.compare(Direction::kLe, b_.broadcast_in_dim(ends, table, of), entry);
+    return b_.reduce({b_.convert(behind, DType::kS32)}, {b_.constant(DType::kS32, 0)}, adder(DType::kS32), {last + 1});
   }
 
   Computation* adder(DType type) {
@@ -66,7 +95,7 @@ class RaggedDot {
   }
   Instruction* in_some_group(Instruction* group) {
     return b_.compare(Direction::kLt, group,
-                      b_.broadcast(b_.constant(DType::kS32, static_cast<double>(groups_)), {size_}));
+                      b_.broadcast(b_.constant(DType::kS32, static_cast<double>(groups_)), group->shape.dims));
   }
 
   Instruction* dot(Instruction* x, Instruction* y, DotDims dims, const Ints& sizes) {
@@ -79,81 +108,81 @@ class RaggedDot {
 
   Instruction* batch() {
     Instruction* all = dot(lhs(), rhs(), dims_, op_.shape.dims);
-    return where(in_some_group(group_of()), {position(dims_.lhs_batch, ragged_)}, all);
+    Ints at;
+    for (int64_t d : grouped_) at.push_back(position(dims_.lhs_batch, d));
+    return where(in_some_group(group_of()), at, all);
   }
 
-  // [groups] + the operand, zero outside of the group.
-  Instruction* by_group(Instruction* x, int64_t dim, Instruction* group) {
-    Ints sizes = x->shape.dims;
+  // Whether an entry is of a group: pred[groups] + the grouped dims.
+  Instruction* belongs(Instruction* group) {
+    Ints sizes = group->shape.dims;
     sizes.insert(sizes.begin(), groups_);
-    Ints kept;
-    for (int64_t d = 1; d <= x->shape.rank(); ++d) kept.push_back(d);
-    Instruction* spread = b_.broadcast_in_dim(x, sizes, kept);
-    Instruction* number = b_.iota(Shape::array(DType::kS32, {groups_, size_}), 0);
-    Instruction* own = b_.compare(Direction::kEq, number, b_.broadcast_in_dim(group, {groups_, size_}, {1}));
-    return where(own, {0, dim + 1}, spread);
+    Instruction* number = b_.iota(Shape::array(DType::kS32, sizes), 0);
+    return b_.compare(Direction::kEq, number, b_.broadcast_in_dim(group, sizes, counted(1, group->shape.rank())));
+  }
+
+  // [groups] + the operand, zero outside of the group; `at`: its dims that are the grouped ones.
+  Instruction* by_group(Instruction* x, const Ints& at, Instruction* group) {
+    Ints sizes = x->shape.dims, place = {0};
+    sizes.insert(sizes.begin(), groups_);
+    for (int64_t d : at) place.push_back(d + 1);
+    Instruction* spread = b_.broadcast_in_dim(x, sizes, counted(1, x->shape.rank()));
+    return where(belongs(group), place, spread);
   }
 
   Instruction* contracting() {
     Instruction* group = group_of();
-    int64_t right = dims_.rhs_contracting[static_cast<size_t>(position(dims_.lhs_contracting, ragged_))];
+    Ints right;
+    for (int64_t d : grouped_) {
+      bool batch = contains(dims_.lhs_batch, d);
+      const Ints &from = batch ? dims_.lhs_batch : dims_.lhs_contracting,
+                 &to = batch ? dims_.rhs_batch : dims_.rhs_contracting;
+      right.push_back(to[static_cast<size_t>(position(from, d))]);
+    }
     DotDims inner = dims_;
     for (Ints* list : {&inner.lhs_batch, &inner.rhs_batch, &inner.lhs_contracting, &inner.rhs_contracting}) {
       for (int64_t& d : *list) ++d;
     }
     inner.lhs_batch.insert(inner.lhs_batch.begin(), 0);
     inner.rhs_batch.insert(inner.rhs_batch.begin(), 0);
-    return dot(by_group(lhs(), ragged_, group), by_group(rhs(), right, group), std::move(inner), op_.shape.dims);
+    return dot(by_group(lhs(), grouped_, group), by_group(rhs(), right, group), std::move(inner), op_.shape.dims);
   }
 
   Instruction* free() {
-    Instruction* group = group_of();
-    const int64_t group_dim = group_dims_.at(0);
-    const Ints& from = rhs()->shape.dims;
-    // The right side's matrix of each row: [rows] + the right side without its groups.
-    GatherDims g;
-    g.collapsed_slice_dims = {group_dim};
-    g.start_index_map = {group_dim};
-    g.index_vector_dim = 1;
-    g.slice_sizes = from;
-    g.slice_sizes[static_cast<size_t>(group_dim)] = 1;
-    for (int64_t d = 1; d < rhs()->shape.rank(); ++d) g.offset_dims.push_back(d);
-    Instruction* matrices = b_.gather(rhs(), group, std::move(g));
-
-    DotDims inner = dims_;
-    inner.lhs_batch.push_back(ragged_);
-    for (Ints* list : {&inner.rhs_batch, &inner.rhs_contracting}) {
-      for (int64_t& d : *list) d = d < group_dim ? d + 1 : d;  // groups are gone, rows come first
+    // Where the left side's dims stand in the result, and the groups in that of all products.
+    Ints free_dims;
+    for (int64_t d = 0; d < lhs()->shape.rank(); ++d) {
+      if (is_free(d)) free_dims.push_back(d);
     }
-    inner.rhs_batch.push_back(0);
-    // Result dims of the inner dot: batch, rows, the left side's other free dims, the right side's.
-    Ints sizes, order;
-    auto batches = static_cast<int64_t>(dims_.lhs_batch.size());
-    int64_t rows = batches;
-    for (int64_t d = 0; d < ragged_; ++d) rows += !contains(dims_.lhs_batch, d) && !contains(dims_.lhs_contracting, d);
-    for (int64_t d = 0; d < op_.shape.rank(); ++d) {
-      bool moved = d >= batches && d <= rows;
-      order.push_back(!moved ? d : d == rows ? batches : d + 1);
+    const int64_t batches = std::ssize(dims_.lhs_batch);
+    int64_t groups_at = batches + std::ssize(free_dims);
+    for (int64_t d = 0; d < group_dims_.at(0); ++d) {
+      groups_at += !contains(dims_.rhs_batch, d) && !contains(dims_.rhs_contracting, d);
     }
-    sizes.resize(order.size());
-    for (size_t d = 0; d < order.size(); ++d) sizes[static_cast<size_t>(order[d])] = op_.shape.dims[d];
-    Instruction* product = b_.transpose(dot(lhs(), matrices, std::move(inner), sizes), order);
-    return where(in_some_group(group), {rows}, product);
+    Ints at = {groups_at}, sizes = op_.shape.dims;
+    for (int64_t d : grouped_) {
+      at.push_back(is_free(d) ? batches + position(free_dims, d) : position(dims_.lhs_batch, d));
+    }
+    sizes.insert(sizes.begin() + groups_at, groups_);
+    Instruction* own = where(belongs(group_of()), at, dot(lhs(), rhs(), dims_, sizes));
+    const DType type = op_.shape.type;
+    return b_.reduce({own}, {b_.constant(Literal(Shape::scalar(type)))}, adder(type), {groups_at});
   }
 
   Builder& b_;
   const Instruction& op_;
   const DotDims& dims_;
   Ints group_dims_;
+  Ints grouped_;  // the left side's dims whose entries have a group: the ragged one, behind those with sizes of their
+                  // own
   int64_t ragged_ = 0, groups_ = 0, size_ = 0;
 };
 
 }  // namespace
 
 Instruction* expand_ragged_dot(Builder& b, const Instruction& op) {
-  if (op.operand(2)->shape.rank() != 1) return nullptr;
-  const Ints& sizes = op.operand(2)->shape.dims;
-  if (sizes[0] == 0) return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
+  if (op.operand(2)->shape.dims.back() == 0)
+    return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
   return RaggedDot(b, op).run();
 }
 

@@ -4,6 +4,8 @@
 // is the type they accumulate to: s8 x s8 -> s32, bf16 x bf16 -> f32.
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "compiler/verify/rules.h"
 
 namespace hlojit::rules {
@@ -142,6 +144,25 @@ Shape ragged_dot(const Use& use) {
   }
   need(is_integral(sizes.type) && sizes.rank() >= 1, "ragged-dot-groups",
        "group sizes must be an array of integers, not {}", sizes);
+  if (sizes.rank() > 1) {
+    // One list of sizes for each entry of the dims before the ragged one: batch dims, then those of its kind.
+    std::vector<int64_t> before;
+    auto take = [&](const Ints& list) {
+      for (int64_t d : list) {
+        if (d == ragged[0]) break;
+        before.push_back(a.dims[d]);
+      }
+    };
+    take(dims.lhs_batch);
+    if (contracting) take(dims.lhs_contracting);
+    for (int64_t d = 0; d < ragged[0] && !contracting && !batch; ++d) {
+      if (!contains(dims.lhs_batch, d) && !contains(dims.lhs_contracting, d)) before.push_back(a.dims[d]);
+    }
+    std::vector<int64_t> given(sizes.dims.begin(), sizes.dims.end() - 1);
+    need(given == before, "ragged-dot-groups",
+         "group sizes stand for dims [{}] before the ragged one, and {} gives [{}]", fmt::join(before, ","), sizes,
+         fmt::join(given, ","));
+  }
   int64_t groups = sizes.dims.back();
   for (int64_t g : group) {
     need(b.dims[g] == groups, "ragged-dot-groups", "there are {} group sizes for {} groups", groups, b.dims[g]);
