@@ -26,6 +26,7 @@ namespace {
 
 constexpr int64_t kChunkNs = 20'000;
 constexpr int64_t kMaxChunks = 16;
+constexpr double kWalkNs = 2;      // of an index vector
 constexpr int64_t kMaxTested = 4;  // parts each of which walks all indices
 constexpr int64_t kLineBytes = 64;
 
@@ -62,14 +63,16 @@ class ScatterEmission {
   }
 
   KernelFunction run() {
-    // Measured: 2 ns an index vector, and one a vector of its window, of reading twice and writing once.
+    // Measured: kWalkNs an index vector, and one a vector of its window, of reading twice and writing once.
     double bytes = 0;
     for (const Shape* t : targets_) bytes += dtype_bytes(t->type);
     Ints batch = sizes_of(batch_dims_), window = sizes_of(window_dims_);
     double vectors = std::ceil(static_cast<double>(product(window)) * bytes / e_.vector_bytes());
-    double ns = static_cast<double>(product(batch)) * (2 + vectors);
+    double ns = static_cast<double>(product(batch)) * (kWalkNs + vectors);
     int64_t cost = static_cast<int64_t>(std::min(ns, 1e15));
-    split_ = choose_split(std::clamp<int64_t>(cost / kChunkNs, 1, kMaxChunks));
+    // Walking all indices in every part must cost less than what is shared out.
+    auto most_tested = static_cast<int64_t>(std::clamp(vectors / kWalkNs, 1.0, double{kMaxTested}));
+    split_ = choose_split(std::clamp<int64_t>(cost / kChunkNs, 1, kMaxChunks), most_tested);
     chunk_ = IndexExpr::var(vars_.fresh(), split_.parts);
     if (split_.parts > 1) e_.bind(chunk_.variables()[0], kernel_.root(), kernel_.chunk());
     narrow(batch_dims_, batch);
@@ -108,7 +111,7 @@ class ScatterEmission {
   bool splits_updates() const { return split_.update_dim >= 0; }
   bool has_tail() const { return splits_updates() && sizes_[static_cast<size_t>(split_.update_dim)] % split_.per != 0; }
 
-  Split choose_split(int64_t wanted) const {
+  Split choose_split(int64_t wanted, int64_t most_tested) const {
     // Elements that share a byte belong to one task.
     bool shared = std::any_of(targets_.begin(), targets_.end(), [](const Shape* t) { return element_bits(*t) < 8; });
     if (wanted < 2 || targets_[0]->rank() == 0 || shared) return {};
@@ -130,7 +133,7 @@ class ScatterEmission {
       // Tasks do not write into one cache line.
       int64_t least = k == 0 ? kLineBytes / std::min<int64_t>(kLineBytes, dtype_bytes(targets_[0]->type)) : 1;
       Split s{.target_dim = static_cast<int>(d), .update_dim = same};
-      int64_t want = same >= 0 ? wanted : std::min(wanted, kMaxTested);
+      int64_t want = same >= 0 ? wanted : std::min(wanted, most_tested);
       s.per = ((n + want - 1) / want + least - 1) / least * least;
       // Equal parts, where there are some: what lies behind the end of an array is kept out by masks, and masked
       // stores are slow.
