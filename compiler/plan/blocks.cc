@@ -195,7 +195,7 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   DType type = sum_type(dot);
   if (type != DType::kF32 && type != DType::kF64 && !is_integral(type)) return std::nullopt;
   int64_t bytes = dtype_bytes(type), lanes = sum_lanes(dot, target.vector_bytes);
-  if (!worth_blocks(p, lanes)) return std::nullopt;
+  if (dot.shape.element_count() == 0 || !worth_blocks(p, lanes)) return std::nullopt;  // a batch of none has no chunks
 
   Blocks b;
   // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave
