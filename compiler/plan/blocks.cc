@@ -196,6 +196,8 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   if (type != DType::kF32 && type != DType::kF64 && !is_integral(type)) return std::nullopt;
   int64_t bytes = dtype_bytes(type), lanes = sum_lanes(dot, target.vector_bytes);
   if (dot.shape.element_count() == 0 || !worth_blocks(p, lanes)) return std::nullopt;  // a batch of none has no chunks
+  // Few columns of narrow integers: pulled, a vector holds more of them than of their wider sums.
+  if (is_integral(dot.shape.type) && dtype_bits(dot.shape.type) < 32 && p.n < lanes) return std::nullopt;
 
   Blocks b;
   // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave
