@@ -8,6 +8,7 @@
 // Values that do not depend on the hero need no second look: a kernel recomputes them wherever it
 // wants them, through any index map.
 #include "compiler/plan/kernel.h"
+#include "compiler/ir/combining.h"
 
 #include <algorithm>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
 #include "compiler/analysis/prefix.h"
+#include "compiler/analysis/reorder.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/dim_maps.h"
@@ -148,6 +150,23 @@ bool has_short_rows(const KernelPlan& plan) {
   return !full && product(plan.inner_sizes()) <= kFew && product(plan.outer_sizes()) > kFew;
 }
 
+/// Reductions of a stage take their elements together: where one depends on their order, sums of many terms beside it
+/// would be made in one accumulator.
+void refuse_sums_in_order(const Graph& g, const KernelPlan& plan) {
+  constexpr int64_t kFewTerms = 128;
+  int64_t terms = 1;
+  for (int64_t n : plan.inner_sizes()) terms *= n;
+  if (g.reduces.size() < 2 || terms <= kFewTerms) return;
+  auto sums = [](const Instruction* r) {
+    auto op = combining_op(*r->to_apply());
+    return op && !has_trait(*op, op_trait::kIdempotent) && (is_float(r->shape.type) || is_complex(r->shape.type));
+  };
+  if (std::ranges::none_of(g.reduces, sums)) return;
+  for (const Instruction* r : g.reduces) {
+    if (!combining_op(*r->to_apply()) && !selection_order(*r).allowed) refuse(r->name + " in order beside a long sum");
+  }
+}
+
 KernelPlan plan_reduction(const Graph& g) {
   KernelPlan plan;
   plan.kind = KernelKind::kRows;
@@ -165,6 +184,7 @@ KernelPlan plan_reduction(const Graph& g) {
     }
   }
 
+  refuse_sums_in_order(g, plan);
   const RowMaps rows(plan.domain, plan.inner);
   auto dependent = g.dependents(g.reduces);
   DimMaps maps(g, dependent);
