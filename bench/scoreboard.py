@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIG = ROOT / "bench" / "hlo" / "big"
 # A peer that takes more liberties with rounding than hlojit may is still a peer.
 PEER_LOOSE = 100
-PAUSE_S = 0.02  # the threads of the other sides stop spinning
+PAUSE_S = 0.05  # the threads of the other sides stop spinning
 LONG_S = 1.0  # a side whose call takes longer is timed in the first round only
 
 

@@ -8,6 +8,7 @@ tens of microseconds a call.
 import hashlib
 import importlib.metadata
 import pathlib
+import re
 import subprocess
 import time
 
@@ -20,6 +21,14 @@ from peers.base import Missing, Ready
 KEPT = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 CPU = {"native": "host", "avx2": "haswell"}
 COMPILE_LIMIT_S = 60
+# It sorts by exchanging neighbours: a million values would take it days.
+LONGEST_SORT = 5_000
+
+
+def longest_sort(text):
+    """The longest dimension that a sort of this HLO text goes along; 0 if there is none."""
+    sorts = re.findall(r"= \(?\w+\[([\d,]*)\].* sort\(.*dimensions=\{(\d+)\}", text)
+    return max((int(dims.split(",")[int(d)]) for dims, d in sorts), default=0)
 
 
 class Peer:
@@ -61,6 +70,8 @@ class Peer:
         return module, (time.perf_counter() - start) * 1e3
 
     def prepare(self, case):
+        if longest_sort(case.text) > LONGEST_SORT:
+            return None
         module, compile_ms = self._compiled(case.text)
         if not module:
             return None
