@@ -20,8 +20,9 @@
 namespace hlojit {
 namespace {
 
-// Waking a worker that sleeps costs 20-45 us, one that still spins 2; a region must be worth it.
-constexpr int64_t kAwakeNs = 8'000;
+// Waking a worker that sleeps costs 20-45 us, one that still spins 2; a region must be worth it. Regions that follow
+// each other closely wake it once for all: the second of them does, whether the first was worth it alone or not.
+constexpr int64_t kAwakeNs = 6'000;
 constexpr int64_t kAsleepNs = 60'000;
 constexpr int64_t kStaysAwakeNs = 100'000;
 
@@ -95,9 +96,9 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
                         int64_t scratch_bytes, int64_t cost_ns) noexcept {
   auto bytes = static_cast<size_t>(scratch_bytes);
   bool pays = false;
-  if (threads_ > 1 && chunks > 1) {
-    bool awake = now_ns() - impl_->last_use.load(std::memory_order_relaxed) < kStaysAwakeNs;
-    pays = cost_ns > (awake ? kAwakeNs : kAsleepNs);
+  if (threads_ > 1 && chunks > 1 && cost_ns > kAwakeNs) {
+    int64_t now = now_ns(), last = impl_->last_use.exchange(now, std::memory_order_relaxed);
+    pays = cost_ns > kAsleepNs || now - last < kStaysAwakeNs;
   }
   tbb::task_arena* arena = nullptr;
   try {

@@ -23,10 +23,6 @@
 namespace hlojit::codegen {
 namespace {
 
-// Parallel tasks of about 20 us: long enough to pay for being handed over, short enough to balance.
-constexpr int64_t kChunkNs = 20'000;
-constexpr int64_t kMaxChunks = 256;
-
 double product(std::span<const int64_t> dims) {
   double n = 1;
   for (int64_t d : dims) n *= static_cast<double>(d);
@@ -120,7 +116,7 @@ class Emission {
       bool blocked = piece.unroll.var >= 0;
       // A border gets its share of the chunks, not an equal part.
       auto ns = static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
-      int64_t chunks = std::clamp<int64_t>(ns / kChunkNs, 1, kMaxChunks);
+      int64_t chunks = chunks_for(ns);
       size_t split = split_for_chunks(piece, chunks, rows ? 1 : 16 * native, vars_, overlap);
       KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);

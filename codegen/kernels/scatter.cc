@@ -16,6 +16,7 @@
 #include <cmath>
 
 #include "codegen/kernels/function.h"
+#include "codegen/nest/loop_plan.h"
 #include "codegen/nest/reducer.h"
 #include "codegen/target.h"
 #include "layout/index.h"
@@ -24,7 +25,6 @@
 namespace hlojit::codegen {
 namespace {
 
-constexpr int64_t kChunkNs = 20'000;
 constexpr int64_t kMaxChunks = 16;
 constexpr double kWalkNs = 2;      // of an index vector
 constexpr int64_t kMaxTested = 4;  // parts each of which walks all indices
@@ -72,7 +72,7 @@ class ScatterEmission {
     int64_t cost = static_cast<int64_t>(std::min(ns, 1e15));
     // Walking all indices in every part must cost less than what is shared out.
     auto most_tested = static_cast<int64_t>(std::clamp(vectors / kWalkNs, 1.0, double{kMaxTested}));
-    split_ = choose_split(std::clamp<int64_t>(cost / kChunkNs, 1, kMaxChunks), most_tested);
+    split_ = choose_split(std::min(chunks_for(cost), kMaxChunks), most_tested);
     chunk_ = IndexExpr::var(vars_.fresh(), split_.parts);
     if (split_.parts > 1) e_.bind(chunk_.variables()[0], kernel_.root(), kernel_.chunk());
     narrow(batch_dims_, batch);

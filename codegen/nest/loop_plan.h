@@ -82,6 +82,9 @@ std::vector<LoopPiece> plan_loops(std::span<const int64_t> dims, VarSource& vars
 /// Lanes a digit of this extent gets: the largest power of two <= both.
 int lanes_for(int64_t extent, int max_lanes);
 
+/// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
+int64_t chunks_for(int64_t ns);
+
 /// Splits the outermost loops so that about `chunks` equal parts can run in parallel. Returns how many
 /// leading loops of the piece are then chunk loops; their extents' product is the chunk count.
 /// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside.
