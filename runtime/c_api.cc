@@ -1,78 +1,14 @@
-// The C interface: handles around the public C++ types, errors as objects, no exception out.
-#include "hlojit/hlojit_c.h"
-
-#include <algorithm>
-#include <cstring>
-#include <new>
+// The C interface, all but modules: handles around the public C++ types, errors as objects, no exception out.
 #include <utility>
 
 #include "hlojit/custom_call.h"
-#include "hlojit/hlojit.h"
+#include "runtime/c_handles.h"
 
-struct hlojit_error {
-  hlojit::Error error;
-};
-struct hlojit_module {
-  hlojit::ModulePtr module;
-  std::string text;  // made at once, so that asking needs no lock
-};
-struct hlojit_executable {
-  hlojit::Executable executable;
-  std::vector<std::string> parameters, results;
-};
-struct hlojit_buffer {
-  hlojit::Buffer buffer;
-  std::string shape;
-};
-struct hlojit_run {
-  hlojit::PendingRun run;
-};
+namespace hlojit::c {
 
-namespace {
-
-using hlojit::Error;
-using hlojit::ErrorKind;
-
-// Runs f; what it throws comes back as an error.
-template <class F>
-hlojit_error* guarded(F f) noexcept {
-  try {
-    f();
-    return nullptr;
-  } catch (const Error& e) {
-    return new hlojit_error{e};
-  } catch (const std::bad_alloc&) {
-    return new hlojit_error{Error(ErrorKind::kFailed, "out of memory")};
-  } catch (const std::exception& e) {
-    return new hlojit_error{Error(ErrorKind::kFailed, e.what())};
-  } catch (...) {
-    return new hlojit_error{Error(ErrorKind::kFailed, "unknown error")};
-  }
-}
-
-hlojit_buffer* wrap(hlojit::Buffer buffer) {
-  std::string shape = buffer.shape().to_string();
-  return new hlojit_buffer{std::move(buffer), std::move(shape)};
-}
-
-// The caller's struct, of which an older caller has less, as ours; the rest is zero.
-template <class T>
-T take(const T* given) {
-  T out{};
-  if (given) std::memcpy(&out, given, std::min(given->struct_size, sizeof out));
-  return out;
-}
-// And back: writes no more than the caller has.
-template <class T>
-void give(const T& value, T* out) {
-  size_t size = out->struct_size;
-  std::memcpy(out, &value, std::min(size, sizeof value));
-  out->struct_size = size;
-}
-
-hlojit::Options to_options(const hlojit_options* given) {
+Options to_options(const hlojit_options* given) {
   hlojit_options c = take(given);
-  hlojit::Options o;
+  Options o;
   o.threads = c.threads;
   o.strict = c.strict != 0;
   if (c.fast_compile) o.effort = 0;
@@ -84,10 +20,23 @@ hlojit::Options to_options(const hlojit_options* given) {
   return o;
 }
 
-std::vector<std::string> texts(const std::vector<hlojit::Shape>& shapes) {
+std::vector<std::string> texts(const std::vector<Shape>& shapes) {
   std::vector<std::string> out;
-  for (const hlojit::Shape& s : shapes) out.push_back(s.to_string());
+  for (const Shape& s : shapes) out.push_back(s.to_string());
   return out;
+}
+
+}  // namespace hlojit::c
+
+namespace {
+
+using namespace hlojit::c;
+using hlojit::Error;
+using hlojit::ErrorKind;
+
+hlojit_buffer* wrap(hlojit::Buffer buffer) {
+  std::string shape = buffer.shape().to_string();
+  return new hlojit_buffer{std::move(buffer), std::move(shape)};
 }
 
 hlojit_executable* wrap(hlojit::Executable e) {
@@ -145,19 +94,6 @@ int hlojit_error_get(const hlojit_error* error, size_t index, hlojit_diagnostic*
   return 1;
 }
 void hlojit_error_free(hlojit_error* error) { delete error; }
-
-hlojit_error* hlojit_parse(const char* text, size_t size, hlojit_module** out) {
-  return guarded([&] {
-    hlojit::ModulePtr module = hlojit::parse({text, size});
-    std::string printed = hlojit::to_text(module);
-    *out = new hlojit_module{std::move(module), std::move(printed)};
-  });
-}
-hlojit_error* hlojit_verify(const hlojit_module* module) {
-  return guarded([&] { hlojit::verify(module->module); });
-}
-const char* hlojit_module_text(hlojit_module* module) { return module->text.c_str(); }
-void hlojit_module_free(hlojit_module* module) { delete module; }
 
 hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options, hlojit_executable** out) {
   return guarded([&] { *out = wrap(hlojit::compile(module->module, to_options(options))); });

@@ -148,9 +148,11 @@ class Importer : public References {
     for (const Message& d : proto_.message(18).messages(1)) {
       config.buffer_donor.emplace_back(d.integer(1), d.integers(2));
     }
-    if (Message attributes = proto_.message(19); !attributes.bytes().empty()) {
+    std::string attributes;  // given twice they count together, as parts of a message do
+    for (const Message& part : proto_.messages(19)) attributes += part.bytes();
+    if (!attributes.empty()) {
       std::string text;
-      proto::append_frontend_attributes(attributes, text);
+      proto::append_frontend_attributes(Message(attributes), text);
       Cursor in(text);
       if (in.balanced().size() != text.size()) fail("frontend attributes have unbalanced braces");
       config.other.emplace_back("frontend_attributes", std::move(text));

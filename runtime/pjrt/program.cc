@@ -10,7 +10,9 @@
 #include "compiler/passes/inline_calls.h"
 #include "compiler/proto/wire.h"
 #include "layout/index.h"
+#include "runtime/entry_layouts.h"
 #include "runtime/pjrt/flow.h"
+#include "runtime/pjrt/layout_modes.h"
 #include "runtime/pjrt/manual.h"
 #include "runtime/pjrt/objects.h"
 
@@ -54,7 +56,7 @@ size_t parameter_leaf(const Module& module, int64_t parameter, std::span<const i
 
 // Gives each donated parameter that no result aliases the first result of its shape that is still free.
 void pair_donors(Module& module) {
-  const Shape& result = module.entry()->root()->shape;
+  const Shape& result = module.result_shape();
   std::vector<Ints> places;
   if (result.is_tuple()) {
     for (size_t k = 0; k < result.elements.size(); ++k) places.push_back({static_cast<int64_t>(k)});
@@ -66,7 +68,7 @@ void pair_donors(Module& module) {
   std::erase_if(module.config.buffer_donor, [&](const auto& donor) {
     const auto& [parameter, index] = donor;
     if (!index.empty()) return false;
-    const Shape& given = module.entry()->parameters().at(static_cast<size_t>(parameter))->shape;
+    const Shape& given = module.parameter_shape(static_cast<size_t>(parameter));
     for (const Ints& place : places) {
       const Shape& wanted = place.empty() ? result : result.elements[static_cast<size_t>(place[0])];
       bool taken = std::any_of(aliases.begin(), aliases.end(), [&](const Alias& a) { return a.output_index == place; });
@@ -78,18 +80,38 @@ void pair_donors(Module& module) {
   });
 }
 
-Shape with_default_layout(Shape shape) {
-  for (Shape& e : shape.elements) e = with_default_layout(std::move(e));
-  if (shape.is_array()) shape.layout = Layout::descending(shape.rank());
-  return shape;
+// The parameters and results as the frontend knows them: with default layouts, unless the program is HLO, which
+// says its own.
+void list_leaves(Program& p, const Module& module) {
+  for (size_t k = 0; k < module.entry()->parameters().size(); ++k)
+    append_leaves(module.parameter_shape(k), p.parameters);
+  append_leaves(module.result_shape(), p.results);
+  if (!p.default_layouts) return;
+  for (auto* leaves : {&p.parameters, &p.results}) {
+    for (Leaf& l : *leaves) {
+      if (l.shape.is_array()) l.shape.layout = Layout::descending(l.shape.rank());
+    }
+  }
 }
 
-void set_default_layouts(Module& module) {
-  module.config.has_entry_layout = true;
-  module.config.entry_parameters.clear();
-  for (const Instruction* p : module.entry()->parameters())
-    module.config.entry_parameters.push_back(with_default_layout(p->shape));
-  module.config.entry_result = with_default_layout(module.entry()->root()->shape);
+std::vector<Shape> arrays_of(const std::vector<Shape>& shapes) {
+  std::vector<Shape> out;
+  std::ranges::copy_if(shapes, std::back_inserter(out), &Shape::is_array);
+  return out;
+}
+std::vector<Shape> arrays_of(const std::vector<Leaf>& leaves) {
+  std::vector<Shape> shapes;
+  for (const Leaf& l : leaves) shapes.push_back(l.shape);
+  return arrays_of(shapes);
+}
+
+// Tells the module how its arrays lie: whole ones for all devices, or those of one.
+void fix_layouts(const Program& p, Module& module) {
+  if (p.joint) {
+    set_entry_layouts(module, arrays_of(p.whole_parameters), arrays_of(p.whole_results));
+  } else {
+    set_entry_layouts(module, arrays_of(p.parameters), arrays_of(p.results));
+  }
 }
 
 // Products that are summed into one element of a dot or convolution, else 0.
@@ -135,6 +157,8 @@ void cut(Program& p, Module& module, bool inspected) {
   const int64_t devices = p.options.partitions;
   auto cut_leaf = [&](Leaf& leaf, Shards shards, std::vector<Shape>& whole, std::vector<Shards>& all) {
     whole.push_back(leaf.shape);
+    if (!shards.whole() && leaf.shape.layout.tiled())
+      fail(PJRT_Error_Code_UNIMPLEMENTED, fmt::format("hlojit: {} is not cut among devices", leaf.shape.to_string()));
     if (leaf.shape.is_array() && !shards.whole()) leaf.shape = shard_shape(leaf.shape, shards);
     all.push_back(std::move(shards));
   };
@@ -258,15 +282,8 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->partitioned = p->options.partitions > 1 && p->options.spmd;
   const bool apart = tells_devices_apart(*module);
   p->default_layouts = default_layouts;
-  if (default_layouts) set_default_layouts(*module);
-  const ModuleConfig& config = module->config;
-  const auto& parameters = module->entry()->parameters();
-  for (size_t k = 0; k < parameters.size(); ++k) {
-    append_leaves(config.has_entry_layout && k < config.entry_parameters.size() ? config.entry_parameters[k]
-                                                                                : parameters[k]->shape,
-                  p->parameters);
-  }
-  append_leaves(config.has_entry_layout ? config.entry_result : module->entry()->root()->shape, p->results);
+  list_leaves(*p, *module);
+  apply_layout_modes(*module, p->parameters, p->results);
   if (p->partitioned) cut(*p, *module, inspected);
   auto sums = [](const std::vector<Shards>& all) {
     return std::ranges::any_of(all, [](const Shards& s) { return s.terms > 1; });
@@ -276,8 +293,10 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   module->config.num_partitions = p->joint ? 1 : p->options.partitions;
   if (p->partitioned && !p->joint) {
     make_program_of_one_device(*module, p->parameter_shards, p->result_shards);
-    set_default_layouts(*module);
+    module->config.has_entry_layout = false;  // it spoke of whole arrays
   }
+  fix_layouts(*p, *module);
+  const ModuleConfig& config = module->config;
   pair_donors(*module);
   p->donated.resize(p->parameters.size());
   for (const Alias& a : config.input_output_alias)

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstring>
 #include <numeric>
+#include <ranges>
 
 namespace hlojit::pjrt {
 namespace {
@@ -68,11 +69,9 @@ size_t addend_dimension(std::string_view text, size_t rank, size_t count) {
   return rank + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), ','));
 }
 
-// Copies between a part and its place in the whole array, both row-major.
+// Copies between a part and its place in the whole array, both with the last dimension fastest.
 struct BoxCopy {
-  const std::vector<int64_t>& whole;
-  const std::vector<int64_t>& part;
-  const std::vector<int64_t>& offset;
+  std::vector<int64_t> whole, part, offset;
   size_t element;
   bool out_of_whole;
 
@@ -93,10 +92,22 @@ struct BoxCopy {
   }
 };
 
-std::vector<int64_t> offset_of(const Shape& part, const std::vector<int64_t>& tile) {
+// A number a dimension, from the dimension that is slowest in memory to the fastest.
+std::vector<int64_t> in_memory_order(const std::vector<int64_t>& numbers, const Layout& layout) {
+  std::vector<int64_t> out;
+  for (int64_t d : layout.minor_to_major | std::views::reverse) out.push_back(numbers[static_cast<size_t>(d)]);
+  return out;
+}
+
+// Copies a device's part out of the whole array, or into it; both have one order of dimensions, and no tiles.
+void copy_part(char* at_whole, const Shape& whole, char* at_part, const Shape& part, const std::vector<int64_t>& tile,
+               bool out_of_whole) {
+  if (part.element_count() == 0) return;
   std::vector<int64_t> offset;
   for (size_t d = 0; d < tile.size(); ++d) offset.push_back(tile[d] * part.dims[d]);
-  return offset;
+  BoxCopy copy{in_memory_order(whole.dims, whole.layout), in_memory_order(part.dims, whole.layout),
+               in_memory_order(offset, whole.layout), static_cast<size_t>(dtype_bytes(whole.type)), out_of_whole};
+  copy.run(at_whole, at_part, 0);
 }
 
 }  // namespace
@@ -179,20 +190,18 @@ std::vector<std::string_view> split_sharding(std::string_view text, size_t count
 }
 
 Shape shard_shape(const Shape& whole, const Shards& shards) {
-  Shape part = Shape::array(whole.type, whole.dims);
+  Shape part = whole;
   for (size_t d = 0; d < part.dims.size(); ++d) part.dims[d] /= shards.tiles[d];
   return part;
 }
 
 Buffer join_shards(const Shape& whole, const Shards& shards, const std::vector<Buffer>& parts) {
   if (shards.whole()) return parts.at(0);
-  Buffer out = Buffer::allocate(Shape::array(whole.type, whole.dims));
+  Buffer out = Buffer::allocate(whole);
   Shape part = shard_shape(whole, shards);
-  if (part.element_count() == 0) return out;
   for (size_t d = 0; d < parts.size(); ++d) {
-    std::vector<int64_t> offset = offset_of(part, shards.of[d]);
-    BoxCopy copy{whole.dims, part.dims, offset, static_cast<size_t>(dtype_bytes(whole.type)), false};
-    copy.run(static_cast<char*>(out.mutable_raw()), const_cast<char*>(parts[d].data<char>()), 0);
+    copy_part(static_cast<char*>(out.mutable_raw()), whole, const_cast<char*>(parts[d].data<char>()), part,
+              shards.of[d], false);
   }
   return out;
 }
@@ -201,10 +210,8 @@ Buffer cut_shard(const Buffer& whole, const Shards& shards, size_t device) {
   if (shards.whole()) return whole;
   Shape part = shard_shape(whole.shape(), shards);
   Buffer out = Buffer::allocate(part);
-  if (part.element_count() == 0) return out;
-  std::vector<int64_t> offset = offset_of(part, shards.of[device]);
-  BoxCopy copy{whole.shape().dims, part.dims, offset, static_cast<size_t>(dtype_bytes(part.type)), true};
-  copy.run(const_cast<char*>(whole.data<char>()), static_cast<char*>(out.mutable_raw()), 0);
+  copy_part(const_cast<char*>(whole.data<char>()), whole.shape(), static_cast<char*>(out.mutable_raw()), part,
+            shards.of[device], true);
   return out;
 }
 

@@ -151,8 +151,54 @@ TEST_CASE("c: a run in the background, an executable as bytes, a custom call") {
   CHECK(calls == -1);  // released with the last program
 }
 
-TEST_CASE("c: the ABI is the one of version 2") {
-  CHECK(hlojit_abi_version() == 2);
+TEST_CASE("c: other layouts, and the program's graph") {
+  const char* text =
+      "HloModule m\nENTRY e {\n  p = f32[2,3] parameter(0)\n  q = f32[2,3] parameter(1)\n"
+      "  s = f32[2,3] add(p, q)\n  ROOT t = f32[3,2] transpose(s), dimensions={1,0}\n}";
+  hlojit_module *module = nullptr, *other = nullptr, *optimised = nullptr;
+  hlojit_executable* program = nullptr;
+  REQUIRE(failed(hlojit_parse(text, std::strlen(text), &module)).empty());
+  CHECK(std::string(hlojit_module_parameter_shape(module, 1)) == "f32[2,3]{1,0}");
+  CHECK(hlojit_module_parameter_shape(module, 2) == nullptr);
+  const char* columns[] = {nullptr, "f32[2,3]{0,1}"};
+  const char* wrong[] = {"f32[3,2]{0,1}", nullptr};
+  CHECK(failed(hlojit_module_with_layouts(module, wrong, 2, nullptr, 0, &other)).find("f32[2,3]") != std::string::npos);
+  CHECK(!failed(hlojit_module_with_layouts(module, columns, 1, nullptr, 0, &other)).empty());
+  REQUIRE(failed(hlojit_module_with_layouts(module, columns, 2, nullptr, 0, &other)).empty());
+  REQUIRE(failed(hlojit_compile(other, nullptr, &program)).empty());
+  CHECK(std::string(hlojit_parameter_shape(program, 1)) == "f32[2,3]{0,1}");
+  CHECK(std::string(hlojit_result_shape(program, 0)) == "f32[3,2]{1,0}");
+  const float p[] = {1, 2, 3, 4, 5, 6}, q[] = {10, 40, 20, 50, 30, 60};
+  hlojit_buffer *in[2] = {}, *out = nullptr;
+  REQUIRE(failed(hlojit_buffer_borrow(p, "f32[2,3]", &in[0])).empty());
+  REQUIRE(failed(hlojit_buffer_borrow(q, "f32[2,3]{0,1}", &in[1])).empty());
+  REQUIRE(failed(hlojit_execute(program, in, 2, &out, 1)).empty());
+  const float sums[] = {11, 44, 22, 55, 33, 66};
+  CHECK(std::memcmp(hlojit_buffer_data(out), sums, sizeof sums) == 0);
+  for (hlojit_buffer* b : {in[0], in[1], out}) hlojit_buffer_free(b);
+
+  hlojit_graph* graph = nullptr;
+  REQUIRE(failed(hlojit_graph_make(module, &graph)).empty());
+  REQUIRE(hlojit_graph_size(graph) == 4);
+  hlojit_graph_node node{};
+  node.struct_size = sizeof node;
+  REQUIRE(hlojit_graph_get(graph, 2, &node));
+  CHECK(std::string(node.opcode) == "add");
+  CHECK(std::string(node.shape) == "f32[2,3]{1,0}");
+  REQUIRE(node.operand_count == 2);
+  CHECK(node.operands[1] == 1);
+  CHECK(node.bytes_read == 48);
+  CHECK(!hlojit_graph_get(graph, 4, &node));
+  hlojit_graph_free(graph);
+  REQUIRE(failed(hlojit_module_run_passes(module, nullptr, nullptr, &optimised)).empty());
+  CHECK(std::string(hlojit_module_text(optimised)).find("fusion(") != std::string::npos);
+  CHECK(!failed(hlojit_module_run_passes(module, nullptr, "no-such-pass", &optimised)).empty());
+  for (hlojit_module* m : {module, other, optimised}) hlojit_module_free(m);
+  hlojit_executable_free(program);
+}
+
+TEST_CASE("c: the ABI is the one of version 3") {
+  CHECK(hlojit_abi_version() == 3);
   struct {
     const char* name;
     size_t found, promised;
@@ -176,6 +222,14 @@ TEST_CASE("c: the ABI is the one of version 2") {
       {"cost.bytes_read", offsetof(hlojit_cost, bytes_read), 16},
       {"cost.bytes_written", offsetof(hlojit_cost, bytes_written), 24},
       {"cost.arena_bytes", offsetof(hlojit_cost, arena_bytes), 32},
+      {"graph_node.name", offsetof(hlojit_graph_node, name), 8},
+      {"graph_node.opcode", offsetof(hlojit_graph_node, opcode), 16},
+      {"graph_node.kind", offsetof(hlojit_graph_node, kind), 24},
+      {"graph_node.shape", offsetof(hlojit_graph_node, shape), 32},
+      {"graph_node.operands", offsetof(hlojit_graph_node, operands), 40},
+      {"graph_node.operand_count", offsetof(hlojit_graph_node, operand_count), 48},
+      {"graph_node.bytes_read", offsetof(hlojit_graph_node, bytes_read), 56},
+      {"graph_node.bytes_written", offsetof(hlojit_graph_node, bytes_written), 64},
       {"unsupported", HLOJIT_UNSUPPORTED, 3},
       {"invalid", HLOJIT_INVALID, 4},
       {"input", HLOJIT_INPUT, 5},

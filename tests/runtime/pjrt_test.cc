@@ -505,6 +505,28 @@ TEST_CASE("pjrt: programs in HLO run, and take donated memory") {
   delete program;
 }
 
+TEST_CASE("pjrt: layouts that a program asks for") {
+  Session s;
+  PJRT_LoadedExecutable* program = nullptr;
+  auto text = [](std::string modes) {
+    return "HloModule m, frontend_attributes={" + modes +
+           "}\nENTRY e { p = f32[2,3] parameter(0) n = f32[2,3] negate(p) ROOT t = f32[3,2] transpose(n), "
+           "dimensions={1,0} }";
+  };
+  REQUIRE(s.compile(text(R"(arg_layout_modes="auto",out_layout_modes="auto")"), "hlo", program) == nullptr);
+  CHECK(program->program->parameter_layouts[0].text == "{1,0}");
+  CHECK(program->program->result_layouts[0].text == "{0,1}");  // so that nothing moves
+  delete program;
+  REQUIRE(s.compile(text(R"(arg_layout_modes="{0,1}",out_layout_modes="default")"), "hlo", program) == nullptr);
+  CHECK(program->program->code->parameter_shapes()[0].layout.minor_to_major == std::vector<int64_t>{0, 1});
+  CHECK(program->program->result_layouts[0].text == "{1,0}");
+  delete program;
+  PJRT_Error* e = s.compile(text(R"(arg_layout_modes="auto;auto")"), "hlo", program);
+  REQUIRE(e);
+  CHECK(e->message.find("names 2 layouts") != std::string::npos);
+  delete e;
+}
+
 TEST_CASE("pjrt: errors say why") {
   Session s;
   PJRT_LoadedExecutable* program = nullptr;

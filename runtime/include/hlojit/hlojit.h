@@ -249,6 +249,10 @@ HLOJIT_API std::vector<Buffer> evaluate(const ModulePtr& module, const std::vect
 /// Parameter or result leaves of a module (with the entry layout), before compiling it.
 HLOJIT_API std::vector<Shape> parameter_leaves(const ModulePtr& module);
 HLOJIT_API std::vector<Shape> result_leaves(const ModulePtr& module);
+/// The same program for a caller whose arrays lie otherwise: its leaves with the layouts wanted. Throws
+/// Error(kInput) for other arrays or another number of them, Error(kInvalid) for a layout that does not fit.
+HLOJIT_API ModulePtr with_layouts(const ModulePtr& module, std::span<const Shape> parameters,
+                                  std::span<const Shape> results);
 
 /// What the compiler makes of a module.
 enum class Emit { kHlo, kLlvm, kAssembly, kObject };

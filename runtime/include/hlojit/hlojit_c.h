@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HLOJIT_ABI_VERSION 2
+#define HLOJIT_ABI_VERSION 3
 
 typedef struct hlojit_error hlojit_error;
 typedef struct hlojit_module hlojit_module;
@@ -78,6 +78,36 @@ HLOJIT_C_API hlojit_error* hlojit_verify(const hlojit_module* module);
 HLOJIT_C_API const char* hlojit_module_text(hlojit_module* module);
 HLOJIT_C_API void hlojit_module_free(hlojit_module* module);
 
+/* Since version 3. The leaves and their shapes as HLO text, layouts included; NULL if there is none of that number. */
+HLOJIT_C_API const char* hlojit_module_parameter_shape(const hlojit_module* module, size_t index);
+HLOJIT_C_API const char* hlojit_module_result_shape(const hlojit_module* module, size_t index);
+/* Since version 3. The same program for a caller whose arrays lie otherwise: a shape a leaf as HLO text, the module's
+ * own where that is NULL; a NULL list, with any count, changes none. HLOJIT_INPUT for another array than the
+ * program's, or another number of them. */
+HLOJIT_C_API hlojit_error* hlojit_module_with_layouts(const hlojit_module* module, const char* const* parameters,
+                                                      size_t parameter_count, const char* const* results,
+                                                      size_t result_count, hlojit_module** out);
+/* Since version 3. The instructions of a module's entry in order; of one that went through the passes: the kernels.
+ * Tuples, their elements, bitcasts and small constants are left out: who reads them reads what they are made of. */
+typedef struct hlojit_graph hlojit_graph;
+typedef struct hlojit_graph_node {
+  size_t struct_size;
+  const char* name;
+  const char* opcode;     /* as HLO text has it: "parameter", "fusion", "while" */
+  const char* kind;       /* of a fusion's kernel, once it is planned, or empty */
+  const char* shape;      /* of the result, as HLO text */
+  const size_t* operands; /* numbers of the nodes that it reads, each once; all are smaller than its own */
+  size_t operand_count;
+  int64_t bytes_read;    /* the operands, each once */
+  int64_t bytes_written; /* the result */
+} hlojit_graph_node;
+HLOJIT_C_API hlojit_error* hlojit_graph_make(const hlojit_module* module, hlojit_graph** out);
+HLOJIT_C_API size_t hlojit_graph_size(const hlojit_graph* graph);
+/* Node number `index`, whose texts and list belong to the graph; 0 if there is none of that number. Fill in
+ * struct_size before asking. */
+HLOJIT_C_API int hlojit_graph_get(const hlojit_graph* graph, size_t index, hlojit_graph_node* out);
+HLOJIT_C_API void hlojit_graph_free(hlojit_graph* graph);
+
 /* ---- compiling --------------------------------------------------------------------------------- */
 
 /* Zero everything but struct_size for the defaults. */
@@ -102,6 +132,11 @@ typedef struct hlojit_options {
 HLOJIT_C_API hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options,
                                           hlojit_executable** out);
 HLOJIT_C_API void hlojit_executable_free(hlojit_executable* executable);
+
+/* Since version 3. The program after the compiler's passes, all up to and including `until`; NULL: all. options:
+ * NULL for the defaults. */
+HLOJIT_C_API hlojit_error* hlojit_module_run_passes(const hlojit_module* module, const hlojit_options* options,
+                                                    const char* until, hlojit_module** out);
 
 /* Since version 2. The program with its compiled code, as `*size` bytes that hlojit_bytes_free frees, and an
  * executable out of such bytes: of the same version of the library, else HLOJIT_INPUT. Of options those count

@@ -1,0 +1,72 @@
+// What stands behind the C interface's handles, and how its functions come back without an exception.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "hlojit/hlojit.h"
+#include "hlojit/hlojit_c.h"
+
+struct hlojit_error {
+  hlojit::Error error;
+};
+// Texts are made at once, so that asking needs no lock.
+struct hlojit_module {
+  hlojit::ModulePtr module;
+  std::string text;
+  std::vector<std::string> parameters, results;
+};
+struct hlojit_executable {
+  hlojit::Executable executable;
+  std::vector<std::string> parameters, results;
+};
+struct hlojit_buffer {
+  hlojit::Buffer buffer;
+  std::string shape;
+};
+struct hlojit_run {
+  hlojit::PendingRun run;
+};
+
+namespace hlojit::c {
+
+// Runs f; what it throws comes back as an error.
+template <class F>
+hlojit_error* guarded(F f) noexcept {
+  try {
+    f();
+    return nullptr;
+  } catch (const Error& e) {
+    return new hlojit_error{e};
+  } catch (const std::bad_alloc&) {
+    return new hlojit_error{Error(ErrorKind::kFailed, "out of memory")};
+  } catch (const std::exception& e) {
+    return new hlojit_error{Error(ErrorKind::kFailed, e.what())};
+  } catch (...) {
+    return new hlojit_error{Error(ErrorKind::kFailed, "unknown error")};
+  }
+}
+
+// The caller's struct, of which an older caller has less, as ours; the rest is zero.
+template <class T>
+T take(const T* given) {
+  T out{};
+  if (given) std::memcpy(&out, given, std::min(given->struct_size, sizeof out));
+  return out;
+}
+// And back: writes no more than the caller has.
+template <class T>
+void give(const T& value, T* out) {
+  size_t size = out->struct_size;
+  std::memcpy(out, &value, std::min(size, sizeof value));
+  out->struct_size = size;
+}
+
+std::vector<std::string> texts(const std::vector<Shape>& shapes);
+/// The caller's options; null: the defaults.
+Options to_options(const hlojit_options* given);
+
+}  // namespace hlojit::c
