@@ -20,7 +20,7 @@ struct NarrowFormat {
   int bits, mantissa, bias;
   int max_code;  // of the largest finite magnitude
   Overflow overflow;
-  bool negative_zero;  // false: its code is the NaN (fnuz)
+  bool negative_zero;  // false: its code is the NaN (fnuz), which has that sign
   bool power_only = false;
 };
 
@@ -148,7 +148,7 @@ F decode_narrow(F like_this, IntOf<F> code, const NarrowFormat& f) {
     v = select(magnitude > likei(code, f.max_code), nan, v);
   }
   v = select(bit(code, sign_bit), -v, v);
-  if (!f.negative_zero) v = select((v == like(v, 0.0)) & bit(code, sign_bit), nan, v);
+  if (!f.negative_zero) v = select((v == like(v, 0.0)) & bit(code, sign_bit), -nan, v);
   return v;
 }
 
@@ -166,7 +166,7 @@ F round_narrow(F x, const NarrowFormat& f) {
   double top = f.overflow == Overflow::kInfinity ? kInf : f.overflow == Overflow::kSaturate ? max : kNan;
   r = select(r > like(x, max), like(x, top), r);
   F v = copysign_(r, x);
-  if (!f.negative_zero) v = select(r == like(x, 0.0), r, v);
+  if (!f.negative_zero) v = select(r == like(x, 0.0), r, select(r == r, v, like(x, -kNan)));
   if (f.overflow == Overflow::kSaturate) v = select(x != x, like(x, -0.0), v);
   return v;
 }

@@ -1,4 +1,5 @@
-// The part of dynamic_rules.h that works on whole lines and matrices: sort, topk, fft, cholesky, triangular-solve.
+// The part of dynamic_rules.h that works on whole lines and matrices: sort, topk, fft, cholesky, triangular-solve,
+// batch normalisation.
 // Lines of dynamic size are ordered with their padding last; a matrix goes on as an identity where it ends,
 //
 //     A  ->  | A 0 |        whose factors and solutions have A's own in their place.
@@ -7,7 +8,9 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/passes/dynamic_fft.h"
 #include "compiler/passes/dynamic_rules.h"
+#include "compiler/passes/expansions.h"
 
 namespace hlojit {
 
@@ -56,12 +59,33 @@ void DynamicRules::top_k(Instruction* i) {
   set_dims(i, std::move(sizes));
 }
 
-void DynamicRules::fft(Instruction* i) {
+Instruction* DynamicRules::fft(Instruction* i) {
   DimSizes sizes = dims(i->operand(0));
+  Instruction* made = i;
   if (std::ranges::any_of(sizes.end() - std::ssize(i->attrs.fft_length), sizes.end(), [](auto* n) { return n; })) {
-    throw Error(ErrorKind::kUnsupported, i->location, "fft along a dimension of dynamic size is not compiled yet");
+    made = expand_dynamic_fft(b_, *i, sizes);
+    made->shape.layout = i->shape.layout;
   }
-  set_dims(i, std::move(sizes));
+  set_dims(made, std::move(sizes));
+  return made;
+}
+
+// As the ops that it consists of. Means are over the elements that there are.
+Instruction* DynamicRules::batch_norm(Instruction* i) {
+  const Instruction* x = i->operand(0);
+  const DType type = x->shape.type == DType::kF64 ? DType::kF64 : DType::kF32;
+  Instruction* count = b_.constant(type, 1);
+  for (int64_t d = 0; d < x->shape.rank(); ++d) {
+    if (d != i->attrs.feature_index) count = b_.binary(kMultiply, count, b_.convert(runtime_size(x, d), type));
+  }
+  const size_t before = b_.computation()->instructions().size();
+  Instruction* made = expand_batch_norm(b_, *i, count);
+  std::vector<Instruction*> parts;
+  for (size_t k = before; k < b_.computation()->instructions().size(); ++k) {
+    parts.push_back(b_.computation()->instructions()[k].get());
+  }
+  for (Instruction* part : parts) apply(part);
+  return made;
 }
 
 // The matrices of `a`, its last two dimensions, each going on as an identity.

@@ -280,10 +280,12 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kScatter: scatter(i); break;
     case kSort: return sort(i);
     case kTopK: top_k(i); break;
-    case kFft: fft(i); break;
+    case kFft: return fft(i);
     case kCholesky: cholesky(i); break;
     case kTriangularSolve: triangular_solve(i); break;
-    case kBatchNormInference: set_dims(i, dims(i->operand(0))); break;
+    case kBatchNormInference:
+    case kBatchNormTraining:
+    case kBatchNormGrad: return batch_norm(i);
     default:
       bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
       if (!moves && !is_elementwise(i->opcode)) {

@@ -59,7 +59,8 @@ class DynamicRules {
   void scatter(Instruction* i);
   Instruction* sort(Instruction* i);
   void top_k(Instruction* i);
-  void fft(Instruction* i);
+  Instruction* fft(Instruction* i);
+  Instruction* batch_norm(Instruction* i);
   Instruction* continued(Instruction* a);
   void cholesky(Instruction* i);
   void triangular_solve(Instruction* i);

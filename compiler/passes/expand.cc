@@ -8,6 +8,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/ir/annotation.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/replace_ops.h"
@@ -80,13 +81,32 @@ Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
   return blocks;
 }
 
+/// Integers times floats, signed times unsigned: both as what they accumulate to. Kernels multiply operands of one
+/// type, or floats of two.
+Instruction* expand_mixed_operands(Builder& b, const Instruction& op) {
+  const DType x = op.operand(0)->shape.type, y = op.operand(1)->shape.type;
+  if (x == y || (is_float(x) && is_float(y))) return nullptr;
+  const DType type = working_type(op.shape.type);
+  auto converted = [&](Instruction* o) { return o->shape.type == type ? o : b.convert(o, type); };
+  return b.op(op.opcode, op.shape, {converted(op.operand(0)), converted(op.operand(1))}, op.attrs);
+}
+
+/// Of one type, and a large one of complex numbers as one of real ones.
+Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
+  Instruction* same = expand_mixed_operands(b, op);
+  Instruction* blocks = expand_complex_dot(b, same ? *same : op, target);
+  if (same && blocks) b.computation()->remove(same);
+  return blocks ? blocks : same;
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
-    case Opcode::kDot: return expand_complex_dot(b, op, options.target);
+    case Opcode::kConvolution: return expand_mixed_operands(b, op);
+    case Opcode::kDot: return expand_dot(b, op, options.target);
     case Opcode::kMap: return expand_map(b, op);
     case Opcode::kRng: return expand_rng(b, op);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);

@@ -17,9 +17,10 @@ using enum Opcode;
 
 class BatchNorm {
  public:
-  BatchNorm(Builder& b, const Instruction& op)
+  BatchNorm(Builder& b, const Instruction& op, Instruction* count)
       : b_(b),
         op_(op),
+        count_(count),
         x_shape_(op.operand(0)->shape),
         type_(x_shape_.type == DType::kF64 ? DType::kF64 : DType::kF32),
         feature_(op.attrs.feature_index) {
@@ -62,6 +63,7 @@ class BatchNorm {
   }
   Instruction* sum(Instruction* v) { return b_.reduce({v}, {b_.constant(type_, 0)}, adder(), reduced_); }
   Instruction* averaged(Instruction* sums) {
+    if (count_) return b_.binary(kDivide, sums, count_);
     int64_t n = 1;
     for (int64_t d : reduced_) n *= x_shape_.dims[d];
     return b_.binary(kDivide, sums, b_.constant(type_, static_cast<double>(n)));
@@ -83,6 +85,7 @@ class BatchNorm {
 
   Builder& b_;
   const Instruction& op_;
+  Instruction* const count_;
   const Shape x_shape_;
   const DType type_;
   const int64_t feature_;
@@ -93,8 +96,8 @@ class BatchNorm {
 
 }  // namespace
 
-Instruction* expand_batch_norm(Builder& b, const Instruction& op) {
-  BatchNorm norm(b, op);
+Instruction* expand_batch_norm(Builder& b, const Instruction& op, Instruction* count) {
+  BatchNorm norm(b, op, count);
   if (op.is(kBatchNormInference)) return norm.inference();
   return op.is(kBatchNormTraining) ? norm.training() : norm.grad();
 }

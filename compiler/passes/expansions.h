@@ -22,8 +22,9 @@ Instruction* expand_random_bits(Builder& b, const Instruction& op);
 /// rng, on rng-get-and-update-state.
 Instruction* expand_rng(Builder& b, const Instruction& op);
 
-/// batch-norm-inference (an array), -training and -grad (tuples of three).
-Instruction* expand_batch_norm(Builder& b, const Instruction& op);
+/// batch-norm-inference (an array), -training and -grad (tuples of three). `count`, a scalar of the type computed
+/// in (f64 or f32): how many elements a feature has; nullptr for as many as the sizes say.
+Instruction* expand_batch_norm(Builder& b, const Instruction& op, Instruction* count = nullptr);
 
 /// A reduce-window whose windows hold everything up to (or from) each element, in blocks. nullptr if it is none
 /// of those, or small, or its computation may not be regrouped.

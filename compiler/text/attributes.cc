@@ -240,10 +240,11 @@ bool print_aliasing(const Instruction& i, std::string& out) {
   return true;
 }
 
-void read_epsilon(Target& t) { t.a.epsilon = t.in.decimal("a number"); }
+// An f32 in XLA, also where f64 is normalised.
+void read_epsilon(Target& t) { t.a.epsilon = static_cast<float>(t.in.decimal("a number")); }
 bool print_epsilon(const Instruction& i, std::string& out) {
   char digits[40];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, i.attrs.epsilon).ptr);
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, static_cast<float>(i.attrs.epsilon)).ptr);
   return true;
 }
 

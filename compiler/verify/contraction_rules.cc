@@ -1,7 +1,8 @@
 // Ops that multiply and sum: dot and its relatives, convolution.
 //
-// Their operands may be floats of different precision, and the declared element type of the result
-// is the type they accumulate to: s8 x s8 -> s32, bf16 x bf16 -> f32.
+// Their operands may differ in element type: a dot's in any way, a convolution's in precision or where
+// one type holds all values of the other. The declared element type of the result is the type they
+// accumulate to: s8 x s8 -> s32, bf16 x bf16 -> f32, u8 x s8 -> s32.
 #include <algorithm>
 
 #include <fmt/ranges.h>
@@ -31,16 +32,36 @@ constexpr std::string_view kAlgorithms[] = {
 
 int width(DType type) { return is_pred(type) ? 1 : dtype_bits(type); }
 
+// pred, integers, floats, complex: each accumulates in its own kind or a later one.
+int kind(DType t) { return is_pred(t) ? 0 : is_integral(t) ? 1 : is_float(t) ? 2 : 3; }
+
+// All integers of so many bits, apart from a sign, are values of the type.
+int magnitude_bits(DType t) {
+  switch (t) {
+    case DType::kF64: return 53;
+    case DType::kF32: return 24;
+    case DType::kF16: return 11;
+    case DType::kBF16: return 8;
+    default: return is_float(t) ? 1 : width(t) - is_signed(t);
+  }
+}
+
+// Whether every value of the second type, no float, is one of the first.
+bool holds_values(DType to, DType from) {
+  if (to == from || is_pred(from)) return true;
+  if (is_complex(to)) return holds_values(component_type(to), from);
+  if (is_pred(to) || !is_integral(from) || (is_unsigned(to) && is_signed(from))) return false;
+  return magnitude_bits(to) >= magnitude_bits(from);
+}
+
 // Element type of the result: what is declared if the operands can accumulate to it, else the wider
 // of theirs.
 DType accumulated_type(const Use& use) {
   DType a = use.operand(0).type, b = use.operand(1).type;
-  DType natural = width(b) > width(a) ? b : a;
+  DType natural = std::pair(kind(b), width(b)) > std::pair(kind(a), width(a)) ? b : a;
   if (!use.declared || !use.declared->is_array()) return natural;
   DType to = use.declared->type;
   if (to == natural) return to;
-  // pred, integers, floats, complex: each accumulates in its own kind or a later one.
-  auto kind = [](DType t) { return is_pred(t) ? 0 : is_integral(t) ? 1 : is_float(t) ? 2 : 3; };
   bool fits = kind(to) > kind(natural) || (kind(to) == kind(natural) && (is_float(to) || width(to) >= width(natural)));
   need(fits, "result-type", "{} of {} and {} cannot give {}", op_name(use.opcode), dtype_name(a), dtype_name(b),
        dtype_name(to));
@@ -111,7 +132,6 @@ void need_algorithm(const Use& use) {
 Shape dot(const Use& use) {
   need_count(use, 2);
   need_arrays(use);
-  need_same_type_ignoring_precision(use, 0, 1);
   need_dot_dimensions(use.attrs.dot, use.operand(0), use.operand(1));
   need_algorithm(use);
   return Shape::array(accumulated_type(use), dot_sizes(use.attrs.dot, use.operand(0), use.operand(1)));
@@ -197,8 +217,11 @@ Shape scaled_dot(const Use& use) {
 Shape convolution(const Use& use) {
   need_count(use, 2);
   need_arrays(use);
-  need_same_type_ignoring_precision(use, 0, 1);
   const Shape &x = use.operand(0), &kernel = use.operand(1);
+  auto real = [](DType t) { return is_complex(t) ? component_type(t) : t; };
+  const bool fit = holds_values(x.type, kernel.type) || holds_values(kernel.type, x.type) ||
+                   (is_float(real(x.type)) && is_float(real(kernel.type)));
+  if (!fit) need_same_type(use, 0, 1);
   const ConvDims& c = use.attrs.conv;
   size_t spatial = c.lhs_spatial.size();
   int64_t rank = static_cast<int64_t>(spatial) + 2;

@@ -32,7 +32,7 @@ constexpr Row kRows[] = {
 
     {Opcode::kSubtract, kNumber},
     {Opcode::kDivide, kNumber},
-    {Opcode::kRemainder, kNumber},
+    {Opcode::kRemainder, kInt | kFloat},
     {Opcode::kPower, kNumber},
     {Opcode::kNegate, kNumber},
     {Opcode::kAbs, kSigned | kFloat | kComplex, Gives::kComponent},
@@ -220,8 +220,8 @@ Shape stochastic_convert(const Use& use) {
   need_same_sizes(use, 0, 1);
   if (!use.declared) return undetermined();
   need_declared_sizes(use, x.dims);
-  need(is_integral(use.declared->type) || is_float(use.declared->type), "result-type",
-       "stochastic-convert gives integers or floats, not {}", dtype_name(use.declared->type));
+  need(class_bit(use.declared->type) & (kSigned | kFloat), "result-type",
+       "stochastic-convert gives signed integers or floats, not {}", dtype_name(use.declared->type));
   return *use.declared;
 }
 

@@ -165,6 +165,7 @@ Shape sort(const Use& use) {
 Shape topk(const Use& use) {
   need_count(use, 1);
   const Shape& x = array(use, 0);
+  need_type(use, 0, kAny & ~kComplex);
   need(!x.dims.empty(), "operand-kind", "topk needs an array of rank 1 or more, not {}", x);
   need(use.attrs.k >= 0 && use.attrs.k <= x.dims.back(), "topk-k",
        "k = {} does not lie in [0, {}], the size of the last dimension", use.attrs.k, x.dims.back());
