@@ -15,6 +15,7 @@
 #include "runtime/pjrt/layout_modes.h"
 #include "runtime/pjrt/manual.h"
 #include "runtime/pjrt/objects.h"
+#include "runtime/pjrt/part_calls.h"
 
 namespace hlojit::pjrt {
 namespace {
@@ -150,8 +151,9 @@ bool is_brief(const Module& module) {
   return work < 5e5;
 }
 
-// Inlines the calls of a partitioned program, and turns its leaves into those of one device.
-void cut(Program& p, Module& module, bool inspected) {
+// Inlines the calls of a partitioned program, and turns its leaves into those of one device. `apart`: it tells
+// devices apart itself.
+void cut(Program& p, Module& module, bool inspected, bool apart) {
   const std::string result_sharding = module.entry()->root()->attrs.sharding;
   inline_calls(module, {});
   const int64_t devices = p.options.partitions;
@@ -185,6 +187,7 @@ void cut(Program& p, Module& module, bool inspected) {
     cut_leaf(leaf, follows ? flow.of(*entry.root(), next) : read(leaf, text), p.whole_results, p.result_shards);
     ++next;
   }
+  if (!apart) call_for_each_part(entry, flow, devices);
 }
 
 void fill_tables(Program& p) {
@@ -284,7 +287,7 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->default_layouts = default_layouts;
   list_leaves(*p, *module);
   apply_layout_modes(*module, p->parameters, p->results);
-  if (p->partitioned) cut(*p, *module, inspected);
+  if (p->partitioned) cut(*p, *module, inspected, apart);
   auto sums = [](const std::vector<Shards>& all) {
     return std::ranges::any_of(all, [](const Shards& s) { return s.terms > 1; });
   };

@@ -32,11 +32,11 @@ Shards read_shards(std::string_view text, const Shape& shape, int64_t devices);
 /// The text's parts if it is a tuple's sharding, {{replicated}, {replicated}}; else the text, `count` times.
 std::vector<std::string_view> split_sharding(std::string_view text, size_t count);
 
-/// One device's part, in the default layout.
+/// One device's part, in the whole array's layout.
 Shape shard_shape(const Shape& whole, const Shards& shards);
-/// The whole array, in the default layout, out of one buffer a device. No sum may be left to do.
+/// The whole array out of one buffer a device, all of one layout without tiles. No sum may be left to do.
 Buffer join_shards(const Shape& whole, const Shards& shards, const std::vector<Buffer>& parts);
-/// What `device` has of the whole array, which lies in the default layout.
+/// What `device` has of the whole array, in the same layout, which has no tiles.
 Buffer cut_shard(const Buffer& whole, const Shards& shards, size_t device);
 
 }  // namespace hlojit::pjrt

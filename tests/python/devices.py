@@ -33,6 +33,15 @@ seen = []
 jax.jit(lambda a: jax.debug.inspect_array_sharding(a + 1, callback=seen.append))(cut)
 assert seen[0].is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2), seen
 
+# A callback that is to see parts is called with each device's, one that is not once with all.
+seen = []
+note = lambda a: seen.append(np.asarray(a).tolist())
+for partitioned in (True, False):
+    jax.jit(lambda a: jax.debug.callback(note, a * 2, partitioned=partitioned))(cut)
+jax.effects_barrier()
+parts = [(2 * s.data).tolist() for s in cut.addressable_shards]
+assert sorted(seen[:4]) == sorted(parts) and seen[4:] == [(2 * whole).tolist()], seen
+
 # A function with a rule of its own for parts is itself on whole arrays.
 from jax.experimental.custom_partitioning import custom_partitioning
 

@@ -137,6 +137,7 @@ def install() -> None:
     from jax._src import callback as jax_callback
     from jax._src import core, debugging, ffi
     from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
 
     original = jax_callback.emit_python_callback
     if getattr(original, "is_hlojit", False):
@@ -175,6 +176,9 @@ def install() -> None:
         result = lower(ctx, *operands, index=index)
         if sharding is not None:
             mlir.set_sharding(ctx.module_context, result, sharding)
+        if partitioned:  # called with each device's part of the operands, also where the program runs on whole arrays
+            result.operation.attributes["mhlo.frontend_attributes"] = ir.DictAttr.get(
+                {"hlojit.each_part": ir.StringAttr.get("true")})
         results = list(result.results)
         if token:
             token, *results = results
