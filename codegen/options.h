@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "compiler/plan/target_info.h"
+
 namespace hlojit::codegen {
 
 class Target;
@@ -14,6 +16,9 @@ struct EmitOptions {
   bool fast = false;        ///< compile quickly, run slower; same bits
   int vector_bytes = 0;     ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
   int vector_size() const;  ///< of the vectors to be used, in bytes
+  /// What plans may depend on. Vectors wider than the machine's stand for a machine that has them, with all that
+  /// comes with them: instructions run as their twins then.
+  TargetInfo target_info() const;
   /// Not null: micro-kernels are only declared, and listed here for whoever compiles them for themselves.
   std::vector<MicroKernelShape>* micro_kernels = nullptr;
 };

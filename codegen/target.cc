@@ -17,6 +17,7 @@
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/X86TargetParser.h>
 
+#include "codegen/number/multiply_add.h"
 #include "codegen/options.h"
 
 namespace hlojit::codegen {
@@ -110,6 +111,8 @@ TargetInfo Target::info() const {
   static const int64_t llc = cache_bytes(3, 32 << 20);
   return {.vector_bytes = vector_bytes(),
           .vector_registers = vector_registers(),
+          .multiplies_bytes = has_instruction(MultiplyAdd::kBytes, *this),
+          .multiplies_bfloats = has_instruction(MultiplyAdd::kBfloats, *this),
           .l1_bytes = l1,
           .l2_bytes = l2,
           .llc_bytes = llc};
@@ -140,6 +143,17 @@ void Target::stamp(llvm::Module& module, const llvm::TargetMachine& machine) con
     f.addFnAttr("min-legal-vector-width", width);
     f.addFnAttr(llvm::Attribute::NoUnwind);
   }
+}
+
+TargetInfo EmitOptions::target_info() const {
+  TargetInfo t = target->info();
+  if (vector_bytes > t.vector_bytes) {
+    t.vector_registers = 32;
+    t.multiplies_bytes = t.multiplies_bfloats = true;
+  }
+  if (vector_bytes) t.vector_bytes = vector_bytes;
+  if (strict) t.multiplies_bfloats = false;  // subnormals count
+  return t;
 }
 
 int EmitOptions::vector_size() const { return vector_bytes ? vector_bytes : target->vector_bytes(); }

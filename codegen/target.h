@@ -29,7 +29,7 @@ class Target {
   bool has(std::string_view feature) const;  ///< LLVM feature name, e.g. "avx512bf16"
   int vector_bytes() const { return isa_ == Isa::kAvx512 ? 64 : 32; }
   int vector_registers() const { return isa_ == Isa::kAvx512 ? 32 : 16; }
-  /// Facts for the passes: vectors and cache sizes of this machine.
+  /// Facts for the passes: vectors, instructions and cache sizes of this machine.
   TargetInfo info() const;
   /// CPU name and features as LLVM spells them; key material for caches.
   const std::string& cpu() const { return cpu_; }

@@ -28,12 +28,15 @@ class Phases {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+codegen::EmitOptions emit_options(const Options& options, const codegen::Target& target) {
+  return {&target, options.strict, options.effort == 0, options.vector_bytes};
+}
+
 }  // namespace
 
 PipelineOptions pipeline_options(const Options& options, const codegen::Target& target) {
   PipelineOptions p;
-  p.target = target.info();
-  if (options.vector_bytes > 0) p.target.vector_bytes = options.vector_bytes;
+  p.target = emit_options(options, target).target_info();
   p.strict = options.strict;
   p.scatter_oob_window = options.scatter_oob_window;
   p.effort = options.effort;
@@ -67,14 +70,6 @@ Lowered plan(const Module& module, const Options& options, const codegen::Target
   phases.done("buffers");
   return l;
 }
-
-namespace {
-
-codegen::EmitOptions emit_options(const Options& options, const codegen::Target& target) {
-  return {&target, options.strict, options.effort == 0, options.vector_bytes};
-}
-
-}  // namespace
 
 codegen::IrModule emit_ir(const Lowered& planned, const Options& options, const codegen::Target& target) {
   return emit_module(*planned.module, planned.buffers, emit_options(options, target));

@@ -47,10 +47,10 @@ class Product {
         n0_(site.n0),
         reads_(e_, vars, dot_, product_, site.batch),
         lanes_(std::max(1, vector_bytes_ / dtype_bytes(type_))),
-        pair_lanes_(blocks_.depth % 2 == 0 && product_.k % 2 == 0 ? pair_lanes() : 0),
-        packed_type_(pair_lanes_ ? DType::kS16 : type_),
-        pair_(pair_lanes_ ? 2 : 1),
-        packing_(e_, vars, reads_, product_, {packed_type_, pair_, blocks_.depth, vector_bytes_}) {}
+        terms_(form_of(blocks_.multiply_add).terms),
+        packed_type_(terms_ == 1 ? type_ : form_of(blocks_.multiply_add).packed),
+        packing_(e_, vars, reads_, product_,
+                 {packed_type_, terms_, blocks_.multiply_add == MultiplyAdd::kBytes, blocks_.depth, vector_bytes_}) {}
 
   void run(Scratch& scratch) {
     int64_t mark = scratch.mark();
@@ -79,14 +79,14 @@ class Product {
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
-    by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || reads_.left_minor_contracts());
+    by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
     in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
                  columns->shape.layout == *panels;
     if (in_panels_) right_ = Strides{1, nr};
     // Packing the right side pays only if several row tiles read it.
-    if (!right_ && product_.m <= 2 * mr && product_.n >= nr && !pair_lanes_)
+    if (!right_ && product_.m <= 2 * mr && product_.n >= nr && terms_ == 1)
       right_ = in_place(reads_.right_side(), false);
     // A last panel moved left computes some columns twice, which must not be added up.
     bool repeats = !in_panels_ && product_.n % nr != 0 && site_.sums && slices_ > 1;
@@ -178,7 +178,7 @@ class Product {
     IndexExpr panel = floordiv(column, nr), in_panel = mod(column, nr);
     packing_.pack_run(*loop, b_panel_, reads_.right_side(), first + column, run,
                       [&](const IndexExpr& j, const IndexExpr& k) {
-                        return panel * (kc * nr) + (floordiv(k, pair_) * nr + in_panel + j) * pair_ + mod(k, pair_);
+                        return panel * (kc * nr) + (floordiv(k, terms_) * nr + in_panel + j) * terms_ + mod(k, terms_);
                       });
     close_loop(gs, std::move(loop));
   }
@@ -190,7 +190,7 @@ class Product {
     IndexExpr t = IndexExpr::var(var, tiles_), row = m0_ + t * mr;
     llvm::IRBuilder<>& b = ts.builder;
     llvm::Type *element = storage_type(b, type_, 1), *packed = storage_type(b, packed_type_, 1);
-    int64_t row_stride = by_rows_ ? kc / pair_ : 1, k_stride = by_rows_ ? 1 : mr;
+    int64_t row_stride = by_rows_ ? kc / terms_ : 1, k_stride = by_rows_ ? 1 : mr;
     llvm::Value* a = nullptr;
     // Rows a tile in place starts too low by to stay inside the operand.
     IndexExpr shift(0);
@@ -213,9 +213,9 @@ class Product {
     llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
     // A turn of the loop should be worth counting it; one of a full tile is, and its code is a third of what a product
-    // takes to compile. Sums of pairs need a register more each step, which several steps at once do not have.
+    // takes to compile. Several terms at once may need a register more each step, which several steps do not have.
     constexpr int64_t kEnough = 12;
-    bool small = mr * nr / lanes_ < kEnough && !pair_lanes_;
+    bool small = mr * nr / lanes_ < kEnough && terms_ == 1;
     int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 ? 4 : 1;
     MicroKernelShape shape{type_,
                            static_cast<int>(mr),
@@ -225,11 +225,11 @@ class Product {
                            k_stride,
                            right_ ? right_->k : nr,
                            unroll,
-                           pair_lanes_,
+                           blocks_.multiply_add,
                            slices_ > 1};
     b.CreateCall(
         micro_kernel(module_, shape, options_),
-        {a, right, c, i64(b, c_.stride), b.CreateUDiv(depth_, i64(b, pair_)), b.CreateICmpNE(number, i64(b, 0))});
+        {a, right, c, i64(b, c_.stride), b.CreateUDiv(depth_, i64(b, terms_)), b.CreateICmpNE(number, i64(b, 0))});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
@@ -258,7 +258,7 @@ class Product {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
     Coords at = reads_.read_at(side, reads_.result_coords(m, n), k0_).coords;
     llvm::Value* pointer = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
-    return s.builder.CreateInBoundsGEP(storage_type(s.builder, type_, 1), pointer,
+    return s.builder.CreateInBoundsGEP(storage_type(s.builder, p->shape.type, 1), pointer,
                                        e_.index(linear_index(p->shape, at), s));
   }
 
@@ -273,7 +273,7 @@ class Product {
   // An operand as a plain array of the summed type whose address is affine in row (or column) and depth.
   std::optional<Strides> in_place(int side, bool left) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    if (!p->is(Opcode::kParameter) || p->shape.type != type_ || pair_lanes_) return std::nullopt;
+    if (!p->is(Opcode::kParameter) || p->shape.type != type_ || terms_ > 1) return std::nullopt;
     if (element_bits(p->shape) != dtype_bits(type_)) return std::nullopt;
     int along = vars_.fresh(), k = vars_.fresh();
     IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
@@ -291,16 +291,6 @@ class Product {
     int64_t group = 4, nr = blocks_.tile_columns;
     while (group > 1 && (product_.n % (group * nr) != 0 || blocks_.columns % (group * nr) != 0)) group /= 2;
     return group;
-  }
-
-  // Integers of at most 16 bits are multiplied in pairs: lanes of the instruction, 0 if that is not to be had.
-  int pair_lanes() {
-    auto fits = [&](size_t side) {
-      DType t = dot_.operand(side)->shape.type;
-      return t == DType::kS8 || t == DType::kU8 || t == DType::kS16;
-    };
-    if (type_ != DType::kS32 || lanes_ < 8 || !fits(0) || !fits(1) || !reads_.left_minor_contracts()) return 0;
-    return lanes_ >= 16 && options_.target->isa() == Isa::kAvx512 ? 16 : 8;
   }
 
   /// A tile of sums on its way to the result.
@@ -426,9 +416,8 @@ class Product {
   IndexExpr m0_{0}, n0_{0}, k0_{0};  // where the task's block and the slice begin
   ProductReads reads_;
   int lanes_;
-  int pair_lanes_;  // not 0: 16-bit integers multiplied in pairs
+  int64_t terms_;  // elements of the depth that are packed as one
   DType packed_type_;
-  int64_t pair_;  // elements of depth that are packed as one
   Packing packing_;
 
   int slice_var_ = -1;

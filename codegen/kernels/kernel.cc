@@ -34,8 +34,7 @@ class Emission {
   Emission(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options)
       : module_(module), fusion_(fusion), overlap_(overlap), options_(options) {
     std::string why;
-    target_ = options.target->info();
-    if (options.vector_bytes) target_.vector_bytes = options.vector_bytes;
+    target_ = options.target_info();
     auto plan = plan_kernel(*fusion.to_apply(), target_, fusion.attrs.backend_config, &why);
     if (!plan) {
       throw Error(ErrorKind::kUnsupported, fusion.location,

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include "codegen/number/elementwise.h"
@@ -12,30 +11,15 @@ namespace hlojit::codegen {
 
 namespace {
 
-// Sums of products of the 16-bit pairs in each 32-bit lane, by instructions of `lanes` lanes.
-llvm::Value* multiply_pairs(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y, int lanes) {
-  auto total = static_cast<int>(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements());
-  if (total > lanes) {
-    std::vector<int> low, high, all;
-    for (int n = 0; n < total; ++n) (n < total / 2 ? low : high).push_back(n), all.push_back(n);
-    auto half = [&](const std::vector<int>& part) {
-      return multiply_pairs(b, b.CreateShuffleVector(x, part), b.CreateShuffleVector(y, part), lanes);
-    };
-    return b.CreateShuffleVector(half(low), half(high), all);
-  }
-  auto* words = llvm::FixedVectorType::get(b.getInt16Ty(), static_cast<unsigned>(2 * lanes));
-  auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
-  return b.CreateIntrinsic(id, {}, {b.CreateBitCast(x, words), b.CreateBitCast(y, words)});
-}
-
 using Tile = std::vector<llvm::Value*>;  // vectors of sums, row by row
 
 /// The body of a micro-kernel: a loop over k that adds to a tile in registers, then the tile's way to memory.
 class TileBody {
  public:
-  TileBody(llvm::Function* f, const MicroKernelShape& shape)
+  TileBody(llvm::Function* f, const MicroKernelShape& shape, const Target& target)
       : f_(f),
         shape_(shape),
+        target_(target),
         b_(f->getContext()),
         scalar_(storage_type(b_, shape.type, 1)),
         vector_(storage_type(b_, shape.type, shape.lanes)),
@@ -44,30 +28,26 @@ class TileBody {
         vectors_(static_cast<size_t>(shape.vectors)) {}
 
   void emit() {
-    auto *entry = block("entry"), *loop = block("k"), *store = block("store");
+    auto *entry = block("entry"), *loop = block("k"), *done = block("done");
     b_.SetInsertPoint(entry);
     if (shape_.accumulates) prefetch();
     b_.CreateBr(loop);
 
     b_.SetInsertPoint(loop);
     auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
-    std::vector<llvm::PHINode*> sums = phis();
-    Tile tile(sums.begin(), sums.end());
-    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, u == 0 ? k : b_.CreateAdd(k, number(u)));
+    std::vector<llvm::PHINode*> sums = phis(rows_ * vectors_), biases = phis(biased() ? vectors_ : 0);
+    Tile tile(sums.begin(), sums.end()), bias(biases.begin(), biases.end());
+    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, bias, u == 0 ? k : b_.CreateAdd(k, number(u)));
     llvm::Value* next = b_.CreateAdd(k, number(shape_.unroll));
     k->addIncoming(number(0), entry);
     k->addIncoming(next, loop);
-    for (size_t n = 0; n < sums.size(); ++n) {
-      sums[n]->addIncoming(llvm::Constant::getNullValue(vector_), entry);
-      sums[n]->addIncoming(tile[n], loop);
-    }
-    llvm::Value* again = b_.CreateICmpULT(next, f_->getArg(4));
-    if (shape_.accumulates) {
-      add_earlier(tile, again, loop, store);
-    } else {
-      b_.CreateCondBr(again, loop, store);
-      b_.SetInsertPoint(store);
-    }
+    begin_at_zero(sums, tile, entry, loop);
+    begin_at_zero(biases, bias, entry, loop);
+    b_.CreateCondBr(b_.CreateICmpULT(next, f_->getArg(4)), loop, done);
+
+    b_.SetInsertPoint(done);
+    for (size_t n = 0; n < tile.size() && biased(); ++n) tile[n] = b_.CreateSub(tile[n], bias[n % vectors_]);
+    if (shape_.accumulates) add_earlier(tile, done);
     for (size_t n = 0; n < tile.size(); ++n) b_.CreateAlignedStore(tile[n], sum_address(n), align_);
     b_.CreateRetVoid();
   }
@@ -75,12 +55,21 @@ class TileBody {
  private:
   llvm::ConstantInt* number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
   llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }
+  /// The bytes of A are 128 too large: as often as much of B is taken off again.
+  bool biased() const { return shape_.multiply_add == MultiplyAdd::kBytes; }
   bool floating() const { return is_float(shape_.type); }
 
-  std::vector<llvm::PHINode*> phis() {
+  std::vector<llvm::PHINode*> phis(size_t count) {
     std::vector<llvm::PHINode*> p;
-    for (size_t n = 0; n < rows_ * vectors_; ++n) p.push_back(b_.CreatePHI(vector_, 2));
+    for (size_t n = 0; n < count; ++n) p.push_back(b_.CreatePHI(vector_, 2));
     return p;
+  }
+  void begin_at_zero(const std::vector<llvm::PHINode*>& phis, const Tile& next, llvm::BasicBlock* entry,
+                     llvm::BasicBlock* loop) {
+    for (size_t n = 0; n < phis.size(); ++n) {
+      phis[n]->addIncoming(llvm::Constant::getNullValue(vector_), entry);
+      phis[n]->addIncoming(next[n], loop);
+    }
   }
 
   /// Where vector n of the tile lies in memory.
@@ -99,13 +88,17 @@ class TileBody {
     }
   }
 
-  /// The products at depth k.
-  void add_products(Tile& tile, llvm::Value* k) {
+  /// The products at depth k; of `bias`, which a biased left side makes too large by, a vector of each column's.
+  void add_products(Tile& tile, Tile& bias, llvm::Value* k) {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
       llvm::Value* at =
           b_.CreateAdd(b_.CreateMul(k, number(shape_.panel_stride)), number(static_cast<int64_t>(v) * shape_.lanes));
       columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(scalar_, f_->getArg(1), at), align_));
+    }
+    for (size_t v = 0; v < bias.size(); ++v) {
+      auto* x = llvm::ConstantInt::get(vector_, 0x80808080);
+      bias[v] = multiply_add(b_, shape_.multiply_add, x, columns[v], bias[v], target_);
     }
     llvm::Value* along = shape_.k_stride == 1 ? k : b_.CreateMul(k, number(shape_.k_stride));
     for (size_t i = 0; i < rows_; ++i) {
@@ -114,8 +107,8 @@ class TileBody {
       if (shape_.lanes > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), x);
       for (size_t v = 0; v < vectors_; ++v) {
         llvm::Value*& sum = tile[i * vectors_ + v];
-        if (shape_.pair_lanes)
-          sum = b_.CreateAdd(multiply_pairs(b_, x, columns[v], shape_.pair_lanes), sum);
+        if (shape_.multiply_add != MultiplyAdd::kOne)
+          sum = multiply_add(b_, shape_.multiply_add, x, columns[v], sum, target_);
         else if (floating())
           sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, columns[v], sum});
         else
@@ -124,11 +117,9 @@ class TileBody {
     }
   }
 
-  /// Ends the loop; in `store` the tile is added to what an earlier slice of k left, if there was one.
-  void add_earlier(Tile& tile, llvm::Value* again, llvm::BasicBlock* loop, llvm::BasicBlock* store) {
-    auto *done = block("done"), *add = block("add");
-    b_.CreateCondBr(again, loop, done);
-    b_.SetInsertPoint(done);
+  /// The tile is added to what an earlier slice of k left, if there was one.
+  void add_earlier(Tile& tile, llvm::BasicBlock* done) {
+    auto *add = block("add"), *store = block("store");
     b_.CreateCondBr(f_->getArg(5), add, store);
     b_.SetInsertPoint(add);
     Tile total;
@@ -138,7 +129,7 @@ class TileBody {
     }
     b_.CreateBr(store);
     b_.SetInsertPoint(store);
-    std::vector<llvm::PHINode*> out = phis();
+    std::vector<llvm::PHINode*> out = phis(tile.size());
     for (size_t n = 0; n < out.size(); ++n) {
       out[n]->addIncoming(tile[n], done);
       out[n]->addIncoming(total[n], add);
@@ -148,6 +139,7 @@ class TileBody {
 
   llvm::Function* f_;  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them)
   const MicroKernelShape& shape_;
+  const Target& target_;
   llvm::IRBuilder<> b_;
   llvm::Type *scalar_, *vector_;
   llvm::Align align_;
@@ -158,8 +150,8 @@ class TileBody {
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
   return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
-                     shape.lanes, shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll, shape.pair_lanes,
-                     shape.accumulates ? "+" : "");
+                     shape.lanes, shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
+                     form_of(shape.multiply_add).name, shape.accumulates ? "+" : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
@@ -174,7 +166,7 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   if (options.micro_kernels)
     options.micro_kernels->push_back(shape);
   else
-    TileBody(f, shape).emit();
+    TileBody(f, shape, *options.target).emit();
   return f;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "codegen/number/multiply_add.h"
 #include "codegen/options.h"
 #include "layout/dtype.h"
 
@@ -19,7 +20,7 @@ class Module;
 namespace hlojit::codegen {
 
 struct MicroKernelShape {
-  DType type = DType::kF32;  ///< of A, B (as packed) and C
+  DType type = DType::kF32;  ///< of C, and of A and B but for what multiply_add says
   int rows = 6;
   int vectors = 2;
   int lanes = 8;
@@ -27,9 +28,8 @@ struct MicroKernelShape {
   int64_t k_stride = 1;
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed
   int unroll = 1;             ///< steps of k a turn of the loop; k is a multiple of it
-  /// Not 0 (kS32 only): an element of A and B is a pair of 16-bit integers of neighbouring k, multiplied and
-  /// added by instructions of this many 32-bit lanes; k counts pairs.
-  int pair_lanes = 0;
+  /// An element of A and B is a lane of the terms that are packed for it; k, strides and lanes count those.
+  MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool accumulates = false;  ///< may be called with `accumulate`
   bool operator==(const MicroKernelShape&) const = default;
 };

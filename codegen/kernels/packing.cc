@@ -49,23 +49,6 @@ void ProductReads::walk(AccessWalk& walk, Read read) const {
   walk.follow(&contraction_, relation);
 }
 
-bool ProductReads::left_minor_contracts() {
-  const Instruction* p = contraction_.operand(static_cast<size_t>(left_side()));
-  const Instruction* source = p->is(Opcode::kTranspose) ? p->operand(0) : p;
-  if (source->shape.layout.minor_to_major.empty()) return false;
-  int64_t minor = source->shape.layout.minor_to_major[0];
-  if (source != p) {
-    const Ints& from = p->attrs.dimensions;
-    minor = std::find(from.begin(), from.end(), minor) - from.begin();
-  }
-  int row = vars_.fresh(), k = vars_.fresh();
-  Coords at = product_.split(!product_.swapped, IndexExpr::var(row, product_.m));
-  Coords other((product_.swapped ? product_.lhs_free : product_.rhs_free).size(), IndexExpr(0));
-  Coords rc = product_.join(Coords(product_.batch.size(), IndexExpr(0)), product_.swapped ? other : at,
-                            product_.swapped ? at : other);
-  return read_at(left_side(), rc, IndexExpr::var(k, product_.k)).coords[static_cast<size_t>(minor)].depends_on(k);
-}
-
 std::optional<llvm::Value*> ProductReads::always_inside(Scope& scope, int side,
                                                         const std::function<Coords(const IndexExpr&)>& result_at) {
   int local = vars_.fresh();
@@ -97,7 +80,9 @@ Value Packing::packed_value(Scope& s, const Read& read) {
     v = convert(s.builder, e_.number(), e_.emit(reads_.operand(static_cast<int>(read.operand)), read.coords, s),
                 form_.type);
   });
-  return there ? choose(s.builder, there, v, constant(s.builder, form_.type, 0, 1)) : v;
+  if (there) v = choose(s.builder, there, v, constant(s.builder, form_.type, 0, 1));
+  if (!form_.biased || static_cast<int>(read.operand) != reads_.left_side()) return v;
+  return {v.type, s.builder.CreateXor(v.v, llvm::ConstantInt::get(v.v->getType(), 0x80))};
 }
 
 // A nest over a fixed box inside `scope`, in a scope of its own (values must not leak past branches).
@@ -158,17 +143,17 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
   };
   auto box = [&](int64_t depth, bool inside) {
     auto source = [&](const Coords& c) {
-      Read read = reads_.read_at(side, result_at(c[0]), k0_ + c[1] * form_.pair + c[2]);
+      Read read = reads_.read_at(side, result_at(c[0]), k0_ + c[1] * form_.terms + c[2]);
       if (inside) read.guards.clear();
       return read;
     };
     // For the order of the loops alone: rows one after the other, or vectors of columns.
-    auto place = [&](const Coords& c) { return target_at(c[0], c[1] * form_.pair + c[2]); };
+    auto place = [&](const Coords& c) { return target_at(c[0], c[1] * form_.terms + c[2]); };
     auto walk = [&](AccessWalk& w, const Coords& c) {
       w.write(form_.type, place(c));
       reads_.walk(w, source(c));
     };
-    std::vector<int64_t> dims = {run, depth / form_.pair, form_.pair};
+    std::vector<int64_t> dims = {run, depth / form_.terms, form_.terms};
     fill(scope, target, dims, walk, source, place);
   };
   auto at_depth = [&](int64_t depth) {
@@ -188,18 +173,18 @@ void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offse
     auto source = [&](const Coords& c) {
       IndexExpr position = first + c[1] * width + c[2];
       Coords rc = left ? reads_.result_coords(position, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), position);
-      return reads_.read_at(side, rc, k0_ + c[0] * form_.pair + c[3]);
+      return reads_.read_at(side, rc, k0_ + c[0] * form_.terms + c[3]);
     };
     auto place = [&](const Coords& c) {
-      return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * form_.pair + c[3];
+      return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * form_.terms + c[3];
     };
     // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
-    Shape box = Shape::array(form_.type, {depth / form_.pair, group, group == 1 ? width : 2 * width, form_.pair});
+    Shape box = Shape::array(form_.type, {depth / form_.terms, group, group == 1 ? width : 2 * width, form_.terms});
     auto walk = [&](AccessWalk& w, const Coords& c) {
       w.write(box, c);
       reads_.walk(w, source(c));
     };
-    std::vector<int64_t> dims = {depth / form_.pair, group, columns, form_.pair};
+    std::vector<int64_t> dims = {depth / form_.terms, group, columns, form_.terms};
     fill(scope, target, dims, walk, source, place);
   };
   int64_t tail = size % width;

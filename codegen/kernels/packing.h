@@ -40,8 +40,6 @@ class ProductReads {
   /// The operand's element for an element of the result at position k of the depth.
   Read read_at(int side, const Coords& result, const IndexExpr& k);
   void walk(AccessWalk& walk, Read read) const;
-  /// Elements of the left operand that are neighbours in memory differ in k, not in the row.
-  bool left_minor_contracts();
   /// Whether no guard of the operand can fail along a run, whatever the depth: null if none ever does, nullopt if
   /// some may always. `result_at`: the result's coordinates at a position in the run.
   std::optional<llvm::Value*> always_inside(Scope& scope, int side,
@@ -58,7 +56,8 @@ class ProductReads {
 
 struct PackedForm {
   DType type = DType::kF32;
-  int64_t pair = 1;     ///< neighbours of the depth that lie together
+  int64_t terms = 1;    ///< neighbours of the depth that lie together
+  bool biased = false;  ///< the left operand's bytes are made unsigned: 128 is added
   int64_t depth = 256;  ///< of a slice
   int vector_bytes = 32;
 };
@@ -75,7 +74,7 @@ class Packing {
   void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
                 const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at);
   /// Packs `group` panels of `width` of an operand's `size` rows or columns from `first` on, one slice deep, each as
-  /// [k][width] or [k/2][width][2], at `offset`. Only whole panels come in groups.
+  /// [k/terms][width][terms], at `offset`. Only whole panels come in groups.
   void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
             const IndexExpr& first, bool left);
 

@@ -28,13 +28,15 @@ class Packer {
   bool visit(Instruction* dot) {
     MatrixProduct product(*dot, dot->shape, sum_lanes(*dot, options_.target.vector_bytes));
     auto blocks = choose_blocks(*dot, product, options_.target);
-    if (!blocks || product.m <= kMostBlockRows || !is_float(sum_type(*dot))) return false;
+    if (!blocks || product.m <= kMostBlockRows) return false;
+    const bool one = blocks->multiply_add == MultiplyAdd::kOne;
+    if (one && !is_float(sum_type(*dot))) return false;
     auto panels = panel_layout(*dot, product, *blocks);
     size_t side = product.swapped ? 0 : 1;
     Instruction* operand = dot->operand(side);
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;
-    as.type = sum_type(*dot);
+    as.type = one ? sum_type(*dot) : form_of(blocks->multiply_add).packed;
     as.layout = *panels;
     if (as.dense_bytes() > options_.target.llc_bytes / kPartOfLastLevel) return false;
     if (as.type != operand->shape.type && !is_narrow_float(operand->shape.type)) return false;

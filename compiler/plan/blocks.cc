@@ -6,6 +6,8 @@
 #include <functional>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "compiler/analysis/access.h"
 #include "compiler/ir/narrow.h"
 #include "layout/divide.h"
@@ -64,6 +66,31 @@ int64_t slice_of(const Ints& digits) {
     }
   }
   return inner > kBest / 2 ? inner : best * inner;
+}
+
+const Instruction& left_of(const Instruction& contraction, const MatrixProduct& p) {
+  return *contraction.operand(p.swapped ? 1 : 0);
+}
+const Instruction& right_of(const Instruction& contraction, const MatrixProduct& p) {
+  return *contraction.operand(p.swapped ? 0 : 1);
+}
+
+/// What the bias of bytes adds is summed up beside the tile, which must leave registers for that, a row of B, a
+/// broadcast and a constant.
+bool has_registers_for_bytes(const Blocks& b, int64_t lanes, const TargetInfo& target) {
+  const int64_t vectors = b.tile_columns / lanes;
+  return b.tile_rows * vectors + 2 * vectors + 2 <= target.vector_registers;
+}
+
+MultiplyAdd choose_multiply_add(const Instruction& contraction, const MatrixProduct& p, const Blocks& blocks,
+                                int64_t lanes, const TargetInfo& target) {
+  if (lanes < 8) return MultiplyAdd::kOne;
+  auto fits = [&](MultiplyAdd kind) { return suits(kind, contraction, p, blocks.depth); };
+  if (target.multiplies_bfloats && fits(MultiplyAdd::kBfloats)) return MultiplyAdd::kBfloats;
+  if (target.multiplies_bytes && fits(MultiplyAdd::kBytes) && has_registers_for_bytes(blocks, lanes, target)) {
+    return MultiplyAdd::kBytes;
+  }
+  return fits(MultiplyAdd::kWords) ? MultiplyAdd::kWords : MultiplyAdd::kOne;
 }
 
 }  // namespace
@@ -191,6 +218,53 @@ bool worth_blocks(const MatrixProduct& p, int64_t lanes) {
   return (large || odd) && (p.groups() == 1 || 2 * p.n >= lanes);
 }
 
+std::span<const MultiplyAddForm> multiply_add_forms() {
+  static constexpr MultiplyAddForm kForms[] = {
+      {MultiplyAdd::kOne, "", DType::kF32, DType::kF32, 1},
+      {MultiplyAdd::kWords, "words", DType::kS32, DType::kS16, 2},
+      {MultiplyAdd::kBytes, "bytes", DType::kS32, DType::kS8, 4},
+      {MultiplyAdd::kBfloats, "bfloats", DType::kF32, DType::kBF16, 2},
+  };
+  return kForms;
+}
+
+const MultiplyAddForm& form_of(MultiplyAdd kind) { return multiply_add_forms()[static_cast<size_t>(kind)]; }
+
+bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth) {
+  if (kind == MultiplyAdd::kOne) return true;
+  const MultiplyAddForm& form = form_of(kind);
+  if (sum_type(contraction) != form.sums || p.k % form.terms != 0 || depth % form.terms != 0) return false;
+  const DType left = left_of(contraction, p).shape.type, right = right_of(contraction, p).shape.type;
+  auto both = [&](std::initializer_list<DType> types) {
+    return std::ranges::count(types, left) > 0 && std::ranges::count(types, right) > 0;
+  };
+  switch (kind) {
+    case MultiplyAdd::kWords: return both({DType::kS8, DType::kU8, DType::kS16});
+    case MultiplyAdd::kBytes: return both({DType::kS8});
+    default: return both({DType::kBF16});
+  }
+}
+
+bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p) {
+  const Instruction& left = left_of(contraction, p);
+  const Instruction& source = left.is(Opcode::kTranspose) ? *left.operand(0) : left;
+  if (source.shape.layout.minor_to_major.empty()) return false;
+  int64_t minor = source.shape.layout.minor_to_major[0];
+  if (&source != &left) {
+    const Ints& from = left.attrs.dimensions;
+    minor = std::ranges::find(from, minor) - from.begin();
+  }
+  VarSource vars;
+  int row = vars.fresh(), k = vars.fresh();
+  Coords rows = p.split(!p.swapped, IndexExpr::var(row, p.m));
+  Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0)), batch(p.batch.size(), IndexExpr(0));
+  Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
+  AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
+  const size_t side = p.swapped ? 1 : 0;
+  auto read = std::ranges::find(relation.reads, side, &Read::operand);
+  return read != relation.reads.end() && read->coords[static_cast<size_t>(minor)].depends_on(k);
+}
+
 std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct& p, const TargetInfo& target) {
   DType type = sum_type(dot);
   if (type != DType::kF32 && type != DType::kF64 && !is_integral(type)) return std::nullopt;
@@ -214,6 +288,7 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   }
   b.tile_columns = vectors * lanes;
   b.depth = slice_of(p.contracting);
+  b.multiply_add = choose_multiply_add(dot, p, b, lanes, target);
 
   // The left block fills most of L2, for then packing costs least; blocks are equal in size.
   int64_t mr = b.tile_rows, nr = b.tile_columns;
@@ -232,22 +307,23 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
 }
 
 std::string blocks_text(const Blocks& b) {
-  char text[160];
-  std::snprintf(text, sizeof text, "tile %lldx%lld block %lldx%lldx%lld", static_cast<long long>(b.tile_rows),
-                static_cast<long long>(b.tile_columns), static_cast<long long>(b.rows),
-                static_cast<long long>(b.columns), static_cast<long long>(b.depth));
-  return text;
+  std::string text = fmt::format("tile {}x{} block {}x{}x{}", b.tile_rows, b.tile_columns, b.rows, b.columns, b.depth);
+  return b.multiply_add == MultiplyAdd::kOne ? text : fmt::format("{} by {}", text, form_of(b.multiply_add).name);
 }
 
 std::optional<Blocks> read_blocks(std::string_view text) {
   long long v[5];
+  char by[16] = "";
   std::string copy(text);
-  if (std::sscanf(copy.c_str(), "tile %lldx%lld block %lldx%lldx%lld", &v[0], &v[1], &v[2], &v[3], &v[4]) != 5)
-    return std::nullopt;
+  int read = std::sscanf(copy.c_str(), "tile %lldx%lld block %lldx%lldx%lld by %15[a-z_]", &v[0], &v[1], &v[2], &v[3],
+                         &v[4], by);
+  if (read < 5) return std::nullopt;
   for (long long x : v) {
     if (x < 1 || x > (1 << 20)) return std::nullopt;
   }
-  Blocks b{v[0], v[1], v[2], v[3], v[4]};
+  auto form = std::ranges::find(multiply_add_forms(), std::string_view(by), &MultiplyAddForm::name);
+  if (form == multiply_add_forms().end()) return std::nullopt;
+  Blocks b{v[0], v[1], v[2], v[3], v[4], form->kind};
   bool whole = b.rows % b.tile_rows == 0 && b.columns % b.tile_columns == 0;
   return whole && b.tile_rows <= 16 && b.tile_columns <= 256 ? std::optional(b) : std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "compiler/ir/module.h"
+#include "compiler/plan/multiply_add.h"
 #include "compiler/plan/target_info.h"
 #include "layout/index_expr.h"
 
@@ -20,6 +21,7 @@ struct Blocks {
   int64_t tile_rows = 6, tile_columns = 16;
   int64_t rows = 6, columns = 16;  ///< of a task's block: multiples of the tile's
   int64_t depth = 256;
+  MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool operator==(const Blocks&) const = default;
 };
 
@@ -78,10 +80,15 @@ bool worth_blocks(const MatrixProduct& product, int64_t lanes);
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well.
 std::optional<Blocks> choose_blocks(const Instruction& contraction, const MatrixProduct& product,
                                     const TargetInfo& target);
+/// Whether the product can be made that way, by slices of this depth; whatever the machine has.
+bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& product, int64_t depth);
+/// Elements of the left operand that are neighbours in memory differ in the depth, not in the row.
+bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& product);
 /// Lanes of a vector of the summed type.
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
 
-/// "tile 6x16 block 96x512x256", and back (nullopt: not so written, or no blocks at all).
+/// "tile 6x16 block 96x512x256", with " by words" and the like where several terms are multiplied at once, and back
+/// (nullopt: not so written, or no blocks at all).
 std::string blocks_text(const Blocks& blocks);
 std::optional<Blocks> read_blocks(std::string_view text);
 

@@ -277,6 +277,8 @@ class BlockPlanner {
       auto blocks = choose_blocks(*s.product, p, target_);
       if (!blocks) refuse(quoted(s.product) + " is too small for a micro-kernel");
       s.blocks = blocks;
+      // What an earlier stage left is read where it lies, as the sums' type.
+      if (std::ranges::count(taking_, s.product) > 0) s.blocks->multiply_add = MultiplyAdd::kOne;
       s.blocks->columns = round_up(p.n, blocks->tile_columns);
       rows = p.m;
       batches = p.batches();
@@ -339,7 +341,7 @@ std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& 
     if (n != contracting[0] && std::ranges::count(batch, n) == 0) panels.minor_to_major.push_back(n);
   }
   panels.minor_to_major.insert(panels.minor_to_major.end(), batch.rbegin(), batch.rend());
-  panels.tiles = {Tile{{blocks.tile_columns, 1}}};
+  panels.tiles = {Tile{{blocks.tile_columns, form_of(blocks.multiply_add).terms}}};
   return panels;
 }
 

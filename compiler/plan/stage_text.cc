@@ -128,7 +128,7 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
     if (!choose_blocks(*s.product, p, target)) return false;
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
-    if (!p.holds_runs(*s.blocks)) return false;
+    if (!p.holds_runs(*s.blocks) || !suits(s.blocks->multiply_add, *s.product, p, s.blocks->depth)) return false;
   }
   return plan.tile_bytes <= target.l2_bytes;
 }

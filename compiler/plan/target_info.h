@@ -9,6 +9,8 @@ namespace hlojit {
 struct TargetInfo {
   int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
   int vector_registers = 16;
+  bool multiplies_bytes = false;    ///< four products of bytes a lane, added up in one instruction
+  bool multiplies_bfloats = false;  ///< two of bf16
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/pipeline.h"
+#include "compiler/plan/blocks.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/text/parser.h"
@@ -284,6 +285,34 @@ TEST_CASE("a cost does not depend on addresses") {
     costs.insert(kernel_cost(members, *plan, TargetInfo{}).memory_ns);
   }
   CHECK(costs.size() == 1);
+}
+
+/// How the terms of a product of two matrices are added up on such a machine; its text is read back.
+std::string_view terms_at_once(const std::string& left, const std::string& right, const TargetInfo& target) {
+  const std::string type = left.substr(0, left.find('['));
+  const std::string result = (type == "s8" || type == "u8" ? "s32" : type) + "[60,96]";
+  auto module = parse_module("ENTRY e {\n  a = " + left + " parameter(0)\n  b = " + right +
+                             " parameter(1)\n  ROOT d = " + result +
+                             " dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  const Instruction& dot = *module->entry()->root();
+  auto blocks = choose_blocks(dot, MatrixProduct(dot, dot.shape, sum_lanes(dot, target.vector_bytes)), target);
+  REQUIRE(blocks);
+  CHECK(read_blocks(blocks_text(*blocks) + " store %d") == blocks);
+  return form_of(blocks->multiply_add).name;
+}
+
+TEST_CASE("several terms at once") {
+  const TargetInfo small,
+      large{.vector_bytes = 64, .vector_registers = 32, .multiplies_bytes = true, .multiplies_bfloats = true};
+  CHECK(terms_at_once("s8[60,64]", "s8[64,96]", small) == "words");
+  CHECK(terms_at_once("s8[60,64]", "s8[64,96]", large) == "bytes");
+  CHECK(terms_at_once("s8[60,66]", "s8[66,96]", large) == "words");
+  CHECK(terms_at_once("s8[60,65]", "s8[65,96]", large) == "");
+  CHECK(terms_at_once("u8[60,64]", "u8[64,96]", large) == "words");
+  CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", small) == "");
+  CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", large) == "bfloats");
+  CHECK(terms_at_once("bf16[60,64]{0,1}", "bf16[64,96]", large) == "bfloats");
+  CHECK(terms_at_once("f32[60,64]", "f32[64,96]", large) == "");
 }
 
 }  // namespace

@@ -1,0 +1,143 @@
+// See multiply_add.h.
+#include "codegen/number/multiply_add.h"
+
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+namespace hlojit::codegen {
+namespace {
+
+using llvm::Value;
+namespace id = llvm::Intrinsic;
+
+unsigned lanes_of(const Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
+
+// Integers of 8 and 16 bits are multiplied by AVX-512's vector extension, or by AVX-VNNI's of 256 bits.
+bool has_vnni(const Target& target, unsigned lanes) {
+  return target.isa() == Isa::kAvx512 ? target.has("avx512vnni") : lanes <= 8 && target.has("avxvnni");
+}
+
+/// Of `lanes` lanes; not_intrinsic if the machine has none.
+id::ID instruction(MultiplyAdd kind, const Target& target, unsigned lanes) {
+  const auto of = [&](id::ID narrow, id::ID middle, id::ID wide) {
+    return lanes == 16 ? wide : lanes == 8 ? middle : lanes == 4 ? narrow : id::not_intrinsic;
+  };
+  switch (kind) {
+    case MultiplyAdd::kWords:
+      if (has_vnni(target, lanes)) {
+        return of(id::x86_avx512_vpdpwssd_128, id::x86_avx512_vpdpwssd_256, id::x86_avx512_vpdpwssd_512);
+      }
+      return of(id::x86_sse2_pmadd_wd, id::x86_avx2_pmadd_wd, id::x86_avx512_pmaddw_d_512);
+    case MultiplyAdd::kBytes:
+      if (!has_vnni(target, lanes)) return id::not_intrinsic;
+      return of(id::x86_avx512_vpdpbusd_128, id::x86_avx512_vpdpbusd_256, id::x86_avx512_vpdpbusd_512);
+    case MultiplyAdd::kBfloats:
+      if (!target.has("avx512bf16")) return id::not_intrinsic;
+      return of(id::x86_avx512bf16_dpbf16ps_128, id::x86_avx512bf16_dpbf16ps_256, id::x86_avx512bf16_dpbf16ps_512);
+    case MultiplyAdd::kOne: break;
+  }
+  return id::not_intrinsic;
+}
+
+class Twin {
+ public:
+  Twin(llvm::IRBuilderBase& b, Value* sums) : b_(b), sums_(sums), lanes_(lanes_of(sums)) {}
+
+  Value* integers(Value* x, Value* y, unsigned bits, bool x_signed) {
+    unsigned terms = 32 / bits;
+    auto* narrow = llvm::FixedVectorType::get(b_.getIntNTy(bits), terms * lanes_);
+    Value *xs = b_.CreateBitCast(x, narrow), *ys = b_.CreateBitCast(y, narrow);
+    auto term = [&](Value* v, unsigned t, bool is_signed) {
+      std::vector<int> mask;
+      for (unsigned k = 0; k < lanes_; ++k) mask.push_back(static_cast<int>(terms * k + t));
+      return b_.CreateIntCast(b_.CreateShuffleVector(v, mask), sums_->getType(), is_signed);
+    };
+    for (unsigned t = 0; t < terms; ++t) {
+      sums_ = b_.CreateAdd(sums_, b_.CreateMul(term(xs, t, x_signed), term(ys, t, true)));
+    }
+    return sums_;
+  }
+
+  Value* bfloats(Value* x, Value* y) {
+    auto* bits = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+    Value *xs = b_.CreateBitCast(x, bits), *ys = b_.CreateBitCast(y, bits);
+    auto second = [&](Value* v) { return flushed(b_.CreateAnd(v, llvm::ConstantInt::get(bits, 0xffff0000))); };
+    auto first = [&](Value* v) { return flushed(b_.CreateShl(v, llvm::ConstantInt::get(bits, 16))); };
+    sums_ = fma(second(xs), second(ys));
+    return sums_ = fma(first(xs), first(ys));
+  }
+
+ private:
+  Value* fma(Value* x, Value* y) {
+    return flushed(b_.CreateIntrinsic(id::fma, {sums_->getType()}, {x, y, flushed(sums_)}));
+  }
+  // A subnormal becomes a zero of its sign.
+  Value* flushed(Value* v) {
+    auto* bits = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+    Value *i = b_.CreateBitCast(v, bits), *exponent = b_.CreateAnd(i, llvm::ConstantInt::get(bits, 0x7f800000));
+    Value* zero = b_.CreateAnd(i, llvm::ConstantInt::get(bits, 0x80000000));
+    Value* is_zero = b_.CreateICmpEQ(exponent, llvm::Constant::getNullValue(bits));
+    return b_.CreateBitCast(b_.CreateSelect(is_zero, zero, i), sums_->getType());
+  }
+
+  llvm::IRBuilderBase& b_;
+  Value* sums_;
+  unsigned lanes_;
+};
+
+Value* by_twin(llvm::IRBuilderBase& b, MultiplyAdd kind, Value* x, Value* y, Value* sums) {
+  Twin twin(b, sums);
+  if (kind == MultiplyAdd::kBfloats) return twin.bfloats(x, y);
+  return kind == MultiplyAdd::kWords ? twin.integers(x, y, 16, true) : twin.integers(x, y, 8, false);
+}
+
+Value* by_instruction(llvm::IRBuilderBase& b, id::ID which, Value* x, Value* y, Value* sums) {
+  const unsigned lanes = lanes_of(sums);
+  auto as = [&](Value* v, llvm::Type* element) {
+    unsigned bits = element->getScalarSizeInBits();
+    return b.CreateBitCast(v, llvm::FixedVectorType::get(element, lanes * 32 / bits));
+  };
+  switch (which) {
+    case id::x86_sse2_pmadd_wd:
+    case id::x86_avx2_pmadd_wd:
+    case id::x86_avx512_pmaddw_d_512:
+      return b.CreateAdd(b.CreateIntrinsic(which, {}, {as(x, b.getInt16Ty()), as(y, b.getInt16Ty())}), sums);
+    case id::x86_avx512bf16_dpbf16ps_128:
+    case id::x86_avx512bf16_dpbf16ps_256:
+    case id::x86_avx512bf16_dpbf16ps_512:
+      return b.CreateIntrinsic(which, {}, {sums, as(x, b.getBFloatTy()), as(y, b.getBFloatTy())});
+    default: return b.CreateIntrinsic(which, {}, {sums, as(x, b.getInt32Ty()), as(y, b.getInt32Ty())});
+  }
+}
+
+}  // namespace
+
+bool has_instruction(MultiplyAdd kind, const Target& target) {
+  return kind == MultiplyAdd::kOne ||
+         instruction(kind, target, static_cast<unsigned>(target.vector_bytes()) / 4) != id::not_intrinsic;
+}
+
+Value* multiply_add(llvm::IRBuilderBase& b, MultiplyAdd kind, Value* x, Value* y, Value* sums, const Target& target,
+                    bool twin) {
+  const unsigned total = lanes_of(sums);
+  if (total > static_cast<unsigned>(target.vector_bytes()) / 4) {
+    std::vector<int> low, high, all;
+    for (unsigned k = 0; k < total; ++k) {
+      (k < total / 2 ? low : high).push_back(static_cast<int>(k));
+      all.push_back(static_cast<int>(k));
+    }
+    auto half = [&](const std::vector<int>& part) {
+      return multiply_add(b, kind, b.CreateShuffleVector(x, part), b.CreateShuffleVector(y, part),
+                          b.CreateShuffleVector(sums, part), target, twin);
+    };
+    Value* first = half(low);
+    return b.CreateShuffleVector(first, half(high), all);
+  }
+  const id::ID which = twin ? id::not_intrinsic : instruction(kind, target, total);
+  if (which == id::not_intrinsic) return by_twin(b, kind, x, y, sums);
+  return by_instruction(b, which, x, y, sums);
+}
+
+}  // namespace hlojit::codegen
