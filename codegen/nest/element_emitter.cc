@@ -22,8 +22,14 @@ bool is_product(const Instruction* i) {
   return i->is(Opcode::kMultiply);
 }
 
+// A value whose elements have other coordinates only, for its one user.
+bool is_renamed(const Instruction* i) {
+  return (i->is(Opcode::kReshape) || i->is(Opcode::kTranspose)) && i->users().size() == 1;
+}
+
 // Which operand of the sum is a product to be contracted into it: one that nothing else uses, beside an
-// operand that is no product. Of two products one would be rounded and the other not: x*y - y*x is 0.
+// operand that is no product. Of two products one would be rounded and the other not: x*y - y*x is 0. Dims of size 1
+// that come and go on the way must not make a difference.
 std::optional<size_t> contractible_operand(const Instruction* sum) {
   bool adds = sum->is(Opcode::kAdd) || sum->is(Opcode::kSubtract);
   if (!adds || (sum->shape.type != DType::kF32 && sum->shape.type != DType::kF64)) return std::nullopt;
@@ -31,6 +37,7 @@ std::optional<size_t> contractible_operand(const Instruction* sum) {
   if (left == right) return std::nullopt;
   size_t m = left ? 0 : 1;
   const Instruction* product = sum->operand(m);
+  while (is_renamed(product)) product = product->operand(0);
   return product->is(Opcode::kMultiply) && product->users().size() == 1 ? std::optional(m) : std::nullopt;
 }
 
@@ -120,15 +127,20 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
 }
 
 Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords, Scope& scope) {
-  auto operand = [&](const Instruction* user, size_t k) {
+  auto operand_at = [&](const Instruction* user, size_t k, const Coords& at) {
     bool scalar = user->operand(k)->shape.rank() == 0;  // a scalar beside arrays is the same everywhere
-    return emit(user->operand(k), scalar ? Coords{} : coords, scope);
+    return emit(user->operand(k), scalar ? Coords{} : at, scope);
   };
+  auto operand = [&](const Instruction* user, size_t k) { return operand_at(user, k, coords); };
   auto contracted = options_.strict ? std::nullopt : contractible_operand(i);
   if (contracted) {
     size_t m = *contracted;
     const Instruction* product = i->operand(m);
-    std::vector<Value> v = {operand(product, 0), operand(product, 1), operand(i, 1 - m)};
+    Coords at = coords;
+    for (; is_renamed(product); product = product->operand(0)) {
+      at = access_relation(*product, at, {}, vars_).reads[0].coords;
+    }
+    std::vector<Value> v = {operand_at(product, 0, at), operand_at(product, 1, at), operand(i, 1 - m)};
     align_lanes(scope.builder, v);
     if (i->is(Opcode::kSubtract)) {
       size_t flip = m == 0 ? 2 : 0;  // a*b - c = fma(a, b, -c);  c - a*b = fma(-a, b, c)
