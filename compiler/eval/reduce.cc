@@ -2,17 +2,32 @@
 // row-major order of the operand.
 //
 // That order is the one non-associative and index-tracking reducers are defined by. Sums, products
-// and extrema of floats, whose order is free, are kept in f64 and rounded once at the end.
+// and extrema of floats, whose order is free, are kept in f64 and rounded once at the end; f64 itself, which nothing is
+// wider than, drifts less as they are made in parts.
 #include <algorithm>
 #include <cstring>
 
 #include "compiler/eval/ops.h"
 #include "compiler/eval/strided.h"
+#include "compiler/ir/combining.h"
 
 namespace hlojit::eval {
 namespace {
 
 constexpr int64_t kBlock = 256;
+constexpr int64_t kPart = 128;  // terms
+
+/// A computation that combines one set of arrays with another, in place.
+struct Step {
+  std::vector<const void*> arguments;
+  std::vector<void*> targets;
+
+  using Arrays = std::vector<std::vector<std::byte>>;
+  Step(Arrays& into, const Arrays& with) {
+    for (auto& a : into) arguments.push_back(a.data()), targets.push_back(a.data());
+    for (const auto& a : with) arguments.push_back(a.data());
+  }
+};
 
 // lane l of out = element source[base[l] + offset], bytes as they are.
 void collect(int width, const std::byte* source, std::span<const int64_t> base, int64_t offset, std::byte* out) {
@@ -48,6 +63,7 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
   ScalarFunction combine(*op.to_apply(), run);
   const bool wide = combine.is_plain_float();
   if (wide) combine.widen_to_f64();
+  const bool in_parts = wide && combining_op(*op.to_apply());
 
   std::vector<Literal> results;
   for (size_t i = 0; i < count; ++i) {
@@ -56,16 +72,12 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
 
   Ints base;
   int64_t first = 0;
-  std::vector<std::vector<std::byte>> sums(count), values(count), raw(count);
-  std::vector<const void*> arguments(2 * count);
-  std::vector<void*> targets(count);
-  for (size_t i = 0; i < count; ++i) {
-    sums[i].resize(kBlock * 16);
-    values[i].resize(kBlock * 16);
-    raw[i].resize(kBlock * 16);
-    arguments[i] = targets[i] = sums[i].data();
-    arguments[count + i] = values[i].data();
+  Step::Arrays sums(count), parts(count), values(count), raw(count);
+  for (auto* arrays : {&sums, &parts, &values, &raw}) {
+    for (auto& a : *arrays) a.resize(kBlock * 16);
   }
+  const Step next(sums, values), next_of_part(parts, values), add_part(sums, parts);
+  auto combined = [&](const Step& step) { combine.run(std::ssize(base), step.arguments.data(), step.targets.data()); };
   auto run_block = [&] {
     const int64_t n = static_cast<int64_t>(base.size());
     for (size_t i = 0; i < count; ++i) {
@@ -77,6 +89,7 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
       }
     }
     const Ints none(reduced_dims.size(), 0);
+    int64_t in_part = 0;
     for_each_offset(reduced_dims, reduced_strides, none, [&](int64_t offset, int64_t) {
       for (size_t i = 0; i < count; ++i) {
         const DType type = in[i]->shape().type;
@@ -85,8 +98,16 @@ Literal reduce(const Instruction& op, Operands in, const RunComputation& run) {
         collect(dtype_bytes(type), in[i]->bytes().data(), base, offset, gathered);
         if (type != parameter) convert(type, parameter, n, gathered, values[i].data());
       }
-      combine.run(n, arguments.data(), targets.data());
+      if (!in_parts) return combined(next);
+      if (in_part == 0)
+        std::ranges::copy(values, parts.begin());
+      else
+        combined(next_of_part);
+      if (++in_part < kPart) return;
+      combined(add_part);
+      in_part = 0;
     });
+    if (in_part > 0) combined(add_part);
     for (size_t i = 0; i < count; ++i) {
       const DType type = results[i].shape().type;
       convert(combine.result_type(i), type, n, sums[i].data(), results[i].bytes().data() + first * dtype_bytes(type));
