@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -19,12 +20,23 @@
 namespace hlojit::tools {
 namespace {
 
+// A value of this shape from the next of `leaves` on.
+BoundedValue assemble(const Shape& shape, const std::vector<Literal>& leaves, size_t& next) {
+  if (shape.is_array()) return BoundedValue::with(leaves.at(next++), 0);
+  if (!shape.is_tuple()) return BoundedValue::with(Literal(shape), 0);
+  BoundedValue v;
+  for (const Shape& e : shape.elements) v.elements.push_back(assemble(e, leaves, next));
+  return v;
+}
+
 class Walk {
  public:
-  Walk(const ModuleConfig& config, bool strict, bool window, const std::atomic<bool>* stop)
-      : all_(config.replica_count * config.num_partitions),
+  Walk(const ModuleConfig& config, bool strict, bool window, const std::atomic<bool>* stop, const HostSide* host)
+      : host_(host),
+        all_(config.replica_count * config.num_partitions),
         devices_(all_),
         partitions_(config.num_partitions),
+        handed_(static_cast<size_t>(all_)),
         stop_(stop),
         rules_(strict, [this](const Instruction& i, const std::vector<Literal>& in) { return evaluated(i, in); }) {
     options_.scatter_oob_window = window;
@@ -32,6 +44,8 @@ class Walk {
   /// A value a device: all take each step together.
   using Lanes = std::vector<BoundedValue>;
   Lanes run(const Computation& c, const std::vector<Lanes>& arguments);
+  /// What each device handed to the host.
+  Lanes handed_over() const;
 
  private:
   using In = std::vector<const BoundedValue*>;
@@ -39,13 +53,23 @@ class Walk {
   Lanes loop(const Instruction& i, Lanes state);
   Lanes met(const Instruction& i, const std::vector<const Lanes*>& in);
   BoundedValue execute(const Instruction& i, const In& in);
+  BoundedValue exchange(const Instruction& i, const In& in);
   Lanes called(const Computation& c, const std::vector<const Lanes*>& in);
   Lanes started(const Instruction& i, const std::vector<const Lanes*>& in);
   Lanes branch(const Instruction& i, const std::vector<const Lanes*>& in);
   BoundedValue alone(const Computation& c, const BoundedValue& argument);
   Literal evaluated(const Instruction& i, const std::vector<Literal>& in);
 
+  /// Of one device, with the host.
+  struct Handed {
+    size_t fed = 0;  ///< leaves
+    std::vector<BoundedValue> out;
+    std::map<int64_t, BoundedValue> sent;
+  };
+
+  const HostSide* host_;
   int64_t all_, devices_, partitions_;
+  std::vector<Handed> handed_;
   const std::atomic<bool>* stop_;
   int depth_ = 0;
   int64_t device_ = 0;  ///< whose turn it is
@@ -199,8 +223,43 @@ Walk::Lanes Walk::branch(const Instruction& i, const std::vector<const Lanes*>& 
   return results;
 }
 
+Walk::Lanes Walk::handed_over() const {
+  Lanes all;
+  for (const Handed& h : handed_) {
+    BoundedValue& of = all.emplace_back();
+    of.elements = h.out;
+    for (const auto& [channel, value] : h.sent) of.elements.push_back(value);
+  }
+  return all;
+}
+
+// Infeed, outfeed, send and recv.
+BoundedValue Walk::exchange(const Instruction& i, const In& in) {
+  if (!host_) throw Error(ErrorKind::kUnsupported, i.location, std::string(op_name(i.opcode)) + " is not evaluated");
+  Handed& own = handed_[static_cast<size_t>(device_)];
+  const BoundedValue token = BoundedValue::with(Literal(Shape::token()), 0);
+  BoundedValue v;
+  switch (i.opcode) {
+    case Opcode::kInfeed: v.elements = {assemble(i.shape.elements.at(0), host_->infeed, own.fed), token}; return v;
+    case Opcode::kOutfeed: own.out.push_back(*in[0]); return token;
+    case Opcode::kSend: own.sent[host_channel(i)] = *in[0]; break;
+    case Opcode::kRecvDone: v.elements = {BoundedValue::with(host_->received.at(host_channel(i)), 0), token}; return v;
+    case Opcode::kSendDone: return token;
+    default: break;
+  }
+  const BoundedValue nothing = BoundedValue::with(Literal(Shape::scalar(DType::kU32)), 0);
+  v.elements = {nothing, nothing, token};  // of a transfer under way
+  return v;
+}
+
 BoundedValue Walk::execute(const Instruction& i, const In& in) {
   switch (i.opcode) {
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kRecv:
+    case Opcode::kRecvDone:
+    case Opcode::kSend:
+    case Opcode::kSendDone: return exchange(i, in);
     case Opcode::kTuple: {
       BoundedValue v;
       for (const BoundedValue* x : in) v.elements.push_back(*x);
@@ -227,6 +286,11 @@ BoundedValue Walk::execute(const Instruction& i, const In& in) {
       Literal own(i.shape);
       own.set_int(0, i.is(Opcode::kReplicaId) ? device_ / partitions_ : device_ % partitions_);
       return BoundedValue::with(std::move(own), 0);
+    }
+    case Opcode::kRng: {  // any value that it may give
+      Literal some(i.shape);
+      for (int64_t k = 0; k < i.shape.element_count(); ++k) some.set_double(k, in[0]->leaf->as_double(0));
+      return BoundedValue::with(std::move(some), 0);
     }
     case Opcode::kCustomCall:
       if (is_annotation(i)) return *in[0];
@@ -258,19 +322,12 @@ void collect(const BoundedValue& v, std::vector<ErrorBound>& out) {
   for (const BoundedValue& e : v.elements) collect(e, out);
 }
 
-BoundedValue assemble(const Shape& shape, const std::vector<Literal>& leaves, size_t& next) {
-  if (shape.is_array()) return BoundedValue::with(leaves.at(next++), 0);
-  if (!shape.is_tuple()) return BoundedValue::with(Literal(shape), 0);
-  BoundedValue v;
-  for (const Shape& e : shape.elements) v.elements.push_back(assemble(e, leaves, next));
-  return v;
-}
-
 }  // namespace
 
 std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
                                                           const std::vector<std::vector<Literal>>& leaves, bool strict,
-                                                          bool scatter_oob_window, const std::atomic<bool>* stop) {
+                                                          bool scatter_oob_window, const std::atomic<bool>* stop,
+                                                          const HostSide* host) {
   std::vector<Walk::Lanes> arguments;
   std::vector<size_t> next(leaves.size());
   for (const Instruction* p : module.entry()->parameters()) {
@@ -278,8 +335,9 @@ std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
     for (size_t d = 0; d < leaves.size(); ++d) lanes.push_back(assemble(p->shape, leaves[d], next[d]));
   }
   std::vector<std::vector<ErrorBound>> results;
-  Walk walk(module.config, strict, scatter_oob_window, stop);
+  Walk walk(module.config, strict, scatter_oob_window, stop, host);
   for (const BoundedValue& v : walk.run(*module.entry(), arguments)) collect(v, results.emplace_back());
+  for (size_t d = 0; const BoundedValue& v : walk.handed_over()) collect(v, results[d++]);
   return results;
 }
 

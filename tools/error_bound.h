@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "tools/host_side.h"
 
 namespace hlojit::tools {
 
@@ -20,12 +21,14 @@ struct ErrorBound {
 };
 
 /// Evaluates the entry computation on every device that the module's header says; `leaves[d]` are the values
-/// of its parameters' arrays on device d, depth first. The results by device. Throws what evaluate throws, and
-/// Error(kFailed) once `stop` is set.
+/// of its parameters' arrays on device d, depth first. The results by device, and behind them what it handed to the
+/// host (HostSide::taken), which null knows nothing of. Throws what evaluate throws, and Error(kFailed) once `stop` is
+/// set.
 std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
                                                           const std::vector<std::vector<Literal>>& leaves, bool strict,
                                                           bool scatter_oob_window,
-                                                          const std::atomic<bool>* stop = nullptr);
+                                                          const std::atomic<bool>* stop = nullptr,
+                                                          const HostSide* host = nullptr);
 
 /// The first element of `got` that is further from `want` than it may be (NaNs are one class), or -1.
 int64_t first_beyond(const Literal& got, const ErrorBound& want);

@@ -16,9 +16,7 @@
 #include "tools/request.h"
 
 namespace hlojit::tools {
-namespace {
 
-// Floats uniform in [-1,1), integers in their range cut to [-8,8], pred fair.
 Buffer random_leaf(const Shape& shape, uint64_t seed) {
   Literal literal(Shape::array(shape.type, shape.dims));
   Random random(seed);
@@ -55,6 +53,8 @@ Buffer random_leaf(const Shape& shape, uint64_t seed) {
   Buffer plain = Buffer::copy_of(literal.bytes().data(), literal.shape());
   return plain.shape() == shape ? plain : plain.to_layout(shape);
 }
+
+namespace {
 
 // `K=F.npy` or `F.npy`.
 std::pair<std::optional<int64_t>, std::string> split(const std::string& text) {

@@ -127,6 +127,8 @@ void check_request(const Request& request);
 Options compile_options(const Request& request);
 /// Refuses to leave out what native code needs; `opt` may.
 void check_disabled(const Request& request);
+/// An array: floats uniform in [-1,1), integers in their range cut to [-8,8], pred fair.
+Buffer random_leaf(const Shape& shape, uint64_t seed);
 /// Values for all parameter leaves, in the layouts the program takes.
 std::vector<Buffer> gather_inputs(const Request& request, const ModulePtr& module);
 /// The same for several devices: as many sets as devices, if that many values are given or asked

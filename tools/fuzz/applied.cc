@@ -60,12 +60,13 @@ std::vector<Op> scalar_ops(bool loops) {
 
 }  // namespace
 
-Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::vector<DType>& results, bool loops) {
-  Instead scalars(s.draw, scalar_ops(loops));
+Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::vector<DType>& results, Loops loops) {
+  Instead scalars(s.draw, scalar_ops(loops == Loops::kMaybe));
   ++s.draw.depth;
   Draft f(s.draw, "applied");
   for (DType t : parameters) f.keep(f.b.parameter(Shape::scalar(t)));
   for (int64_t n = s.random.between(1, 5); n > 0; --n) f.step();
+  if (loops == Loops::kOne) f.keep(looping_op(f));
   std::vector<Instruction*> chosen;
   for (DType t : results) {
     Instruction* young = f.values.back();
@@ -75,10 +76,10 @@ Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::
   return f.b.build(chosen.size() == 1 ? chosen[0] : f.b.tuple(chosen));
 }
 
-Computation* applied_rule(Draft& s, const std::vector<DType>& types, bool loops) {
+Computation* applied_rule(Draft& s, const std::vector<DType>& types, double loops) {
   std::vector<DType> twice = types;
   twice.insert(twice.end(), types.begin(), types.end());
-  return applied(s, twice, types, loops);
+  return applied(s, twice, types, s.random.chance(loops) ? Loops::kMaybe : Loops::kNone);
 }
 
 namespace {
@@ -98,7 +99,7 @@ Instruction* applied_reduce(Draft& s) {
   }
   Ints dims = s.some(x->shape.rank());
   if (dims.empty()) dims = {s.random.below(x->shape.rank())};
-  return s.b.reduce(arrays, starts, applied_rule(s, types, s.random.chance(0.4)), dims);
+  return s.b.reduce(arrays, starts, applied_rule(s, types, 0.4), dims);
 }
 
 Instruction* applied_map(Draft& s) {
@@ -113,7 +114,7 @@ Instruction* applied_map(Draft& s) {
   Attributes a;
   for (int64_t d = 0; d < x->shape.rank(); ++d) a.dimensions.push_back(d);
   a.has_dimensions = true;
-  Computation* f = applied(s, types, {s.type()}, s.random.chance(0.5));
+  Computation* f = applied(s, types, {s.type()}, s.random.chance(0.5) ? Loops::kMaybe : Loops::kNone);
   Instruction* made = s.b.op(kMap, in, a, {f});
   if (s.random.chance(0.5)) return made;
   s.keep(made);  // one computation, two that apply it
@@ -121,8 +122,29 @@ Instruction* applied_map(Draft& s) {
   return s.b.op(kMap, in, a, {f});
 }
 
+// One computation that loops, applied in several places to what the one before gave: where it is written out, what it
+// calls must not be shared.
+Instruction* applied_twice(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.element_count() <= 300; });
+  if (!x || s.draw.depth > 0) return nullptr;
+  DType t = x->shape.type;
+  Computation* f = applied(s, {t, t}, {t}, Loops::kOne);
+  Attributes a;
+  for (int64_t d = 0; d < x->shape.rank(); ++d) a.dimensions.push_back(d);
+  a.has_dimensions = true;
+  Instruction* last = s.b.op(kMap, {x, s.of(x->shape)}, a, {f});
+  for (int64_t n = s.random.between(1, 2); n > 0; --n) {
+    s.keep(last);
+    last = s.b.op(kMap, {last, s.random.chance(0.5) ? x : s.of(x->shape)}, a, {f});
+  }
+  if (s.random.chance(0.6)) return last;
+  s.keep(last);
+  return s.b.reduce({last}, {s.of(t, {})}, f, {s.random.below(x->shape.rank())});
+}
+
 }  // namespace
 
+Family applied_twice_family() { return {"computations applied twice", {{applied_twice, 20}}, 0.05}; }
 Family applied_family() { return {"applied computations", {{applied_reduce, 3}, {applied_map, 2}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz

@@ -16,19 +16,11 @@ namespace {
 
 using enum Opcode;
 
-constexpr std::string_view kHost = "its other end is the host, which a module on its own has not";
-constexpr std::string_view kEachRun = "gives other values at each run";
+constexpr std::string_view kEachRun = "gives other values at each run, of which nothing holds for all";
 
 const std::map<Opcode, std::string_view> kUndrawn = {
     {kDynamicReshape, "its meaning is that of reshape, which is drawn with such sizes"},
-    {kInfeed, kHost},
-    {kOutfeed, kHost},
-    {kRecv, kHost},
-    {kRecvDone, kHost},
-    {kRng, kEachRun},
     {kRngGetAndUpdateState, kEachRun},
-    {kSend, kHost},
-    {kSendDone, kHost},
 };
 const std::map<DType, std::string_view> kUndrawnTypes = {
     {DType::kS1, "no op of the seeds has it"},

@@ -31,6 +31,8 @@ struct Draw {
     bool met;  ///< may hold collectives
   };
   std::vector<Called> called = {};
+  Instruction* token = nullptr;          ///< of the entry's last exchange with the host
+  int channels = 0;                      ///< with the host
   std::vector<Instruction*> sized = {};  ///< of the entry, with sizes known at run time: for its results
 };
 
@@ -92,14 +94,17 @@ class Draft {
 // Computations that several families call.
 /// (a, b) -> op(a, b) on scalars.
 Computation* combiner(Draft& s, Opcode op, DType type);
+/// The reduction of x by one op, from that op's identity on.
+Instruction* reduce_by(Draft& s, Opcode op, Instruction* x, const Ints& dims);
 /// A function of `arguments` drawn at random; results: an array or, if `tuple`, a tuple of arrays.
 Computation* function(Draft& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
                       bool tuple);
 
+enum class Loops : uint8_t { kNone, kMaybe, kOne };
 /// Scalars in, scalars out (one, or a tuple of several), with branches and calls between, and if asked with loops.
-Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::vector<DType>& results, bool loops);
-/// The same for what combines: scalars of these types, twice, in; once, out.
-Computation* applied_rule(Draft& s, const std::vector<DType>& types, bool loops);
+Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::vector<DType>& results, Loops loops);
+/// The same for what combines: scalars of these types, twice, in; once, out. It loops by this chance.
+Computation* applied_rule(Draft& s, const std::vector<DType>& types, double loops);
 
 /// A way to add to a draft: null if nothing at hand suits it.
 using Op = Instruction* (*)(Draft&);
@@ -117,19 +122,26 @@ Family complex_family();
 Family movement_family();
 Family indexing_family();
 Family scatter_family();
+Family batched_gather_family();
 Family reduction_family();
 Family chain_family();
+Family long_sum_family();
+Family selection_family();
 Family dot_family();
 Family convolution_family();
 Family control_family();
 Family applied_family();
+Family applied_twice_family();
 Family norm_family();
 Family window_family();
+Family running_window_family();
+Family joined_window_family();
 Family scan_family();
 Family size_family();
 Family order_family();
 Family algebra_family();
 Family effect_family();
+Family host_family();
 Family collective_family();
 
 /// A layout for an array of this shape: permuted, maybe tiled.

@@ -17,6 +17,7 @@ void draw_sizes(Draw& draw) {
   draw.most_elements = r.chance(0.08) ? 200'000 : r.chance(0.3) ? 20'000 : 3'000;
   for (int64_t n = r.between(2, 4); n > 0; --n) draw.sizes.push_back(r.pick(kSizes));
   if (r.chance(0.1)) draw.sizes.push_back(0);
+  if (r.chance(0.02)) draw.sizes.insert(draw.sizes.end(), 3, 0);  // hardly any array has an element
   if (draw.most_elements > 100'000) draw.sizes.push_back(r.pick(Ints{509, 1000, 1024, 2049}));
 }
 
@@ -42,10 +43,15 @@ uint64_t hash(std::string_view text) {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
-      elementwise_family(), complex_family(), movement_family(),    indexing_family(), scatter_family(),
-      reduction_family(),   chain_family(),   dot_family(),         control_family(),  applied_family(),
-      norm_family(),        window_family(),  convolution_family(), scan_family(),     order_family(),
-      algebra_family(),     effect_family(),  collective_family(),  size_family()};
+      elementwise_family(),    complex_family(),       movement_family(),
+      indexing_family(),       scatter_family(),       reduction_family(),
+      chain_family(),          dot_family(),           control_family(),
+      applied_family(),        norm_family(),          window_family(),
+      convolution_family(),    scan_family(),          order_family(),
+      algebra_family(),        effect_family(),        collective_family(),
+      size_family(),           long_sum_family(),      selection_family(),
+      batched_gather_family(), applied_twice_family(), running_window_family(),
+      joined_window_family(),  host_family()};
   return kFamilies;
 }
 

@@ -44,18 +44,16 @@ Instruction* dynamic_update_slice(Draft& s) {
 }
 
 // Each dimension of the operand plays a part: batching, collapsed, or windowed; some are indexed.
-Instruction* gather(Draft& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
-  if (!x) return nullptr;
+Instruction* gather_from(Draft& s, Instruction* x, double batching, double collapsed) {
   GatherDims g;
   Ints index_sizes, window;
   int64_t rank = x->shape.rank();
   for (int64_t d = 0; d < rank; ++d) {
     int64_t size = x->shape.dims[static_cast<size_t>(d)];
-    if (size > 0 && s.random.chance(0.15)) {
+    if (size > 0 && s.random.chance(batching)) {
       g.operand_batching_dims.push_back(d);
       g.slice_sizes.push_back(1);
-    } else if (size > 0 && s.random.chance(0.4)) {
+    } else if (size > 0 && s.random.chance(collapsed)) {
       g.collapsed_slice_dims.push_back(d);
       g.slice_sizes.push_back(1);
       g.start_index_map.push_back(d);
@@ -93,6 +91,24 @@ Instruction* gather(Draft& s) {
   return s.b.gather(x, s.of(index_type(s), index_sizes), std::move(g));
 }
 
+Instruction* gather(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  return x ? gather_from(s, x, 0.15, 0.4) : nullptr;
+}
+
+// Of most dimensions one element: each element of the result has an index of its own, whatever the order it is made in.
+Instruction* batched_gather(Draft& s) {
+  using enum DType;
+  DType t = s.random.chance(0.6) ? s.random.pick(std::vector{kBF16, kF16, kS16, kS8}) : s.type();
+  int64_t size = s.random.pick(Ints{2, 2, 4, 8, 17});
+  Ints sizes = {s.random.between(1, 4), size, s.random.chance(0.7) ? size : s.random.pick(Ints{1, 2, 3, 16})};
+  Instruction* made = gather_from(s, s.of(t, sizes), 0.9, 0.9);
+  if (!made || s.random.chance(0.3)) return made;
+  Ints turned;
+  for (int64_t d = made->shape.rank() - 1; d >= 0; --d) turned.push_back(d);
+  return s.b.transpose(made, turned);
+}
+
 // What is done where updates meet: anything that two scalars give, first what stands there.
 Computation* update_rule(Draft& s, DType t) {
   if (s.random.chance(0.6)) {
@@ -101,7 +117,7 @@ Computation* update_rule(Draft& s, DType t) {
     if (is_pred(t)) op = s.random.chance(0.5) ? kOr : kAnd;
     return combiner(s, op, t);
   }
-  if (s.random.chance(0.3)) return applied_rule(s, {t}, s.random.chance(0.02));
+  if (s.random.chance(0.3)) return applied_rule(s, {t}, 0.02);
   Builder b(s.draw.module, "rule");
   Instruction* old = b.parameter(Shape::scalar(t));
   Instruction* now = b.parameter(Shape::scalar(t));
@@ -178,6 +194,7 @@ Instruction* scatter(Draft& s) {
 }  // namespace
 
 Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}, 0.4}; }
+Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20}}, 0.05}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz

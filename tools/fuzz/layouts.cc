@@ -10,7 +10,7 @@ namespace hlojit::tools::fuzz {
 namespace {
 
 struct Style {
-  double changed = 0, tiled = 0;
+  double changed = 0, tiled = 0, spread = 0;
 };
 
 Tile tile(Random& random, int64_t rank) {
@@ -49,6 +49,8 @@ void draw(Shape& shape, Random& random, const Style& style) {
   for (Shape& e : shape.elements) draw(e, random, style);
   if (!shape.is_array() || shape.rank() == 0 || !random.chance(style.changed)) return;
   shape.layout = draw_layout(shape, random, style.tiled);
+  if (dtype_bits(shape.type) >= 8 && dtype_bits(shape.type) <= 64 && random.chance(style.spread))
+    shape.layout.element_size_in_bits = 2 * dtype_bits(shape.type);
 }
 
 }  // namespace
@@ -57,6 +59,7 @@ void draw_layouts(Module& module, Random& random, const std::set<const Instructi
   Style style;
   if (random.chance(0.75)) style.changed = random.chance(0.5) ? 0.3 : 0.8;
   if (random.chance(0.6)) style.tiled = random.chance(0.5) ? 0.3 : 0.8;
+  if (random.chance(0.06)) style.spread = 0.5;
   bool loose = random.chance(0.3);  // tuples that disagree with their elements
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {

@@ -40,6 +40,22 @@ Instruction* random_bits(Draft& s) {
   return s.b.op(kRngBitGenerator, shape, {state}, std::move(a));
 }
 
+// Other values at each run: what is seen of them is what holds of all.
+Instruction* random_numbers(Draft& s) {
+  DType t = s.type();
+  if (is_complex(t) || is_pred(t) || dtype_bits(t) < 16) return nullptr;
+  Attributes a;
+  bool normal = is_float(t) && s.random.chance(0.4);
+  a.distribution = normal ? Distribution::kNormal : Distribution::kUniform;
+  Instruction *low = s.b.constant(t, is_signed(t) ? -2 : 1), *high = s.b.constant(t, 5);
+  Ints sizes = s.shape(0, 3);
+  Instruction* x = s.b.op(kRng, Shape::array(t, sizes), {low, high}, std::move(a));
+  if (normal) return s.b.unary(kIsFinite, x);
+  auto bound = [&](Instruction* scalar) { return sizes.empty() ? scalar : s.b.broadcast(scalar, sizes); };
+  Instruction* above = s.b.compare(Direction::kGe, x, bound(low));
+  return s.b.op(kAnd, {above, s.b.compare(is_float(t) ? Direction::kLe : Direction::kLt, x, bound(high))});
+}
+
 Instruction* fft(Draft& s) {
   Attributes a;
   Ints sizes = s.shape(0, 2);
@@ -111,7 +127,9 @@ Instruction* triangular_solve(Draft& s) {
 
 }  // namespace
 
-Family norm_family() { return {"norms and random bits", {{batch_norm, 2}, {random_bits, 2}}, 0.12}; }
+Family norm_family() {
+  return {"norms and random bits", {{batch_norm, 2}, {random_bits, 2}, {random_numbers, 1}}, 0.12};
+}
 Family algebra_family() {
   return {"transforms and factorisations", {{fft, 4}, {cholesky, 2}, {triangular_solve, 2}}, 0.04};
 }

@@ -12,7 +12,7 @@ Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
   Direction d = s.random.chance(0.6) ? Direction::kLt : Direction::kGt;
   if (s.random.chance(0.15)) {
     t = is_complex(t) ? DType::kS32 : s.random.pick(std::vector{t, DType::kS32});
-    Computation* key = applied(s, {p->shape.type}, {t}, s.random.chance(0.02));
+    Computation* key = applied(s, {p->shape.type}, {t}, s.random.chance(0.02) ? Loops::kMaybe : Loops::kNone);
     p = b.call(key, {p}), q = b.call(key, {q});
   }
   if (is_complex(t)) {

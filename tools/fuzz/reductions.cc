@@ -49,9 +49,13 @@ int64_t count(const Shape& shape, const Ints& dims) {
   return n;
 }
 
+}  // namespace
+
 Instruction* reduce_by(Draft& s, Opcode op, Instruction* x, const Ints& dims) {
   return s.b.reduce({x}, {init_value(s, op, x->shape.type)}, combiner(s, op, x->shape.type), dims);
 }
+
+namespace {
 
 Opcode reduction_of(Draft& s, DType type) {
   if (is_pred(type)) return s.random.pick(std::vector{kAnd, kOr, kXor});
@@ -156,27 +160,9 @@ Instruction* ordered(Draft& s) {
   return s.b.reduce({x}, {init}, b.computation(), reduced_dims(s, x->shape));
 }
 
-// Many terms of one size, a little apart: what is added one by one drifts away. Along any dimension, of which
-// the others are few.
-Instruction* long_sum(Draft& s) {
-  if (s.draw.most_elements < 100'000) return nullptr;
-  Ints sizes = {s.random.between(30'000, 60'000)};
-  for (int64_t n = s.random.between(0, 2); n > 0; --n) {
-    sizes.insert(sizes.begin() + s.random.between(0, std::ssize(sizes)), s.random.pick(Ints{1, 2, 3, 8, 16, 32}));
-  }
-  while (!s.fits(sizes)) *std::ranges::max_element(sizes) /= 2;
-  int64_t d = std::ranges::max_element(sizes) - sizes.begin();
-  Instruction* x = s.of(DType::kF32, sizes);
-  x = s.b.op(kMultiply, {s.limited(x, 1), s.splat(DType::kF32, 0.001, sizes)});
-  x = s.b.op(kAdd, {x, s.splat(DType::kF32, s.random.chance(0.5) ? 0.333 : 100.7, sizes)});
-  return reduce_by(s, kAdd, x, s.random.chance(0.8) ? Ints{d} : reduced_dims(s, x->shape));
-}
-
 }  // namespace
 
-Family reduction_family() {
-  return {"reductions", {{reduce, 8}, {argmax, 2}, {joint, 2}, {ordered, 2}, {long_sum, 1}}, 0.6};
-}
+Family reduction_family() { return {"reductions", {{reduce, 8}, {argmax, 2}, {joint, 2}, {ordered, 2}}, 0.6}; }
 
 namespace {
 

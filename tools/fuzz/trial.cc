@@ -36,34 +36,45 @@ Options options_of(const Config& c) {
   return o;
 }
 
-// Results of all devices, one after the other.
-Bits run(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs) {
+// The same for every device.
+struct Inputs {
+  std::vector<Buffer> parameters;
+  HostSide host;
+};
+
+// Results of all devices, one after the other, each with what the device handed to the host.
+Bits run(const ModulePtr& module, const Config& c, const Inputs& inputs) {
   Executable e = compile(module, options_of(c));
   auto devices = static_cast<size_t>(e.replicas() * e.partitions());
   std::vector<std::vector<Buffer>> own(devices), got;  // given away, so that aliases take effect
   for (std::vector<Buffer>& set : own) {
-    for (size_t k = 0; k < inputs.size(); ++k) {
+    for (size_t k = 0; k < inputs.parameters.size(); ++k) {
       Shape shape = e.parameter_shapes()[k];
-      shape.dims = inputs[k].shape().dims;
+      shape.dims = inputs.parameters[k].shape().dims;
       shape.dynamic.clear();
-      set.push_back(inputs[k].to_layout(shape));
+      set.push_back(inputs.parameters[k].to_layout(shape));
     }
   }
+  RunOptions options;
+  options.queues = inputs.host.queues(static_cast<int64_t>(devices));
   if (devices == 1)
-    got.push_back(e.run(std::move(own[0])));
+    got.push_back(e.run(std::move(own[0]), options));
   else
-    got = e.run_devices(std::move(own));
+    got = e.run_devices(std::move(own), options);
   Bits results;
-  for (const std::vector<Buffer>& set : got) {
-    for (const Buffer& b : set) results.push_back(dense(b));
+  for (size_t d = 0; d < devices; ++d) {
+    for (const Buffer& b : got[d]) results.push_back(dense(b));
+    for (const Buffer& b : inputs.host.taken(options.queues, static_cast<int64_t>(d))) results.push_back(dense(b));
   }
   return results;
 }
 
-std::vector<ErrorBound> evaluated(const Module& module, const std::vector<Literal>& leaves, bool strict) {
+std::vector<ErrorBound> evaluated(const Module& module, const Inputs& inputs, bool strict) {
+  std::vector<Literal> leaves;
+  for (const Buffer& b : inputs.parameters) leaves.push_back(dense(b));
   auto devices = static_cast<size_t>(module.config.replica_count * module.config.num_partitions);
   std::vector<ErrorBound> all;
-  for (auto& own : evaluate_with_bounds(module, {devices, leaves}, strict, false)) {
+  for (auto& own : evaluate_with_bounds(module, {devices, leaves}, strict, false, nullptr, &inputs.host)) {
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
@@ -136,10 +147,9 @@ void cut_sizes(const Module& module, std::vector<Buffer>& inputs, uint64_t seed)
   }
 }
 
-std::string try_config(const ModulePtr& module, const Config& c, const std::vector<Buffer>& inputs,
-                       const std::vector<Literal>& leaves) {
+std::string try_config(const ModulePtr& module, const Config& c, const Inputs& inputs) {
   if (c.until.empty() && !c.again) {
-    return difference(run(module, c, inputs), evaluated(*module, leaves, c.strict), "the evaluator");
+    return difference(run(module, c, inputs), evaluated(*module, inputs, c.strict), "the evaluator");
   }
   // Printed after passes, sizes are parameters and results of their own.
   if (!c.until.empty() && has_dynamic_sizes(*module)) return {};
@@ -151,7 +161,7 @@ std::string try_config(const ModulePtr& module, const Config& c, const std::vect
   if (c.relaid) {
     ModulePtr other = parse(relaid(text, c.relaid));
     verify(other);
-    return difference(run(other, c, inputs), evaluated(*module, leaves, c.strict), "the evaluator");
+    return difference(run(other, c, inputs), evaluated(*module, inputs, c.strict), "the evaluator");
   }
   ModulePtr printed = parse(text);
   verify(printed);
@@ -165,13 +175,11 @@ Verdict trial(const std::string& text, const std::vector<Config>& configs, uint6
     verify(module);
     Request r;
     r.random = seed;
-    std::vector<Buffer> inputs = gather_inputs(r, module);
-    cut_sizes(*module, inputs, seed);
-    std::vector<Literal> leaves;
-    for (const Buffer& b : inputs) leaves.push_back(dense(b));
+    Inputs inputs{gather_inputs(r, module), HostSide::random(*module, seed)};
+    cut_sizes(*module, inputs.parameters, seed);
     for (const Config& c : configs) {
       v.config = c;
-      v.what = try_config(module, c, inputs, leaves);
+      v.what = try_config(module, c, inputs);
       if (v.what.empty()) continue;
       v.result = Result::kWrong;
       break;

@@ -47,7 +47,7 @@ Combination combination(Draft& s, Instruction* x) {
   if (is_float(t)) x = s.small(x, op == kMultiply ? 1 : 2);
   if (is_complex(t)) x = s.b.op(kComplex, {s.small(s.b.unary(kReal, x), 2), s.small(s.b.unary(kImag, x), 2)});
   Instruction* init = s.b.constant(t, start);
-  if (s.random.chance(0.15)) return {applied_rule(s, {t}, s.random.chance(0.02)), x, init};
+  if (s.random.chance(0.15)) return {applied_rule(s, {t}, 0.02), x, init};
   return {combiner(s, op, t), x, init};
 }
 
@@ -89,6 +89,55 @@ Instruction* joint_window(Draft& s) {
                            window(s, x->shape));
 }
 
+// All elements up to each, or from it on, along one dimension: in one running value or, beyond a few hundred, in
+// blocks.
+Instruction* running_window(Draft& s) {
+  DType t = s.type();
+  int64_t n = s.random.pick(Ints{7, 40, 130, 257, 300, 400});
+  Ints sizes = {n};
+  if (s.random.chance(0.6)) sizes.insert(sizes.begin() + s.random.below(2), s.random.between(1, 6));
+  Instruction* x = s.draw.depth == 0 ? s.of(t, sizes) : nullptr;
+  if (!x) return nullptr;
+  Combination c = combination(s, x);
+  if (is_float(t) && s.random.chance(0.5)) mix(s, c);
+  std::vector<WindowDim> w(sizes.size());
+  WindowDim& along = w[sizes[0] == n ? 0 : 1];
+  along.size = n;
+  (s.random.chance(0.6) ? along.pad_low : along.pad_high) = n - 1;
+  return s.b.reduce_window({c.x}, {c.init}, c.computation, w);
+}
+
+// A few elements of several arrays in a row, so few that all positions are known where code is made.
+Instruction* joined(Draft& s, DType t) {
+  Builder::Values parts;
+  for (int64_t n = s.random.between(2, 3); n > 0; --n) parts.push_back(s.of(t, {s.random.between(1, 3)}));
+  Instruction* all = s.b.concat_in_dim(parts, 0);
+  if (!is_pred(t) && !is_unsigned(t) && s.random.chance(0.5)) all = s.b.unary(kNegate, all);
+  return s.random.chance(0.2) ? s.b.rev(all, {0}) : all;
+}
+
+Instruction* joined_window(Draft& s) {
+  Instruction* x = joined(s, s.type());
+  WindowDim w{.size = s.random.between(1, 3), .pad_low = s.random.between(0, 2), .pad_high = s.random.between(0, 2)};
+  std::vector<WindowDim> dims = {w};
+  if (s.random.chance(0.5)) x = s.b.reshape(x, {x->shape.dims[0], 1}), dims.emplace_back();
+  Combination c = combination(s, x);
+  return s.b.reduce_window({c.x}, {c.init}, c.computation, dims);
+}
+
+Instruction* joined_convolution(Draft& s) {
+  DType t = s.random.chance(0.7) ? DType::kF32 : s.type();
+  if (is_pred(t) || is_complex(t) || dtype_bits(t) < 16) return nullptr;
+  auto exact = [&](Instruction* x) { return is_float(t) ? s.small(x, 2) : x; };
+  Instruction* x = joined(s, t);
+  int64_t size = s.random.between(1, 3);
+  Instruction* k = s.b.reshape(exact(s.of(t, {size})), {1, 1, size});
+  WindowDim w{.size = size, .pad_low = s.random.between(0, 2), .pad_high = s.random.between(0, 2)};
+  w.reversal = s.random.chance(0.3);
+  x = s.b.reshape(exact(x), {1, 1, x->shape.dims[0]});
+  return s.b.conv(x, k, {w}, ConvDims{0, 1, 1, 0, 0, 1, {2}, {2}, {2}}, 1, 1);
+}
+
 Instruction* select_and_scatter(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type); });
   if (!x) return nullptr;
@@ -107,7 +156,7 @@ Instruction* select_and_scatter(Draft& s) {
   Instruction* q = b.parameter(Shape::scalar(t));
   Direction d = s.random.pick(std::vector{Direction::kGe, Direction::kGe, Direction::kGt, Direction::kLe});
   if (s.random.chance(0.2)) {  // by a key
-    Computation* key = applied(s, {t}, {t}, false);
+    Computation* key = applied(s, {t}, {t}, Loops::kNone);
     p = b.call(key, {p}), q = b.call(key, {q});
   }
   b.build(b.compare(d, p, q));
@@ -143,6 +192,8 @@ Instruction* scan(Draft& s) {
 }  // namespace
 
 Family window_family() { return {"windows", {{reduce_window, 5}, {joint_window, 1}, {select_and_scatter, 3}}, 0.08}; }
+Family running_window_family() { return {"running windows", {{running_window, 20}}, 0.05}; }
+Family joined_window_family() { return {"windows over parts", {{joined_window, 12}, {joined_convolution, 8}}, 0.05}; }
 Family scan_family() { return {"scan", {{scan, 3}}, 0.03}; }
 
 }  // namespace hlojit::tools::fuzz
