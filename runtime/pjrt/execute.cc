@@ -207,8 +207,8 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
     for (size_t d = 0; d < devices.size(); ++d) {
       for (size_t k = 0; k < program.results.size(); ++k) {
         launch->results.push_back(std::make_shared<Array>());
-        a->output_lists[d][k] =
-            new PJRT_Buffer(program.results[k].shape, &devices[d]->memory[0], launch->results.back());
+        a->output_lists[d][k] = new PJRT_Buffer(
+            program.results[k].shape, &devices[d]->memory[program.result_memories[k]], launch->results.back());
       }
       if (a->device_complete_events) a->device_complete_events[d] = new_event(launch->done);
     }

@@ -16,20 +16,20 @@ namespace {
 
 constexpr std::string_view kDefault = "default", kAuto = "auto";
 
-// One a leaf; none if the module asks for nothing.
-std::vector<std::string> read_modes(const Module& module, std::string_view name, size_t leaves) {
-  std::vector<std::string> modes;
+// The list of that name, one entry a leaf; empty if the module has none.
+std::vector<std::string> read_list(const Module& module, std::string_view name, size_t leaves) {
+  std::vector<std::string> list;
   for (const auto& [attribute, text] : module.config.other) {
     if (attribute != "frontend_attributes") continue;
     std::string all = frontend_attribute(text, name);
     if (all.empty()) continue;
-    for (auto mode : std::views::split(all, ';')) modes.emplace_back(mode.begin(), mode.end());
+    for (auto entry : std::views::split(all, ';')) list.emplace_back(entry.begin(), entry.end());
   }
-  if (!modes.empty() && modes.size() != leaves) {
+  if (!list.empty() && list.size() != leaves) {
     fail(PJRT_Error_Code_INVALID_ARGUMENT,
-         fmt::format("{} names {} layouts, the program has {} arrays there", name, modes.size(), leaves));
+         fmt::format("{} has {} entries, the program has {} arrays there", name, list.size(), leaves));
   }
-  return modes;
+  return list;
 }
 
 Layout parse_layout(const Shape& shape, const std::string& text) {
@@ -85,8 +85,8 @@ Layout layout_as_made(const Instruction* value, const std::vector<Leaf>& paramet
 }  // namespace
 
 void apply_layout_modes(const Module& module, std::vector<Leaf>& parameters, std::vector<Leaf>& results) {
-  const std::vector<std::string> in = read_modes(module, "arg_layout_modes", parameters.size()),
-                                 out = read_modes(module, "out_layout_modes", results.size());
+  const std::vector<std::string> in = read_list(module, "arg_layout_modes", parameters.size()),
+                                 out = read_list(module, "out_layout_modes", results.size());
   for (size_t k = 0; k < in.size(); ++k) {
     Shape& shape = parameters[k].shape;
     if (shape.is_array() && in[k] != kDefault && in[k] != kAuto) shape.layout = parse_layout(shape, in[k]);
@@ -105,6 +105,18 @@ void apply_layout_modes(const Module& module, std::vector<Leaf>& parameters, std
       shape.layout = layout_as_made(maker, parameters);
     }
   }
+}
+
+std::vector<size_t> read_memory_kinds(const Module& module, size_t results) {
+  std::vector<size_t> kinds;
+  for (const std::string& name : read_list(module, "out_memory_kinds", results)) {
+    const auto* found = std::ranges::find(kMemoryKinds, name, [](const char* k) { return std::string_view(k); });
+    if (found == std::end(kMemoryKinds))
+      fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("hlojit has no memory of the kind {}", name));
+    kinds.push_back(static_cast<size_t>(found - std::begin(kMemoryKinds)));
+  }
+  kinds.resize(results, 0);
+  return kinds;
 }
 
 }  // namespace hlojit::pjrt

@@ -215,8 +215,9 @@ struct Program {
   std::vector<Shape> whole_parameters, whole_results;
   std::vector<Shards> parameter_shards, result_shards;
   bool result_is_tuple = false;
-  std::vector<bool> donated;  ///< parameters whose memory a call may take
-  bool brief = false;         ///< over soon: runs on the caller's thread
+  std::vector<size_t> result_memories;  ///< an index into kMemoryKinds each
+  std::vector<bool> donated;            ///< parameters whose memory a call may take
+  bool brief = false;                   ///< over soon: runs on the caller's thread
   // Kept for questions that are answered by pointers.
   std::vector<PJRT_Layouts_MemoryLayout> parameter_layouts, result_layouts;
   std::vector<PJRT_Layouts_MemoryLayout*> parameter_layout_pointers, result_layout_pointers;

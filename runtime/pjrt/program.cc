@@ -198,8 +198,10 @@ void fill_tables(Program& p) {
     p.result_types.push_back(l.type);
     p.result_dims.insert(p.result_dims.end(), l.shape.dims.begin(), l.shape.dims.end());
     p.result_ranks.push_back(l.shape.dims.size());
-    p.memory_kinds.push_back(kMemoryKinds[0]);
-    p.memory_kind_sizes.push_back(std::string_view(kMemoryKinds[0]).size());
+  }
+  for (size_t memory : p.result_memories) {
+    p.memory_kinds.push_back(kMemoryKinds[memory]);
+    p.memory_kind_sizes.push_back(std::string_view(kMemoryKinds[memory]).size());
   }
   for (auto& l : p.parameter_layouts) p.parameter_layout_pointers.push_back(&l);
   for (auto& l : p.result_layouts) p.result_layout_pointers.push_back(&l);
@@ -287,6 +289,7 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->default_layouts = default_layouts;
   list_leaves(*p, *module);
   apply_layout_modes(*module, p->parameters, p->results);
+  p->result_memories = read_memory_kinds(*module, p->results.size());
   if (p->partitioned) cut(*p, *module, inspected, apart);
   auto sums = [](const std::vector<Shards>& all) {
     return std::ranges::any_of(all, [](const Shards& s) { return s.terms > 1; });

@@ -1,4 +1,4 @@
-"""Layouts that JAX programs ask for: of parameters and results, on one device and cut among several."""
+"""Layouts and memories that JAX programs ask for: of parameters and results, on one device and cut among several."""
 
 import os
 
@@ -44,3 +44,11 @@ at = a.unsafe_buffer_pointer()
 b = jax.jit(lambda a: a * 2, in_shardings=Format(columns, one), out_shardings=Format(columns, one), donate_argnums=0)(a)
 assert a.is_deleted() and b.unsafe_buffer_pointer() == at
 np.testing.assert_array_equal(b, 2 * x)
+
+# A result in another of a device's memories, and one computed from it.
+host = NamedSharding(grid.mesh, PartitionSpec("x", "y"), memory_kind="pinned_host")
+there, here = jax.jit(lambda a: (a + 1, a * 2), out_shardings=(host, grid))(jax.device_put(x, grid))
+assert (there.sharding.memory_kind, here.sharding.memory_kind) == ("pinned_host", "device")
+np.testing.assert_array_equal(there, x + 1)
+back = jax.jit(lambda a: a * 2, out_shardings=grid)(there)
+np.testing.assert_array_equal(back, 2 * (x + 1))

@@ -32,12 +32,12 @@ _DECODER = ctypes.CFUNCTYPE(
 def _decode(program, size, sink, emit):
     """Turns MLIR, text or bytecode, into a serialised HloModuleProto. Called on any thread."""
     try:
-        from hlojit import _layouts
+        from hlojit import _entry
         from jaxlib._jax import mlir
 
         code = ctypes.string_at(program, size)
         proto = mlir.mlir_module_to_xla_computation(code, False, False).as_serialized_hlo_module_proto()
-        proto += _layouts.attributes(code)
+        proto += _entry.attributes(code)
         emit(sink, proto, len(proto))
         return 0
     except BaseException as e:  # nothing may pass through the C frames below us
