@@ -149,7 +149,10 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
     got = e.run_devices(inputs, run_options(r));
   stage(r, "evaluating");
   inputs.resize(static_cast<size_t>(devices), inputs[0]);  // one set is for all
-  Bounds want = evaluated(r, module, inputs);
+  std::shared_ptr<Module> asked = module->clone();         // on as many devices as were asked for
+  asked->config.replica_count = e.replicas();
+  asked->config.num_partitions = e.partitions();
+  Bounds want = evaluated(r, asked, inputs);
   for (size_t d = 0; d < got.size(); ++d) {
     std::string device = devices == 1 ? "" : fmt::format("device {} ", d);
     for (size_t k = 0; k < got[d].size(); ++k) out(device + compare(r, {k, dense(got[d][k]), want.at(d).at(k)}));

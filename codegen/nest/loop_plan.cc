@@ -270,12 +270,14 @@ int64_t inside_edge(const Edge& e, const IndexExpr& variable, int64_t coefficien
 }
 
 // Loads or stores that an access makes for 8 lanes of words: vectors of wide elements are several, and lanes that
-// lie apart are taken one by one. (Counted as one, 72 gathers of c128 were written out, and took LLVM 21 s.)
-int operations_of(const Access& a, const LoopPiece& piece) {
-  const int words = std::max(1, a.bytes / 4);
-  if (!piece.has_lanes || piece.unroll.var >= 0 || a.bytes == 0) return words;
-  auto stride = a.address.coefficient(piece.loops.back().var);
-  return stride && std::abs(*stride) <= kFewStrides ? words : std::max(words, 8);
+// lie apart are taken one by one, narrow ones more of them. (Counted as one, 72 gathers of c128 were written out, and
+// took LLVM 21 s; counted as 8, 50 of 32 bytes 0.6 s.)
+// Under a guard whole vectors are read only where the lanes lie side by side.
+int operations_of(const Access& a, const LoopPiece& piece, int outer_lane, bool guarded) {
+  const int words = std::max(1, a.bytes / 4), lane = piece.has_lanes ? piece.loops.back().var : outer_lane;
+  if (lane < 0 || piece.unroll.var >= 0 || a.bytes == 0) return words;
+  auto stride = a.address.coefficient(lane);
+  return stride && std::abs(*stride) <= (guarded ? 1 : kFewStrides) ? words : std::max({words, 8, 32 / a.bytes});
 }
 
 }  // namespace
@@ -290,6 +292,9 @@ namespace {
 
 /// Cuts every dimension where accesses change their form, and plans loops for each product of pieces.
 class LoopPlanner {
+  // (A reshape that nested in none of three dims became 576 nests, which took LLVM 2 s.)
+  static constexpr int64_t kMostPieces = 32;
+
  public:
   using Walk = std::function<void(AccessWalk&, const Coords&)>;
 
@@ -303,8 +308,16 @@ class LoopPlanner {
       coords.push_back(IndexExpr::var(dim_vars_.back(), n));
     }
     walk(accesses_, coords);
-    for (size_t d = 0; d < dims_.size(); ++d) cuts_.push_back(cut(d, false));
-    all_pieces();
+    cuts_.resize(dims_.size());
+    for (;; max_runs_ /= 2) {
+      for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
+      if (piece_count() <= kMostPieces) {
+        all_pieces();
+        if (operations() <= most_operations()) break;
+      }
+      if (max_runs_ == 1) break;
+    }
+    if (result_.empty()) all_pieces();
     if (cut_at_windows()) all_pieces();
     return std::move(result_);
   }
@@ -334,8 +347,22 @@ class LoopPlanner {
     // Values that alternate in the result are made side by side, not one after the other with gaps.
     std::vector<int64_t> at = alternates(d) ? std::vector<int64_t>{} : edges(d, windows);
     cut_periods(d, breaks, at);
-    return cut_dimension(dims_[d], breaks, at);
+    return cut_dimension(dims_[d], breaks, at, max_runs_);
   }
+
+  // Every product of the dimensions' pieces is a nest of its own.
+  int64_t piece_count() const {
+    int64_t count = 1;
+    for (const DimCut& c : cuts_) count *= std::ssize(c.pieces);
+    return count;
+  }
+  int64_t operations() const {
+    int64_t sum = 0;
+    for (const LoopPiece& p : result_) sum += p.operations;
+    return sum;
+  }
+  // The nests of a window stand in each of those of its results.
+  int64_t most_operations() const { return options_.outer_lane >= 0 ? 200 : 1000; }
 
   // The result lies without gaps along a dim of which every few-th element is of another kind (padding between
   // elements): whole periods, which are put together in registers, are apart from what is left at the ends.
@@ -390,7 +417,8 @@ class LoopPlanner {
     made.loops = std::move(c.loops);
     made.coords = std::move(c.coords);
     made.operations = accesses_.operations() + static_cast<int>(accesses_.edges().size());
-    for (const Access& a : c.accesses) made.operations += operations_of(a, made);
+    for (const Access& a : c.accesses)
+      made.operations += operations_of(a, made, options_.outer_lane, !accesses_.edges().empty());
     made.operations *= static_cast<int>(made.unroll.count);
     return made;
   }
@@ -414,6 +442,7 @@ class LoopPlanner {
   AccessWalk accesses_;
   std::vector<int> dim_vars_;
   std::vector<DimCut> cuts_;
+  int max_runs_ = 8;  // pieces of a dimension between two edges
   std::vector<LoopPiece> result_;
 };
 

@@ -68,6 +68,7 @@ struct LoopPlanOptions {
   int unroll = 0;         ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
   bool in_order = false;  ///< elements are met in row-major order of the domain
   bool overlap = false;   ///< blocks may compute some elements twice
+  int outer_lane = -1;    ///< a variable bound outside that takes lanes
 };
 
 /// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.

@@ -249,6 +249,15 @@ class PassRun {
     return lanes;
   }
 
+  int outer_lane() const {
+    for (const Pass::Member& m : pass_.members) {
+      for (const IndexExpr& c : m.coords) {
+        if (int lane = e_.lane_var(c); lane >= 0) return lane;
+      }
+    }
+    return -1;
+  }
+
   void plan() {
     bool reorder = sums_.reorderable();
     sums_.own_lanes = outer_lanes_ == 1 && !pass_.serial && (sums_.running ? sums_.have_identities() : reorder);
@@ -260,8 +269,9 @@ class PassRun {
       operations = w.operations();
     };
     const int lanes = std::max(1, e_.vector_bytes() / 4);
-    std::vector<LoopPiece> pieces =
-        plan_loops(pass_.sizes, e_.vars(), walk, {sums_.own_lanes, kInFlight * lanes, 0, !reorder});
+    std::vector<LoopPiece> pieces = plan_loops(
+        pass_.sizes, e_.vars(), walk,
+        {.lanes = sums_.own_lanes, .max_lanes = kInFlight * lanes, .in_order = !reorder, .outer_lane = outer_lane()});
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     const int wide =
         sums_.running ? native : native * (pass_.members.empty() ? vectors_in_flight(operations) : kInFlight);

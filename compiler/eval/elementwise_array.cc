@@ -43,10 +43,13 @@ Literal bitcast_convert(const Instruction& op, Operands in) {
   auto storage_bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
   const int from_bits = storage_bits(from), to_bits = storage_bits(to);
   Literal result(op.shape);
-  if (from_bits >= 8 && to_bits >= 8) {
-    std::ranges::copy(in[0]->bytes(), result.bytes().begin());
+  auto truth = [&] {
     if (is_pred(to))
       std::ranges::replace_if(result.bytes(), [](std::byte b) { return b != std::byte{0}; }, std::byte{1});
+  };
+  if (from_bits >= 8 && to_bits >= 8) {
+    std::ranges::copy(in[0]->bytes(), result.bytes().begin());
+    truth();
     return result;
   }
   const std::byte* source = in[0]->bytes().data();
@@ -67,6 +70,7 @@ Literal bitcast_convert(const Instruction& op, Operands in) {
       b = static_cast<std::byte>(static_cast<int8_t>(static_cast<uint8_t>(b) << up) >> up);
     }
   }
+  truth();
   return result;
 }
 

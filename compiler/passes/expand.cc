@@ -88,7 +88,10 @@ Instruction* expand_mixed_operands(Builder& b, const Instruction& op) {
   if (x == y || (is_float(x) && is_float(y))) return nullptr;
   const DType type = working_type(op.shape.type);
   auto converted = [&](Instruction* o) { return o->shape.type == type ? o : b.convert(o, type); };
-  return b.op(op.opcode, op.shape, {converted(op.operand(0)), converted(op.operand(1))}, op.attrs);
+  // Its result need not be of the type that its operands suggest.
+  Instruction* same = b.computation()->add(op.opcode, op.shape, {converted(op.operand(0)), converted(op.operand(1))});
+  same->attrs = op.attrs;
+  return same;
 }
 
 /// Of one type, and a large one of complex numbers as one of real ones.
