@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "compiler/passes/expansions.h"
+#include "compiler/passes/inline_calls.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -26,11 +27,7 @@ Computation* picks(Computation& caller, const Computation& select, DType type, D
   Instruction* w = b.parameter(value, "next_value");
   Instruction* j = b.parameter(index, "next_number");
   Instruction* arguments[] = {v, w};
-  Instruction* keeps = apply_elementwise(b, select, arguments, {});
-  if (!keeps) {
-    module.remove(b.computation());
-    return nullptr;
-  }
+  Instruction* keeps = paste(*b.computation(), select, arguments);
   Instruction* none = b.compare(Direction::kLt, i, b.constant(number, 0));
   Instruction* takes = b.binary(kOr, none, b.unary(kNot, keeps));
   return b.build(b.tuple({b.select(takes, w, v), b.select(takes, j, i)}));
@@ -43,7 +40,6 @@ Instruction* expand_select_and_scatter(Builder& b, const Instruction& op) {
   int64_t total = x->shape.element_count(), windows = source->shape.element_count();
   DType number = total <= std::numeric_limits<int32_t>::max() ? DType::kS32 : DType::kS64;
   Computation* pick = picks(*b.computation(), *op.called.at(0), x->shape.type, number);
-  if (!pick) return nullptr;
   Instruction* numbers = b.reshape(b.iota(Shape::array(number, {total}), 0), x->shape.dims);
   Instruction* zero = b.constant(Literal(Shape::scalar(x->shape.type)));
   Instruction* picked = b.reduce_window({x, numbers}, {zero, b.constant(number, -1)}, pick, op.attrs.window);
