@@ -109,7 +109,9 @@ inline constexpr RuleInfo kRules[] = {
     {"global-device-ids", "use_global_device_ids comes with a channel and non-empty groups"},
     {"source-target-pairs", "sources are unique, targets are unique, none is negative"},
 
-    {"sharding", "as many devices as tiles, each once; an array is cut in as many dims as it has"},
+    {"sharding",
+     "as many devices as tiles, each once; an array is cut in as many dims as it has; a loop or "
+     "conditional and what it runs agree"},
 
     // ---- computations ----
     {"root", "a computation has a root, one of its own instructions"},

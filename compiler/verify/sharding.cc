@@ -36,7 +36,31 @@ int64_t devices_in(std::string_view text) {
   return std::ssize(seen);
 }
 
+// Without what only says where it came from.
+std::string meaning(const std::string& sharding) {
+  const size_t at = sharding.find(" metadata=");
+  return at == sharding.npos ? sharding : sharding.substr(0, at) + "}";
+}
+
 }  // namespace
+
+void need_shardings_agree(const Instruction& i) {
+  std::vector<const Instruction*> all = {&i};
+  const bool loop = i.is(Opcode::kWhile);
+  for (const Computation* c : i.called) {
+    if (!loop || c != i.while_condition()) all.push_back(c->root());
+    if (loop && !c->parameters().empty()) all.push_back(c->parameters()[0]);
+  }
+  auto says = [](const Instruction* a) { return !a->attrs.sharding.empty(); };
+  auto first = std::ranges::find_if(all, says);
+  for (auto other = first; other != all.end(); ++other) {
+    if (!says(*other)) continue;
+    const std::string a = meaning((*first)->attrs.sharding), b = meaning((*other)->attrs.sharding);
+    const bool forms = a.starts_with("{devices=") && b.starts_with("{devices=") && a.contains("<=") != b.contains("<=");
+    need(a == b || forms, "sharding", "{} of {} is sharded {}, {} {}", (*first)->name, op_name(i.opcode), a,
+         (*other)->name, b);
+  }
+}
 
 void need_sharding(std::string_view sharding, const Shape& shape) {
   constexpr std::string_view kMaximal = "{maximal device=", kDevices = "{devices=[";

@@ -8,12 +8,16 @@
 
 #include <string_view>
 
-#include "layout/shape.h"
+#include "compiler/ir/module.h"
 
 namespace hlojit::rules {
 
 /// Fails unless this may be the sharding of a value of this shape. Those of tuples, and those of words alone, are not
 /// looked into.
 void need_sharding(std::string_view sharding, const Shape& shape);
+
+/// Fails if a loop and the parameters and root of what it runs, or a conditional and the roots of its branches, say
+/// different things where they say anything. A list of devices written in two forms passes.
+void need_shardings_agree(const Instruction& i);
 
 }  // namespace hlojit::rules

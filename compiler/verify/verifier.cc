@@ -233,6 +233,7 @@ class Verifier {
     for (const Instruction* o : i.operands()) operands.push_back(&o->shape);
     try {
       rules::need_sharding(i.attrs.sharding, i.shape);
+      if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) rules::need_shardings_agree(i);
       Shape expected = rules::apply({i.opcode, operands, i.attrs, i.called, &i.shape});
       if (!compatible(expected, i.shape)) {
         rules::Difference d = rules::difference(i.shape, expected);
