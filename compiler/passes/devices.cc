@@ -61,9 +61,7 @@ class Collective {
     if (!other("slice_sizes").empty() || is_primitive()) return nullptr;
     Values results;
     for (Instruction* o : op_.operands()) {
-      Instruction* made = (this->*one)(o);
-      if (!made) return nullptr;
-      results.push_back(made);
+      results.push_back((this->*one)(o));
     }
     return op_.shape.is_tuple() ? b_.tuple(results) : results.at(0);
   }
@@ -166,8 +164,11 @@ class Collective {
 
   // f of two values, in the type that f computes in.
   Instruction* combine(Instruction* x, Instruction* y) {
-    Instruction* values[] = {x, y};
-    return apply_elementwise(b_, *op_.to_apply(), values, x->shape.dims);
+    Values values = {x, y};
+    if (Instruction* made = apply_elementwise(b_, *op_.to_apply(), values, x->shape.dims)) return made;
+    Attributes all;
+    for (int64_t d = 0; d < x->shape.rank(); ++d) all.dimensions.push_back(d);
+    return b_.op(kMap, values, std::move(all), {op_.to_apply()});
   }
 
   // These rows combined from the first to the last, rounded to their type at the end.
@@ -178,7 +179,6 @@ class Collective {
       Instruction* r = row(rows, k);
       if (wide != type) r = b_.convert(r, wide);
       sum = sum ? combine(sum, r) : r;
-      if (!sum) return nullptr;
     }
     return wide == type ? sum : b_.convert(sum, type);
   }
@@ -207,7 +207,6 @@ class Collective {
     Instruction* result = nullptr;
     for (size_t g = 0; g < own.size(); ++g) {
       Instruction* sum = combined(rows, own[g]);
-      if (!sum) return nullptr;
       if (!result) {
         result = sum;
         continue;

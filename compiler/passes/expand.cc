@@ -144,21 +144,35 @@ bool expand_in(Computation& c, bool applied, const PipelineOptions& options) {
 
 Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,
                                const Ints& dims) {
+  auto is_element = [](const Instruction& i) {
+    return i.is(Opcode::kGetTupleElement) && i.operand(0)->is(Opcode::kTuple);
+  };
+  if (computation.root()->is(Opcode::kTuple)) return nullptr;
   for (const auto& i : computation.instructions()) {
-    bool plain =
-        i->is(Opcode::kParameter) || i->is(Opcode::kConstant) || (is_elementwise(i->opcode) && !i->is(Opcode::kMap));
+    if (i->is(Opcode::kTuple)) continue;
+    bool plain = i->is(Opcode::kParameter) || i->is(Opcode::kConstant) || is_elementwise(i->opcode) || is_element(*i);
     if (!plain || !i->shape.is_scalar()) return nullptr;
   }
   Computation& c = *b.computation();
   std::unordered_map<const Instruction*, Instruction*> copies;
   for (const auto& i : computation.instructions()) {
+    if (i->is(Opcode::kTuple)) continue;
     Instruction*& copy = copies[i.get()];
     if (i->is(Opcode::kParameter)) {
       copy = arguments[i->attrs.parameter_number];
       continue;
     }
+    if (is_element(*i)) {
+      copy = copies.at(i->operand(0)->operand(static_cast<size_t>(i->attrs.tuple_index)));
+      continue;
+    }
     std::vector<Instruction*> operands;
     for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
+    if (i->is(Opcode::kMap)) {
+      copy = apply_elementwise(b, *i->to_apply(), operands, dims);
+      if (!copy) return nullptr;
+      continue;
+    }
     copy = c.clone_instruction(*i, std::move(operands));
     if (dims.empty()) continue;
     if (i->is(Opcode::kConstant)) {

@@ -12,7 +12,7 @@ namespace hlojit {
 
 /// The computation's scalar ops on arrays of sizes `dims`, in place of a call an element;
 /// `arguments` by parameter number. nullptr if the computation holds more than elementwise ops on
-/// scalars.
+/// scalars, tuples of them and maps of the same.
 Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,
                                const Ints& dims);
 
