@@ -229,7 +229,7 @@ class Product {
                            slices_ > 1};
     b.CreateCall(
         micro_kernel(module_, shape, options_),
-        {a, right, c, i64(b, c_.stride), b.CreateUDiv(depth_, i64(b, terms_)), b.CreateICmpNE(number, i64(b, 0))});
+        {a, right, c, i64(b, c_.stride), ceil_quotient(b, depth_, i64(b, terms_)), b.CreateICmpNE(number, i64(b, 0))});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);

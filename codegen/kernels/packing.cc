@@ -5,6 +5,7 @@
 
 #include "codegen/nest/branch.h"
 #include "codegen/number/elementwise.h"
+#include "layout/divide.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -72,8 +73,19 @@ std::optional<llvm::Value*> ProductReads::always_inside(Scope& scope, int side,
   return e_.holds(guards, scope);
 }
 
+// The parts of a slice so deep: whole groups; of one that the depth ends within what there is, and zeros.
+void Packing::in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const {
+  int64_t terms = form_.terms, whole = depth / terms * terms;
+  if (whole > 0) pack({0, whole / terms, terms, true});
+  if (whole == depth) return;
+  pack({whole, 1, depth - whole, true});
+  pack({depth, 1, whole + terms - depth, false});
+}
+
 // As it is packed; zero where there is none.
-Value Packing::packed_value(Scope& s, const Read& read) {
+Value Packing::packed_value(Scope& s, const std::optional<Read>& source) {
+  if (!source) return constant(s.builder, form_.type, 0, 1);
+  const Read& read = *source;
   llvm::Value* there = e_.holds(read.guards, s);
   Value v;
   e_.under(there, [&] {
@@ -104,7 +116,7 @@ void Packing::nest(Scope& scope, std::span<const int64_t> dims,
 // Packs elements of a box: loops by where they are read and written, blocks transposed in registers.
 void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
                    const std::function<void(AccessWalk&, const Coords&)>& walk,
-                   const std::function<Read(const Coords&)>& source,
+                   const std::function<std::optional<Read>(const Coords&)>& source,
                    const std::function<IndexExpr(const Coords&)>& place) {
   nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
     if (unroll.var < 0) return e_.store(s, target, place(c), packed_value(s, source(c)));
@@ -127,6 +139,7 @@ void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_
 void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) {
   const int64_t kc = form_.depth;
   if (product_.k % kc == 0) return emit_depth(kc);
+  if (product_.k < kc) return emit_depth(product_.k);
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), i64(scope.builder, product_.k - kc));
   guarded(scope, whole, [&] { emit_depth(kc); }, [&] { emit_depth(product_.k % kc); });
 }
@@ -142,19 +155,23 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
     return lhs ? product_.join(reads_.batch_, along, other) : product_.join(reads_.batch_, other, along);
   };
   auto box = [&](int64_t depth, bool inside) {
-    auto source = [&](const Coords& c) {
-      Read read = reads_.read_at(side, result_at(c[0]), k0_ + c[1] * form_.terms + c[2]);
-      if (inside) read.guards.clear();
-      return read;
-    };
-    // For the order of the loops alone: rows one after the other, or vectors of columns.
-    auto place = [&](const Coords& c) { return target_at(c[0], c[1] * form_.terms + c[2]); };
-    auto walk = [&](AccessWalk& w, const Coords& c) {
-      w.write(form_.type, place(c));
-      reads_.walk(w, source(c));
-    };
-    std::vector<int64_t> dims = {run, depth / form_.terms, form_.terms};
-    fill(scope, target, dims, walk, source, place);
+    in_groups(depth, [&](const Groups& g) {
+      auto k_at = [&](const Coords& c) { return g.first + c[1] * form_.terms + c[2]; };
+      auto source = [&](const Coords& c) -> std::optional<Read> {
+        if (!g.there) return std::nullopt;
+        Read read = reads_.read_at(side, result_at(c[0]), k0_ + k_at(c));
+        if (inside) read.guards.clear();
+        return read;
+      };
+      // For the order of the loops alone: rows one after the other, or vectors of columns.
+      auto place = [&](const Coords& c) { return target_at(c[0], k_at(c)); };
+      auto walk = [&](AccessWalk& w, const Coords& c) {
+        w.write(form_.type, place(c));
+        if (g.there) reads_.walk(w, *source(c));
+      };
+      std::vector<int64_t> dims = {run, g.count, g.size};
+      fill(scope, target, dims, walk, source, place);
+    });
   };
   auto at_depth = [&](int64_t depth) {
     auto inside = reads_.always_inside(scope, side, result_at);
@@ -170,22 +187,26 @@ void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offse
   const int64_t kc = form_.depth;
   int side = left != product_.swapped ? 0 : 1;
   auto emit_box = [&](int64_t columns, int64_t depth) {
-    auto source = [&](const Coords& c) {
-      IndexExpr position = first + c[1] * width + c[2];
-      Coords rc = left ? reads_.result_coords(position, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), position);
-      return reads_.read_at(side, rc, k0_ + c[0] * form_.terms + c[3]);
-    };
-    auto place = [&](const Coords& c) {
-      return offset + c[1] * (kc * width) + (c[0] * width + c[2]) * form_.terms + c[3];
-    };
-    // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
-    Shape box = Shape::array(form_.type, {depth / form_.terms, group, group == 1 ? width : 2 * width, form_.terms});
-    auto walk = [&](AccessWalk& w, const Coords& c) {
-      w.write(box, c);
-      reads_.walk(w, source(c));
-    };
-    std::vector<int64_t> dims = {depth / form_.terms, group, columns, form_.terms};
-    fill(scope, target, dims, walk, source, place);
+    in_groups(depth, [&](const Groups& g) {
+      auto source = [&](const Coords& c) -> std::optional<Read> {
+        if (!g.there) return std::nullopt;
+        IndexExpr position = first + c[1] * width + c[2];
+        Coords rc = left ? reads_.result_coords(position, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), position);
+        return reads_.read_at(side, rc, k0_ + g.first + c[0] * form_.terms + c[3]);
+      };
+      const int64_t before = g.first / form_.terms * form_.terms * width + g.first % form_.terms;
+      auto place = [&](const Coords& c) {
+        return offset + before + c[1] * (kc * width) + (c[0] * width + c[2]) * form_.terms + c[3];
+      };
+      // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
+      Shape box = Shape::array(form_.type, {g.count, group, group == 1 ? width : 2 * width, form_.terms});
+      auto walk = [&](AccessWalk& w, const Coords& c) {
+        w.write(box, c);
+        if (g.there) reads_.walk(w, *source(c));
+      };
+      std::vector<int64_t> dims = {g.count, group, columns, g.size};
+      fill(scope, target, dims, walk, source, place);
+    });
   };
   int64_t tail = size % width;
   if (tail == 0) return deep(scope, [&](int64_t depth) { emit_box(width, depth); });

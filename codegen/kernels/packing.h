@@ -81,10 +81,17 @@ class Packing {
  private:
   void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
             const std::function<void(AccessWalk&, const Coords&)>& walk,
-            const std::function<Read(const Coords&)>& source, const std::function<IndexExpr(const Coords&)>& place);
+            const std::function<std::optional<Read>(const Coords&)>& source,
+            const std::function<IndexExpr(const Coords&)>& place);
   void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
-  Value packed_value(Scope& scope, const Read& read);
+  /// Part of a slice: from position `first` on so many groups, of each `size` elements; zeros unless `there`.
+  struct Groups {
+    int64_t first, count, size;
+    bool there;
+  };
+  void in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const;
+  Value packed_value(Scope& scope, const std::optional<Read>& source);
   void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);
 
   ElementEmitter& e_;

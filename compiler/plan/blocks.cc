@@ -233,7 +233,8 @@ const MultiplyAddForm& form_of(MultiplyAdd kind) { return multiply_add_forms()[s
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth) {
   if (kind == MultiplyAdd::kOne) return true;
   const MultiplyAddForm& form = form_of(kind);
-  if (sum_type(contraction) != form.sums || p.k % form.terms != 0 || depth % form.terms != 0) return false;
+  // The last group of the depth may be filled up with zeros; a slice between others ends where a group does.
+  if (sum_type(contraction) != form.sums || (p.k > depth && depth % form.terms != 0)) return false;
   const DType left = left_of(contraction, p).shape.type, right = right_of(contraction, p).shape.type;
   auto both = [&](std::initializer_list<DType> types) {
     return std::ranges::count(types, left) > 0 && std::ranges::count(types, right) > 0;
@@ -289,6 +290,7 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   b.tile_columns = vectors * lanes;
   b.depth = slice_of(p.contracting);
   b.multiply_add = choose_multiply_add(dot, p, b, lanes, target);
+  b.depth = round_up(b.depth, form_of(b.multiply_add).terms);
 
   // The left block fills most of L2, for then packing costs least; blocks are equal in size.
   int64_t mr = b.tile_rows, nr = b.tile_columns;
