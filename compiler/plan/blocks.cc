@@ -22,6 +22,9 @@ constexpr int64_t kFewProducts = 1 << 14;
 // Depth from which on a micro-kernel is worth it.
 constexpr int64_t kShallow = 3;
 
+// Depth of a slice from which on going through the sums once more costs little.
+constexpr int64_t kDeepEnough = 64;
+
 int64_t size_of(const std::vector<Factor>& factors) {
   int64_t n = 1;
   for (const Factor& f : factors) n *= f.size;
@@ -82,10 +85,15 @@ bool has_registers_for_bytes(const Blocks& b, int64_t lanes, const TargetInfo& t
   return b.tile_rows * vectors + 2 * vectors + 2 <= target.vector_registers;
 }
 
+/// A slice of all the depth is filled up with zeros to whole groups of terms.
+int64_t depth_by(MultiplyAdd kind, const MatrixProduct& p, int64_t depth) {
+  return p.k <= depth ? round_up(depth, form_of(kind).terms) : depth;
+}
+
 MultiplyAdd choose_multiply_add(const Instruction& contraction, const MatrixProduct& p, const Blocks& blocks,
                                 int64_t lanes, const TargetInfo& target) {
   if (lanes < 8) return MultiplyAdd::kOne;
-  auto fits = [&](MultiplyAdd kind) { return suits(kind, contraction, p, blocks.depth); };
+  auto fits = [&](MultiplyAdd kind) { return suits(kind, contraction, p, depth_by(kind, p, blocks.depth)); };
   if (target.multiplies_bfloats && fits(MultiplyAdd::kBfloats)) return MultiplyAdd::kBfloats;
   if (target.multiplies_bytes && fits(MultiplyAdd::kBytes) && has_registers_for_bytes(blocks, lanes, target)) {
     return MultiplyAdd::kBytes;
@@ -233,8 +241,7 @@ const MultiplyAddForm& form_of(MultiplyAdd kind) { return multiply_add_forms()[s
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth) {
   if (kind == MultiplyAdd::kOne) return true;
   const MultiplyAddForm& form = form_of(kind);
-  // The last group of the depth may be filled up with zeros; a slice between others ends where a group does.
-  if (sum_type(contraction) != form.sums || (p.k > depth && depth % form.terms != 0)) return false;
+  if (sum_type(contraction) != form.sums || depth % form.terms != 0) return false;
   const DType left = left_of(contraction, p).shape.type, right = right_of(contraction, p).shape.type;
   auto both = [&](std::initializer_list<DType> types) {
     return std::ranges::count(types, left) > 0 && std::ranges::count(types, right) > 0;
@@ -289,8 +296,14 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   }
   b.tile_columns = vectors * lanes;
   b.depth = slice_of(p.contracting);
+  if (dot.is(Opcode::kConvolution) && p.groups() > 1 && p.contracting.size() >= 2) {
+    // The positions that a group's features lie at are as far apart as all groups' together, and share few cache sets:
+    // one line of the window after the other, several would push each other out.
+    int64_t line = p.contracting.back() * p.contracting.end()[-2];
+    if (line >= kDeepEnough) b.depth = std::min(b.depth, line);
+  }
   b.multiply_add = choose_multiply_add(dot, p, b, lanes, target);
-  b.depth = round_up(b.depth, form_of(b.multiply_add).terms);
+  b.depth = depth_by(b.multiply_add, p, b.depth);
 
   // The left block fills most of L2, for then packing costs least; blocks are equal in size.
   int64_t mr = b.tile_rows, nr = b.tile_columns;
