@@ -186,6 +186,7 @@ class Cutter {
 
  private:
   static constexpr int kMaxSteps = 4000;
+  static constexpr int64_t kShortPeriod = 4;
 
   // Where periods could begin: at x itself, or where some count begins anew.
   static std::vector<int64_t> phases(int64_t x, int64_t period, const std::vector<Wrap>& wraps) {
@@ -208,7 +209,9 @@ class Cutter {
     std::optional<Pieces> pattern = head ? cut(phase, phase + period, wraps, false) : std::nullopt;
     if (!pattern) return std::nullopt;
     int64_t whole = (y - phase) / period;
-    if (open) {
+    // A loop of two or three steps that may end early gives up more than a piece for the end costs.
+    bool short_steps = period <= kShortPeriod && whole > kShortPeriod && (y - phase) % period != 0;
+    if (open && !short_steps) {
       Pieces out = *head;
       for (DimPiece piece : *pattern) {
         int64_t times = ceildiv(y - piece.start, period);

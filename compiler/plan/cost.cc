@@ -23,6 +23,8 @@ constexpr double kCyclesPerNs = 3;
 // Bytes a nanosecond from each level; a gather or a transposed read moves whole cache lines.
 constexpr double kL1 = 200, kL2 = 100, kLlc = 50, kMemory = 20;
 constexpr double kStridedFactor = 3;
+// Instructions for lanes that are read one by one.
+constexpr double kOneByOne = 10;
 
 struct Demand {
   double together = 0;  // elements wanted by elementwise users: the same ones, so the largest counts
@@ -41,7 +43,7 @@ bool is_scalar(const Instruction* i) { return i->shape.is_array() && i->shape.ra
 double count(const Shape& shape) { return static_cast<double>(shape.element_count()); }
 
 double code_size(const Instruction* i) {
-  if (has_trait(*i, op_trait::kRandomPlaces)) return 10;
+  if (has_trait(*i, op_trait::kRandomPlaces)) return kOneByOne;
   switch (i->info().price) {
     case OpPrice::kFree: return 0.5;
     case OpPrice::kCheap: return 1;
@@ -282,13 +284,20 @@ class Sweep {
     std::vector<int> used = used_dims(coords, symbols);
     double share = d.elements() / std::max(1.0, count(i->shape));
     double elements = hoisted_elements(i->shape, used) * share;
-    if (guarded) elements = std::min(elements, count(o->shape) * share);
+    int minor = minor_dim(i->shape), from = minor_dim(o->shape);
+    bool in_lanes = contains(used, minor);
+    // Between neighbours in the operand the result has others: every lane computes an element, and many for nothing.
+    bool spread_out = guarded && in_lanes && from >= 0 && !coords[static_cast<size_t>(from)].coefficient(minor);
+    if (spread_out) {
+      cost_.compute_ns += elements / kCyclesPerNs;
+      cost_.instructions += static_cast<int64_t>(kOneByOne * d.code());
+    } else if (guarded) {
+      elements = std::min(elements, count(o->shape) * share);
+    }
     // Neighbours in the result are no neighbours in the operand.
     bool random = std::ranges::any_of(coords, [&](const IndexExpr& c) {
       return std::ranges::any_of(c.variables(), [&](int v) { return symbols.contains(v) && !symbols.at(v).empty(); });
     });
-    int minor = minor_dim(i->shape), from = minor_dim(o->shape);
-    bool in_lanes = contains(used, minor);
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     want_apart(o, elements, d.code(), d.strided || random || apart);
     // What is repeated along the lanes is computed before their loop.

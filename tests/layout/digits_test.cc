@@ -65,6 +65,7 @@ TEST_CASE("the last digit may be cut short") {
   CHECK(cut_text(10, {{8, 0}}) == "0:{8,2}{1,8!}");
   CHECK(cut_text(130, {{8, 0}, {128, 0}}) == "0:{128,2}{8,16!}{1,8!}");
   CHECK(cut_text(136, {{8, 0}, {128, 0}}) == "0:{128,2}{8,16!}{1,8}");
+  CHECK(cut_text(99, {{2, 0}}) == "0:{2,49}{1,2} 98:{1,1}");  // not one of so few steps
 }
 
 TEST_CASE("breaks that do not nest give runs of a period") {
