@@ -306,8 +306,8 @@ TEST_CASE("several terms at once") {
       large{.vector_bytes = 64, .vector_registers = 32, .multiplies_bytes = true, .multiplies_bfloats = true};
   CHECK(terms_at_once("s8[60,64]", "s8[64,96]", small) == "words");
   CHECK(terms_at_once("s8[60,64]", "s8[64,96]", large) == "bytes");
-  CHECK(terms_at_once("s8[60,66]", "s8[66,96]", large) == "words");
-  CHECK(terms_at_once("s8[60,65]", "s8[65,96]", large) == "");
+  CHECK(terms_at_once("s8[60,66]", "s8[66,96]", large) == "bytes");
+  CHECK(terms_at_once("s8[60,65]", "s8[65,96]", small) == "words");
   CHECK(terms_at_once("u8[60,64]", "u8[64,96]", large) == "words");
   CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", small) == "");
   CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", large) == "bfloats");
