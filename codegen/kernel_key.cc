@@ -7,6 +7,7 @@
 
 #include "codegen/digest.h"
 #include "codegen/target.h"
+#include "compiler/analysis/products.h"
 #include "compiler/text/attributes.h"
 
 namespace hlojit::codegen {
@@ -38,6 +39,11 @@ class KeyText {
     for (const std::vector<bool>& row : matrix) {
       for (bool x : row) text_ += x ? '1' : '0';
     }
+    text_ += '\n';
+  }
+
+  void products(const Instruction& fusion) {
+    for (bool x : product_operands(fusion)) text_ += x ? '*' : ' ';
     text_ += '\n';
   }
 
@@ -110,6 +116,7 @@ std::string kernel_key(const Instruction& fusion, const OverlapMatrix& overlap, 
   KeyText text((std::string(options)));
   text.shapes(fusion);
   text.overlap(overlap);
+  text.products(fusion);
   text.config(fusion);
   text.computation(*fusion.to_apply());
   return digest(text.text());

@@ -8,6 +8,7 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "compiler/analysis/products.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -75,8 +76,10 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, overlap, options);
     streams_ |= buffers_.back().streaming;
   }
+  const std::vector<bool> products = product_operands(fusion);
   for (const Instruction* p : fusion.to_apply()->parameters()) {
-    emitter_->bind_parameter(p, buffers_[static_cast<size_t>(p->attrs.parameter_number)]);
+    auto k = static_cast<size_t>(p->attrs.parameter_number);
+    emitter_->bind_parameter(p, buffers_[k], products[k]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/nest/reducer.h"
+#include "compiler/analysis/products.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -15,30 +16,9 @@ namespace {
   throw Error(ErrorKind::kUnsupported, i->location, fmt::format("{} {} is not compiled yet", op_name(i->opcode), what));
 }
 
-// A product, maybe moved or negated on its way.
-bool is_product(const Instruction* i) {
-  while (i->operand_count() == 1 && (i->is(Opcode::kNegate) || i->info().op_class == OpClass::kMoves))
-    i = i->operand(0);
-  return i->is(Opcode::kMultiply);
-}
-
 // A value whose elements have other coordinates only, for its one user.
 bool is_renamed(const Instruction* i) {
   return (i->is(Opcode::kReshape) || i->is(Opcode::kTranspose)) && i->users().size() == 1;
-}
-
-// Which operand of the sum is a product to be contracted into it: one that nothing else uses, beside an
-// operand that is no product. Of two products one would be rounded and the other not: x*y - y*x is 0. Dims of size 1
-// that come and go on the way must not make a difference.
-std::optional<size_t> contractible_operand(const Instruction* sum) {
-  bool adds = sum->is(Opcode::kAdd) || sum->is(Opcode::kSubtract);
-  if (!adds || (sum->shape.type != DType::kF32 && sum->shape.type != DType::kF64)) return std::nullopt;
-  bool left = is_product(sum->operand(0)), right = is_product(sum->operand(1));
-  if (left == right) return std::nullopt;
-  size_t m = left ? 0 : 1;
-  const Instruction* product = sum->operand(m);
-  while (is_renamed(product)) product = product->operand(0);
-  return product->is(Opcode::kMultiply) && product->users().size() == 1 ? std::optional(m) : std::nullopt;
 }
 
 }  // namespace
@@ -126,13 +106,28 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
               inside(dims, coords, scope));
 }
 
+// Which operand of the sum is a product to be contracted into it: one that nothing else uses, beside an
+// operand that is no product. Dims of size 1 that come and go on the way make no difference.
+std::optional<size_t> ElementEmitter::contractible_operand(const Instruction* sum) const {
+  bool adds = sum->is(Opcode::kAdd) || sum->is(Opcode::kSubtract);
+  if (!adds || options_.strict || (sum->shape.type != DType::kF32 && sum->shape.type != DType::kF64))
+    return std::nullopt;
+  auto holds_product = [&](const Instruction* parameter) { return products_.contains(parameter); };
+  bool left = is_product(sum->operand(0), holds_product), right = is_product(sum->operand(1), holds_product);
+  if (left == right) return std::nullopt;
+  size_t m = left ? 0 : 1;
+  const Instruction* product = sum->operand(m);
+  while (is_renamed(product)) product = product->operand(0);
+  return product->is(Opcode::kMultiply) && product->users().size() == 1 ? std::optional(m) : std::nullopt;
+}
+
 Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords, Scope& scope) {
   auto operand_at = [&](const Instruction* user, size_t k, const Coords& at) {
     bool scalar = user->operand(k)->shape.rank() == 0;  // a scalar beside arrays is the same everywhere
     return emit(user->operand(k), scalar ? Coords{} : at, scope);
   };
   auto operand = [&](const Instruction* user, size_t k) { return operand_at(user, k, coords); };
-  auto contracted = options_.strict ? std::nullopt : contractible_operand(i);
+  auto contracted = contractible_operand(i);
   if (contracted) {
     size_t m = *contracted;
     const Instruction* product = i->operand(m);

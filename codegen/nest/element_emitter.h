@@ -18,6 +18,7 @@
 #include "codegen/nest/scope.h"
 #include "codegen/options.h"
 #include "codegen/target.h"
+#include "compiler/ir/instruction_set.h"
 
 namespace hlojit::codegen {
 
@@ -76,7 +77,11 @@ class ElementEmitter {
   /// `root`: the function's outermost scope, positioned where code may be appended.
   ElementEmitter(Scope& root, const EmitOptions& options, VarSource& vars);
 
-  void bind_parameter(const Instruction* parameter, BufferRef buffer) { buffers_[parameter] = buffer; }
+  /// `is_product`: what it holds was multiplied (compiler/analysis/products.h).
+  void bind_parameter(const Instruction* parameter, BufferRef buffer, bool is_product) {
+    buffers_[parameter] = buffer;
+    if (is_product) products_.insert(parameter);
+  }
   /// Reads `instruction` as if it had the given value wherever it is asked for (dot in an epilogue).
   using Provider = std::function<Value(ElementEmitter&, Scope&, const Coords&)>;
   void provide(const Instruction* instruction, Provider provider) { providers_[instruction] = std::move(provider); }
@@ -164,6 +169,7 @@ class ElementEmitter {
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
+  std::optional<size_t> contractible_operand(const Instruction* sum) const;
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
@@ -193,6 +199,7 @@ class ElementEmitter {
   EmitOptions options_;
   VarSource& vars_;
   std::unordered_map<const Instruction*, BufferRef> buffers_;
+  InstructionSet products_;  // parameters
   std::unordered_map<const Instruction*, Provider> providers_;
   std::unordered_map<int, Bound> bound_;
   std::unordered_map<const Instruction*, Placed> placed_;
