@@ -99,6 +99,24 @@ Instruction* matmul(Draft& s) {
   return product;
 }
 
+// As many products as there are batches, maybe none, of operands that are often read where they lie.
+Instruction* batched_matmul(Draft& s) {
+  int64_t batch = s.random.pick(Ints{0, 0, 1, 2, 3}), m = s.random.between(4, 40), k = s.random.between(4, 40);
+  int64_t n = s.random.pick(Ints{8, 16, 17, 32, 40});
+  bool plain = s.random.chance(0.4);  // a matrix, not a batch of them
+  Ints left = plain ? Ints{m, k} : Ints{batch, m, k}, right = plain ? Ints{k, n} : Ints{batch, k, n};
+  DotDims dims;
+  if (!plain) dims.lhs_batch = dims.rhs_batch = {0};
+  dims.lhs_contracting = {plain ? 1 : 2};
+  dims.rhs_contracting = {plain ? 0 : 1};
+  DType t = s.random.chance(0.6) ? DType::kF32 : s.type();
+  auto side = [&](const Ints& sizes) {
+    Instruction* x = s.of(t, sizes);
+    return s.random.chance(0.6) && !is_complex(t) && dtype_bits(t) >= 32 ? x : factor(s, x);
+  };
+  return s.b.dot_general(side(left), side(right), dims);
+}
+
 // Rows of the left side, in groups whose sizes are values, each with a matrix of its own; or the same
 // with the groups along what is contracted.
 Instruction* ragged_dot(Draft& s) {
@@ -180,6 +198,7 @@ Instruction* convolution(Draft& s) {
 }  // namespace
 
 Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}, 0.35}; }
+Family batched_dot_family() { return {"batched products", {{batched_matmul, 20}}, 0.06}; }
 Family convolution_family() {
   return {"convolution and other dots", {{convolution, 6}, {ragged_dot, 2}, {scaled_dot, 1}}, 0.08};
 }

@@ -128,6 +128,7 @@ Family chain_family();
 Family long_sum_family();
 Family selection_family();
 Family dot_family();
+Family batched_dot_family();
 Family convolution_family();
 Family control_family();
 Family applied_family();

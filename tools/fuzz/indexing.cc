@@ -44,7 +44,7 @@ Instruction* dynamic_update_slice(Draft& s) {
 }
 
 // Each dimension of the operand plays a part: batching, collapsed, or windowed; some are indexed.
-Instruction* gather_from(Draft& s, Instruction* x, double batching, double collapsed) {
+Instruction* gather_from(Draft& s, Instruction* x, double batching, double collapsed, int64_t most_further) {
   GatherDims g;
   Ints index_sizes, window;
   int64_t rank = x->shape.rank();
@@ -67,7 +67,7 @@ Instruction* gather_from(Draft& s, Instruction* x, double batching, double colla
   // Batch dimensions of the indices: the batching ones anywhere among others.
   std::vector<std::pair<int64_t, int64_t>> batch;  // size, operand batching dim or -1
   for (int64_t d : g.operand_batching_dims) batch.emplace_back(x->shape.dims[static_cast<size_t>(d)], d);
-  for (int64_t n = s.random.between(0, 2); n > 0; --n) batch.emplace_back(s.random.pick(s.draw.sizes), -1);
+  for (int64_t n = s.random.between(0, most_further); n > 0; --n) batch.emplace_back(s.random.pick(s.draw.sizes), -1);
   s.random.shuffle(batch);
   for (auto& [size, d] : batch) index_sizes.push_back(size);
   bool implied = g.start_index_map.size() == 1 && s.random.chance(0.3);
@@ -93,7 +93,7 @@ Instruction* gather_from(Draft& s, Instruction* x, double batching, double colla
 
 Instruction* gather(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
-  return x ? gather_from(s, x, 0.15, 0.4) : nullptr;
+  return x ? gather_from(s, x, 0.15, 0.4, 2) : nullptr;
 }
 
 // Of most dimensions one element: each element of the result has an index of its own, whatever the order it is made in.
@@ -102,7 +102,7 @@ Instruction* batched_gather(Draft& s) {
   DType t = s.random.chance(0.6) ? s.random.pick(std::vector{kBF16, kF16, kS16, kS8}) : s.type();
   int64_t size = s.random.pick(Ints{2, 2, 4, 8, 17});
   Ints sizes = {s.random.between(1, 4), size, s.random.chance(0.7) ? size : s.random.pick(Ints{1, 2, 3, 16})};
-  Instruction* made = gather_from(s, s.of(t, sizes), 0.9, 0.9);
+  Instruction* made = gather_from(s, s.of(t, sizes), 0.9, 0.9, s.random.chance(0.2));
   if (!made || s.random.chance(0.3)) return made;
   Ints turned;
   for (int64_t d = made->shape.rank() - 1; d >= 0; --d) turned.push_back(d);

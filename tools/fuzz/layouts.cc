@@ -59,7 +59,7 @@ void draw_layouts(Module& module, Random& random, const std::set<const Instructi
   Style style;
   if (random.chance(0.75)) style.changed = random.chance(0.5) ? 0.3 : 0.8;
   if (random.chance(0.6)) style.tiled = random.chance(0.5) ? 0.3 : 0.8;
-  if (random.chance(0.06)) style.spread = 0.5;
+  if (random.chance(0.1)) style.spread = 0.5;
   bool loose = random.chance(0.3);  // tuples that disagree with their elements
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
