@@ -9,6 +9,7 @@
 
 #include "compiler/eval/ops.h"
 #include "compiler/eval/strided.h"
+#include "compiler/ir/ragged.h"
 
 namespace hlojit::eval {
 namespace {
@@ -245,7 +246,7 @@ Literal scaled_dot(const Instruction& op, Operands in) {
 Literal ragged_dot_of(const Instruction& op, const Literal& lhs, const Literal& rhs, const Literal& sizes,
                       const Shape& shape) {
   const Ints group_dims = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
-  const int64_t ragged = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
+  const int64_t ragged = ragged_dim(op.attrs);
   const DotDims& dims = op.attrs.dot;
   const auto rounding = operand_rounding(op.attrs.dot_algorithm);
   const int64_t contracting = position_in(dims.lhs_contracting, ragged);
@@ -296,25 +297,8 @@ Literal ragged_dot_of(const Instruction& op, const Literal& lhs, const Literal& 
   return result;
 }
 
-// The left side's dims whose entries have groups of their own: batch dims, then those of the ragged dim's kind before
-// it.
-Ints dims_with_own_groups(const Instruction& op, int64_t rank) {
-  const DotDims& dims = op.attrs.dot;
-  const int64_t ragged = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
-  auto is_free = [&](int64_t d) {
-    return position_in(dims.lhs_batch, d) < 0 && position_in(dims.lhs_contracting, d) < 0;
-  };
-  Ints before;
-  auto take = [&](const Ints& list) { before.insert(before.end(), list.begin(), std::ranges::find(list, ragged)); };
-  take(dims.lhs_batch);
-  if (position_in(dims.lhs_contracting, ragged) >= 0) take(dims.lhs_contracting);
-  for (int64_t d = 0; is_free(ragged) && d < ragged; ++d) {
-    if (is_free(d)) before.push_back(d);
-  }
-  return Ints(before.begin(), before.begin() + rank - 1);
-}
-
-// One entry after the other of the first of those dims, each a ragged-dot of its own; a contracted dim's are summed.
+// Where groups have sizes of their own for each entry of the dims `own`: one entry of the first of these after the
+// other, each a ragged-dot of its own; a contracted dim's are summed.
 Literal ragged_dot_by(const Instruction& op, const Literal& lhs, const Literal& rhs, const Literal& sizes, Ints own,
                       const Shape& shape) {
   if (own.empty()) return ragged_dot_of(op, lhs, rhs, sizes, shape);
@@ -322,8 +306,7 @@ Literal ragged_dot_by(const Instruction& op, const Literal& lhs, const Literal& 
   const int64_t d = own.front();
   own.erase(own.begin());
   const int64_t batch = position_in(dims.lhs_batch, d), contracting = position_in(dims.lhs_contracting, d);
-  const int64_t groups =
-      position_in(dims.lhs_contracting, numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0)) >= 0;
+  const int64_t groups = position_in(dims.lhs_contracting, ragged_dim(op.attrs)) >= 0;
   int64_t result_dim = groups + batch;
   if (batch < 0) {
     result_dim = groups + std::ssize(dims.lhs_batch);
@@ -357,7 +340,8 @@ Literal ragged_dot_by(const Instruction& op, const Literal& lhs, const Literal& 
 }
 
 Literal ragged_dot(const Instruction& op, Operands in) {
-  return ragged_dot_by(op, *in[0], *in[1], *in[2], dims_with_own_groups(op, in[2]->shape().rank()), op.shape);
+  Ints own = in[2]->shape().rank() > 1 ? dims_before_ragged(op.attrs) : Ints{};
+  return ragged_dot_by(op, *in[0], *in[1], *in[2], std::move(own), op.shape);
 }
 
 Literal convolution(const Instruction& op, Operands in) {

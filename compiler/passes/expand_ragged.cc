@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ir/ragged.h"
 #include "compiler/ir/text_attributes.h"
 #include "compiler/passes/expansions.h"
 #include "layout/lists.h"
@@ -22,11 +23,11 @@ int64_t position(const Ints& list, int64_t x) { return std::find(list.begin(), l
 class RaggedDot {
  public:
   RaggedDot(Builder& b, const Instruction& op) : b_(b), op_(op), dims_(op.attrs.dot) {
-    ragged_ = numbers_in(text_attribute(op.attrs, "lhs_ragged_dims")).at(0);
+    ragged_ = ragged_dim(op.attrs);
     group_dims_ = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
     groups_ = op.operand(2)->shape.dims.back();
     size_ = lhs()->shape.dims[static_cast<size_t>(ragged_)];
-    if (op.operand(2)->shape.rank() > 1) grouped_ = dims_before();
+    if (op.operand(2)->shape.rank() > 1) grouped_ = dims_before_ragged(op.attrs);
     grouped_.push_back(ragged_);
   }
 
@@ -41,19 +42,6 @@ class RaggedDot {
   Instruction* rhs() const { return op_.operand(1); }
 
   bool is_free(int64_t d) const { return !contains(dims_.lhs_batch, d) && !contains(dims_.lhs_contracting, d); }
-
-  // The left side's dims that sizes of groups may be given for, in their order: batch dims, then those of the ragged
-  // dim's kind, up to it.
-  Ints dims_before() const {
-    Ints before;
-    auto take = [&](const Ints& list) { before.insert(before.end(), list.begin(), std::ranges::find(list, ragged_)); };
-    take(dims_.lhs_batch);
-    if (contains(dims_.lhs_contracting, ragged_)) take(dims_.lhs_contracting);
-    for (int64_t d = 0; is_free(ragged_) && d < ragged_; ++d) {
-      if (is_free(d)) before.push_back(d);
-    }
-    return before;
-  }
 
   static Ints counted(int64_t first, int64_t n) {
     Ints list(static_cast<size_t>(n));

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "compiler/ir/ragged.h"
 #include "compiler/verify/rules.h"
 
 namespace hlojit::rules {
@@ -166,19 +167,9 @@ Shape ragged_dot(const Use& use) {
        "group sizes must be an array of integers, not {}", sizes);
   if (sizes.rank() > 1) {
     // One list of sizes for each entry of the dims before the ragged one: batch dims, then those of its kind.
-    std::vector<int64_t> before;
-    auto take = [&](const Ints& list) {
-      for (int64_t d : list) {
-        if (d == ragged[0]) break;
-        before.push_back(a.dims[d]);
-      }
-    };
-    take(dims.lhs_batch);
-    if (contracting) take(dims.lhs_contracting);
-    for (int64_t d = 0; d < ragged[0] && !contracting && !batch; ++d) {
-      if (!contains(dims.lhs_batch, d) && !contains(dims.lhs_contracting, d)) before.push_back(a.dims[d]);
-    }
-    std::vector<int64_t> given(sizes.dims.begin(), sizes.dims.end() - 1);
+    Ints before;
+    for (int64_t d : dims_before_ragged(use.attrs)) before.push_back(a.dims[d]);
+    Ints given(sizes.dims.begin(), sizes.dims.end() - 1);
     need(given == before, "ragged-dot-groups",
          "group sizes stand for dims [{}] before the ragged one, and {} gives [{}]", fmt::join(before, ","), sizes,
          fmt::join(given, ","));
