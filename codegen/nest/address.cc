@@ -51,6 +51,35 @@ llvm::FixedVectorType* vector_of(llvm::Type* element, int64_t lanes) {
   return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 
+// Lanes at addresses of their own, a masked one left out (zero). No machine moves 16 bytes so: of c128 each part goes
+// on its own. `annotate` is told of each access.
+using Annotate = llvm::function_ref<void(llvm::Instruction*)>;
+
+Value gather(llvm::IRBuilderBase& b, DType type, llvm::Value* pointers, llvm::Value* mask, Annotate annotate) {
+  int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements());
+  auto part = [&](llvm::Type* element, llvm::Value* from) {
+    llvm::Type* whole = vector_of(element, lanes);
+    llvm::Align align(element->getScalarSizeInBits() / 8);
+    auto* l = b.CreateMaskedGather(whole, from, align, mask, llvm::Constant::getNullValue(whole));
+    annotate(l);
+    return l;
+  };
+  if (type != DType::kC128) return from_storage(b, type, part(storage_type(b, type, 1), pointers));
+  llvm::Type* f64 = b.getDoubleTy();
+  llvm::Value* imaginary = b.CreateConstGEP1_64(f64, pointers, 1);
+  llvm::Value* real = part(f64, pointers);
+  return {type, real, part(f64, imaginary)};
+}
+
+void scatter(llvm::IRBuilderBase& b, const Value& value, llvm::Value* pointers, llvm::Value* mask, Annotate annotate) {
+  auto part = [&](llvm::Value* v, llvm::Value* to) {
+    annotate(b.CreateMaskedScatter(v, to, llvm::Align(v->getType()->getScalarSizeInBits() / 8), mask));
+  };
+  if (value.type != DType::kC128) return part(to_storage(b, value), pointers);
+  part(value.v, pointers);
+  part(value.imag, b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1));
+}
+
 }  // namespace
 
 IndexExpr ElementEmitter::symbol(Scope& scope, llvm::Value* value, Range range) {
@@ -359,18 +388,8 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     mask = nullptr;
   }
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  auto gathered = [&](llvm::Type* vector, llvm::Value* pointers, llvm::Align aligned) {
-    auto* l = b.CreateMaskedGather(vector, pointers, aligned, mask, llvm::Constant::getNullValue(vector));
-    annotate(l, buffer);
-    return l;
-  };
-  llvm::Value* pointers = b.CreateGEP(element, buffer.pointer, at);
-  if (type == DType::kC128) {  // no machine gathers 16 bytes
-    llvm::Type* parts = vector_of(b.getDoubleTy(), lanes);
-    llvm::Value* imaginary = b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1);
-    return {type, gathered(parts, pointers, llvm::Align(8)), gathered(parts, imaginary, llvm::Align(8))};
-  }
-  return from_storage(b, type, gathered(whole, pointers, align));
+  return gather(b, type, b.CreateGEP(element, buffer.pointer, at), mask,
+                [&](llvm::Instruction* access) { annotate(access, buffer); });
 }
 
 // A contiguous store; past the cache where the buffer asks for it and the address is aligned by form.
@@ -417,14 +436,9 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
     return store_vector(scope, buffer, element, *stride == 1 ? raw : reversed(b, raw, lanes),
                         address.substitute(first));
   }
-  llvm::Value* pointers = b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope));
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  if (value.type == DType::kC128) {  // as in load
-    annotate(b.CreateMaskedScatter(value.v, pointers, llvm::Align(8), mask), buffer);
-    pointers = b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1);
-    return annotate(b.CreateMaskedScatter(value.imag, pointers, llvm::Align(8), mask), buffer);
-  }
-  annotate(b.CreateMaskedScatter(raw, pointers, align, mask), buffer);
+  scatter(b, value, b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope)), mask,
+          [&](llvm::Instruction* access) { annotate(access, buffer); });
 }
 
 void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
