@@ -51,8 +51,14 @@ def install(venv: pathlib.Path) -> int:
     ready, skipped = venv / "ready", venv / "skipped"
     ready.unlink(missing_ok=True)
     skipped.unlink(missing_ok=True)
-    if reason := make_environment(venv):
+
+    def skip_all(reason: str) -> int:  # and tell the areas
+        venv.mkdir(parents=True, exist_ok=True)
+        skipped.write_text(reason)
         return skip(reason)
+
+    if reason := make_environment(venv):
+        return skip_all(reason)
     python = venv / "bin" / "python"
     project = tomllib.loads((ROOT / "tools/python/pyproject.toml").read_text())
     wanted = project["project"]["optional-dependencies"]["jax"] + project["project"]["dependencies"]
@@ -63,8 +69,7 @@ def install(venv: pathlib.Path) -> int:
         if index_answers(python):
             print("the package index answers, but does not give what tools/python asks for")
             return 1
-        skipped.write_text("no package index answers, and the packages are not here")
-        return skip(skipped.read_text())
+        return skip_all("no package index answers, and the packages are not here")
     built = pip(python, "install", "--quiet", "--no-deps", "--no-build-isolation", "--force-reinstall",
                 ROOT / "tools/python")
     print(built.stdout)
@@ -82,7 +87,8 @@ def main() -> int:
     if (venv / "skipped").exists():
         return skip((venv / "skipped").read_text())
     if not (venv / "bin").exists():
-        return skip("there is no environment; python.install says why")
+        print("there is no environment: python.install has not run")
+        return 1
     if not (venv / "ready").exists():
         print("the package is not installed: python.install failed, or has not run")
         return 1
