@@ -23,7 +23,7 @@ class InstructionIndex {
     size_t known = find(i);
     if (known < keys_.size()) return {known, false};
     keys_.push_back(i);
-    if (!slots_.empty()) *slot(i) = static_cast<uint32_t>(keys_.size());
+    if (!slots_.empty()) slots_[slot(i)] = static_cast<uint32_t>(keys_.size());
     if (2 * keys_.size() > slots_.size() && keys_.size() > kFew) spread(std::bit_ceil(4 * keys_.size()));
     return {known, true};
   }
@@ -34,7 +34,7 @@ class InstructionIndex {
       while (k < keys_.size() && keys_[k] != i) ++k;
       return k;
     }
-    uint32_t at = *const_cast<InstructionIndex*>(this)->slot(i);
+    uint32_t at = slots_[slot(i)];
     return at > 0 ? at - 1 : keys_.size();
   }
   size_t size() const { return keys_.size(); }
@@ -50,14 +50,14 @@ class InstructionIndex {
 
   void spread(size_t slots) {
     slots_.assign(slots, 0);
-    for (size_t k = 0; k < keys_.size(); ++k) *slot(keys_[k]) = static_cast<uint32_t>(k + 1);
+    for (size_t k = 0; k < keys_.size(); ++k) slots_[slot(keys_[k])] = static_cast<uint32_t>(k + 1);
   }
   // Where `i` stands or would stand. There are always free slots.
-  uint32_t* slot(Key i) {
+  size_t slot(Key i) const {
     size_t mask = slots_.size() - 1;
     size_t at = (reinterpret_cast<uintptr_t>(i) * 0x9e3779b97f4a7c15ull >> 32) & mask;
     while (slots_[at] > 0 && keys_[slots_[at] - 1] != i) at = (at + 1) & mask;
-    return &slots_[at];
+    return at;
   }
 
   std::vector<Key> keys_;
@@ -93,12 +93,14 @@ class InstructionSet {
 template <class T>
 class InstructionMap {
  public:
-  /// A new value if there is none.
-  T& operator[](const Instruction* i) {
+  /// The value, and whether it is new.
+  std::pair<T&, bool> insert(const Instruction* i) {
     auto [at, fresh] = index_.insert(i);
     if (fresh) values_.emplace_back();
-    return values_[at];
+    return {values_[at], fresh};
   }
+  /// A new value if there is none.
+  T& operator[](const Instruction* i) { return insert(i).first; }
   /// nullptr if there is none.
   const T* find(const Instruction* i) const {
     size_t at = index_.find(i);

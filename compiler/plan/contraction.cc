@@ -106,7 +106,7 @@ class BlockPlanner {
   void find_domain() {
     InstructionSet sources(g_.dots);
     sources.insert_all(g_.reduces);
-    dependent_ = g_.dependents(std::vector<const Instruction*>(sources.begin(), sources.end()));
+    dependent_ = g_.dependents(KernelGraph::Instructions(sources.begin(), sources.end()));
     for (const Instruction* d : g_.dots) {
       bool left = dependent_.contains(d->operand(0)), right = dependent_.contains(d->operand(1));
       if (left && right) refuse(quoted(d) + " multiplies two values of a block");

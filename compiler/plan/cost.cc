@@ -183,17 +183,20 @@ class Sweep {
     return std::clamp(std::min(outer, cost_.work_ns() / kWorthHandingOver), 1.0, kCores);
   }
 
-  void want_together(const Instruction* i, double elements, double code, bool strided = false) {
+  // References hold until more is wanted.
+  Demand& want_together(const Instruction* i, double elements, double code, bool strided = false) {
     Demand& d = demands_[i];
     d.together = std::max(d.together, elements);
     d.code_together = std::max(d.code_together, code);
     d.strided |= strided;
+    return d;
   }
-  void want_apart(const Instruction* i, double elements, double code, bool strided = false) {
+  Demand& want_apart(const Instruction* i, double elements, double code, bool strided = false) {
     Demand& d = demands_[i];
     d.apart += elements;
     d.code_apart += code;
     d.strided |= strided;
+    return d;
   }
 
   void spread(const Instruction* i, const Demand& d) {
@@ -205,8 +208,7 @@ class Sweep {
       if (is_scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
         want_together(o, 1, 1);
       } else {
-        want_together(o, n, d.code(), d.strided);
-        Demand& own = demands_[o];
+        Demand& own = want_together(o, n, d.code(), d.strided);
         own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
       }
     }
@@ -220,8 +222,7 @@ class Sweep {
         want_together(o, 1, 1);
       } else if (i->is(Opcode::kReduce)) {
         // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
-        want_together(o, count(o->shape), 0, d.strided);
-        demands_[o].code_apart += d.code();
+        want_together(o, count(o->shape), 0, d.strided).code_apart += d.code();
       } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
         want_together(o, d.elements(), d.code(), d.strided);
       } else if (i->is(Opcode::kDot) || i == plan_.hero) {
@@ -280,7 +281,7 @@ class Sweep {
   /// Data movement `i` reads `o` at these coordinates; not for every element if `guarded`.
   void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const SymbolDims& symbols,
                bool guarded, const Demand& d) {
-    if (is_scalar(o)) return want_together(o, 1, 1);
+    if (is_scalar(o)) return void(want_together(o, 1, 1));
     std::vector<int> used = used_dims(coords, symbols);
     double share = d.elements() / std::max(1.0, count(i->shape));
     double elements = hoisted_elements(i->shape, used) * share;
@@ -299,9 +300,9 @@ class Sweep {
       return std::ranges::any_of(c.variables(), [&](int v) { return symbols.contains(v) && !symbols.at(v).empty(); });
     });
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
-    want_apart(o, elements, d.code(), d.strided || random || apart);
+    Demand& own = want_apart(o, elements, d.code(), d.strided || random || apart);
     // What is repeated along the lanes is computed before their loop.
-    if (minor >= 0 && !in_lanes) demands_[o].hoisted += elements;
+    if (minor >= 0 && !in_lanes) own.hoisted += elements;
   }
 
   void compute(const Instruction* i, double elements) {

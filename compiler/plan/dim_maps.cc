@@ -44,13 +44,17 @@ void DimMaps::reach(const Instruction* value, DimMap map) {
       if (value->shape.dims[d] == 1) map[d] = -1;
     }
   }
-  if (!maps_.contains(value)) maps_[value] = map;
-  if (maps_.at(value) != map) refuse(value->name + " is read at two places of a row");
+  auto [known, fresh] = maps_.insert(value);
+  if (fresh)
+    known = std::move(map);
+  else if (known != map)
+    refuse(value->name + " is read at two places of a row");
 }
 
 void DimMaps::step(const Instruction* i) {
-  if (!maps_.contains(i)) return;  // does not depend on a reduction
-  const DimMap map = maps_.at(i);  // no reference: more are added
+  const DimMap* known = maps_.find(i);
+  if (!known) return;         // does not depend on a reduction
+  const DimMap map = *known;  // no reference: more are added
   if (is_elementwise(i->opcode) || i->is(Opcode::kCopy) || i->is(Opcode::kGetTupleElement)) {
     for (const Instruction* o : i->operands()) {
       bool spread = o->shape.is_array() && o->shape.rank() == 0;

@@ -8,7 +8,6 @@
 // Values that do not depend on the hero need no second look: a kernel recomputes them wherever it
 // wants them, through any index map.
 #include "compiler/plan/kernel.h"
-#include "compiler/ir/combining.h"
 
 #include <algorithm>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "compiler/analysis/movement.h"
 #include "compiler/analysis/prefix.h"
 #include "compiler/analysis/reorder.h"
+#include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/dim_maps.h"
