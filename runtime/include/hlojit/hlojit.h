@@ -45,11 +45,13 @@ struct ParallelFor {
 
 /// How to compile and run. A value; the defaults are what ships.
 struct Options {
-  int threads = 0;                  ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
-  std::string isa = "native";       ///< "native", "avx2" or "avx512"
-  bool strict = false;              ///< no contraction: elementwise results equal the evaluator's bit for bit
-  int effort = 1;                   ///< 0 compiles faster and runs slower; 1 and 2 are the same
-  bool scatter_oob_window = false;  ///< XLA's rule: drop a whole window that is partly out of bounds
+  int threads = 0;             ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
+  std::string isa = "native";  ///< "native", "avx2" or "avx512"
+  /// No contraction: elementwise results equal the evaluator's bit for bit. And no instruction that takes subnormal
+  /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise.
+  bool strict = false;
+  int effort = 1;                                   ///< 0 compiles faster and runs slower; 1 and 2 are the same
+  bool scatter_oob_window = false;                  ///< XLA's rule: drop a whole window that is partly out of bounds
   std::vector<std::string> disabled_passes;         ///< names from `hlojit opt --list-passes`
   std::function<void(const std::string&)> explain;  ///< receives each decision of the passes, a line each
   /// Called after each pass that changed something, with its name and the program's text.
