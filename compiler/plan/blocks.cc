@@ -22,6 +22,9 @@ constexpr int64_t kFewProducts = 1 << 14;
 // Depth from which on a micro-kernel is worth it.
 constexpr int64_t kShallow = 3;
 
+// Sums side by side that keep the multiply-adds busy.
+constexpr int64_t kEnoughSums = 8;
+
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
 
@@ -285,7 +288,8 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
   // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave
   // registers for more columns: accumulators, a row of B and one broadcast must fit.
   int64_t registers = target.vector_registers, most_rows = registers >= 32 ? 12 : 6;
-  b.tile_rows = ceil_div(p.m, ceil_div(p.m, most_rows));
+  auto even_rows = [&](int64_t most) { return ceil_div(p.m, ceil_div(p.m, most)); };
+  b.tile_rows = even_rows(most_rows);
   int64_t vectors = std::clamp<int64_t>((registers - 1) / (b.tile_rows + 1), 2, 6);
   vectors = std::min(vectors, std::max<int64_t>(1, p.n / lanes));
   // A width that leaves no narrow panel behind is worth one vector less.
@@ -293,6 +297,16 @@ std::optional<Blocks> choose_blocks(const Instruction& dot, const MatrixProduct&
     if (p.n % (v * lanes) != 0) continue;
     vectors = v;
     break;
+  }
+  // So is one that leaves much less of the last panel empty worth fewer rows: of 19 columns 24 are computed, not 32.
+  // Integers are multiplied and added by two instructions, with a register between.
+  const int64_t taken = is_integral(type) ? 2 : 1;
+  for (int64_t v = 2; v <= 6; ++v) {
+    int64_t rows = even_rows(std::clamp<int64_t>((registers - taken - v) / v, 1, most_rows));
+    bool emptier = round_up(p.n, v * lanes) * 10 > round_up(p.n, vectors * lanes) * 9;
+    if (emptier || rows * v < std::min(kEnoughSums, b.tile_rows * vectors)) continue;
+    vectors = v;
+    b.tile_rows = rows;
   }
   b.tile_columns = vectors * lanes;
   b.depth = slice_of(p.contracting);

@@ -282,7 +282,7 @@ class BlockPlanner {
       s.blocks->columns = round_up(p.n, blocks->tile_columns);
       rows = p.m;
       batches = p.batches();
-      tile_rows_ = blocks->tile_rows;
+      tile_rows_ = std::lcm(tile_rows_, blocks->tile_rows);
     }
     // As many rows as half of L2 holds, in equal blocks.
     int64_t most = kMostBlockRows / tile_rows_ * tile_rows_;
