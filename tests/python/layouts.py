@@ -45,6 +45,11 @@ b = jax.jit(lambda a: a * 2, in_shardings=Format(columns, one), out_shardings=Fo
 assert a.is_deleted() and b.unsafe_buffer_pointer() == at
 np.testing.assert_array_equal(b, 2 * x)
 
+# A scalar has one layout, which programs that keep arrays in place name.
+ref = jax.new_ref(jnp.float32(1))
+jax.jit(lambda: ref.__setitem__(..., ref[...] + 2))()
+assert ref[...] == 3
+
 # A result in another of a device's memories, and one computed from it.
 host = NamedSharding(grid.mesh, PartitionSpec("x", "y"), memory_kind="pinned_host")
 there, here = jax.jit(lambda a: (a + 1, a * 2), out_shardings=(host, grid))(jax.device_put(x, grid))

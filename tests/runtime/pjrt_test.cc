@@ -521,6 +521,10 @@ TEST_CASE("pjrt: layouts that a program asks for") {
   CHECK(program->program->code->parameter_shapes()[0].layout.minor_to_major == std::vector<int64_t>{0, 1});
   CHECK(program->program->result_layouts[0].text == "{1,0}");
   delete program;
+  REQUIRE(s.compile(R"(HloModule m, frontend_attributes={arg_layout_modes="{}"}
+ENTRY e { ROOT p = f32[] parameter(0) })",
+                    "hlo", program) == nullptr);
+  delete program;
   PJRT_Error* e = s.compile(text(R"(arg_layout_modes="auto;auto")"), "hlo", program);
   REQUIRE(e);
   CHECK(e->message.find("has 2 entries") != std::string::npos);
