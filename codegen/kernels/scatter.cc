@@ -42,7 +42,6 @@ class ScatterEmission {
   ScatterEmission(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
                   const EmitOptions& options, VarSource& vars)
       : op_(*plan.hero),
-        options_(options),
         vars_(vars),
         kernel_(module, fusion, overlap, options, vars, ""),
         e_(kernel_.emitter()),
@@ -259,7 +258,6 @@ class ScatterEmission {
   }
 
   const Instruction& op_;
-  const EmitOptions& options_;
   VarSource& vars_;
   KernelBuilder kernel_;
   ElementEmitter& e_;
