@@ -149,7 +149,7 @@ Instruction* select_elements(Draft& s) {
 
 }  // namespace
 
-Family long_sum_family() { return {"long sums", {{long_sum, 8}, {sum_beside_order, 8}, {long_dot, 4}}, 0.06}; }
-Family selection_family() { return {"selections", {{select_elements, 20}}, 0.06}; }
+Family long_sum_family() { return {"long sums", {{long_sum, 8}, {sum_beside_order, 8}, {long_dot, 4}}, 0.1}; }
+Family selection_family() { return {"selections", {{select_elements, 30}}, 0.15}; }
 
 }  // namespace hlojit::tools::fuzz
