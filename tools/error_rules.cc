@@ -276,6 +276,9 @@ double ErrorRules::elementwise(const Instruction& i, const In& in, const Literal
   }
   if (i.is(Opcode::kClamp)) return std::max({ea, eb, in[2]->error});
   if (i.is(Opcode::kCompare)) {
+    // The sign of a NaN that arithmetic made is anything, and tells it from all other values in the total order.
+    bool signs = i.attrs.compare_type == CompareType::kTotalOrder;
+    if (signs && (has_nan(*in[0]->leaf) || has_nan(*in[1]->leaf))) return 1;
     if (ea + eb == 0) return 0;
     for (int64_t k = 0, n = out.shape().element_count(); k < n; ++k) {
       double d = in[0]->leaf->as_double(k) - in[1]->leaf->as_double(k);
