@@ -243,7 +243,7 @@ double ErrorRules::unary(const Instruction& i, const BoundedValue& x, const Lite
       if (is_complex(t)) break;
       return std::min(1.2 * e, 2.0) + slack + own;
     case Opcode::kExponential:
-    case Opcode::kExponentialMinusOne: return (e < 1 ? (m + 1) * (std::exp(e) - 1) : kUnbounded) + slack + own;
+    case Opcode::kExponentialMinusOne: return (e < 1 ? (m + 1) * std::expm1(e) : kUnbounded) + slack + own;
     case Opcode::kLog: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : 2 * e / r.least) + slack + own;
     case Opcode::kSqrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : e / std::sqrt(r.least)) + slack + own;
     case Opcode::kRsqrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : m * e / r.least) + slack + own;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <algorithm>
 
 #include <numeric>
 
@@ -43,8 +44,9 @@ enum class Mode { kReplicas, kPartitions, kBoth, kFlat };
 Mode mode_of(const Instruction& i) {
   if (text_attribute(i.attrs, "channel_id").empty()) return Mode::kReplicas;
   if (text_attribute(i.attrs, "use_global_device_ids") == "true") return Mode::kFlat;
-  bool reduces_or_gathers = i.is(Opcode::kAllReduce) || i.is(Opcode::kAllGather) || i.is(Opcode::kReduceScatter);
-  return reduces_or_gathers ? Mode::kBoth : Mode::kPartitions;
+  using enum Opcode;
+  constexpr Opcode kReduceOrGather[] = {kAllReduce, kAllReduceStart, kAllGather, kAllGatherStart, kReduceScatter};
+  return std::ranges::count(kReduceOrGather, i.opcode) > 0 ? Mode::kBoth : Mode::kPartitions;
 }
 
 class Devices {

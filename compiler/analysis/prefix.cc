@@ -1,6 +1,8 @@
 // See prefix.h.
 #include "compiler/analysis/prefix.h"
 
+#include "compiler/analysis/reorder.h"
+
 namespace hlojit {
 
 std::optional<PrefixWindow> prefix_window(const Instruction& op) {
@@ -15,6 +17,7 @@ std::optional<PrefixWindow> prefix_window(const Instruction& op) {
     if (found || w.size < dims[d] || results[d] != dims[d] || !(forwards || back)) return std::nullopt;
     found = PrefixWindow{static_cast<int64_t>(d), back};
   }
+  if (found && found->backwards && !combines_backwards(*op.to_apply())) return std::nullopt;
   return found;
 }
 

@@ -14,7 +14,8 @@ struct PrefixWindow {
   bool backwards;  ///< from each element to the last
 };
 
-/// Of a reduce-window with one result: its windows along one dim begin at the first element, or end at the last.
+/// Of a reduce-window with one result: its windows along one dim begin at the first element, or end at the last and may
+/// be combined from there.
 std::optional<PrefixWindow> prefix_window(const Instruction& op);
 
 }  // namespace hlojit

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compiler/eval/scalar_function.h"
+#include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
 
 namespace hlojit {
@@ -155,7 +156,49 @@ bool counts(const Instruction& reduce, size_t k) {
   return i->is(Opcode::kIota) && i->attrs.dimensions[0] == dim && dtype_bits(i->shape.type) >= 32;
 }
 
+/// f(x[k], y[k]) of doubles, through the function's own type.
+std::vector<double> results(eval::ScalarFunction& f, const std::vector<double>& x, const std::vector<double>& y) {
+  const auto n = static_cast<int64_t>(x.size());
+  Literal a(Shape::array(f.parameter_type(0), {n})), b = a, out = a;
+  for (int64_t k = 0; k < n; ++k) {
+    a.set_double(k, x[static_cast<size_t>(k)]);
+    b.set_double(k, y[static_cast<size_t>(k)]);
+  }
+  const void* arguments[] = {a.bytes().data(), b.bytes().data()};
+  void* result = out.bytes().data();
+  f.run(n, arguments, &result);
+  std::vector<double> values;
+  for (int64_t k = 0; k < n; ++k) values.push_back(out.as_double(k));
+  return values;
+}
+
 }  // namespace
+
+bool combines_backwards(const Computation& c) {
+  if (combining_op(c)) return true;
+  const Shape& type = c.root()->shape;
+  if (!type.is_scalar() || !is_float(type.type)) return false;
+  constexpr double kNumbers[] = {0.25, 1, -2, 3.5}, kRounding = 0.05;  // narrow types have few bits
+  std::vector<double> x, y, z;
+  for (double a : kNumbers) {
+    for (double b : kNumbers) {
+      for (double d : kNumbers) x.push_back(a), y.push_back(b), z.push_back(d);
+    }
+  }
+  const eval::RunComputation refuse = [](const Computation&, std::span<const Literal>) -> Literal {
+    throw Error(ErrorKind::kFailed, "not straight-line code");
+  };
+  try {
+    eval::ScalarFunction f(c, refuse);
+    if (f.parameter_count() != 2 || f.parameter_type(0) != type.type) return false;
+    if (results(f, x, y) != results(f, y, x)) return false;
+    const std::vector<double> left = results(f, results(f, x, y), z), right = results(f, x, results(f, y, z));
+    return std::ranges::equal(
+        left, right, [&](double l, double r) { return std::fabs(l - r) <= kRounding * std::max(std::fabs(l), 1.0); });
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 Reorder selection_order(const Instruction& reduce) {
   if (!reduce.is(Opcode::kReduce) || !only_selects(*reduce.to_apply())) return {};

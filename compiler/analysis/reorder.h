@@ -18,6 +18,10 @@ struct Reorder {
   int position = -1;
 };
 
+/// Values may be combined from their last to their first: by one op that combines, or by arithmetic on floats that
+/// proves to be commutative and, but for rounding, associative on a few numbers, as log(exp(a) + exp(b)) does.
+bool combines_backwards(const Computation& c);
+
 /// Of a reduce whose computation is made of comparisons and selections; any other is not allowed.
 Reorder selection_order(const Instruction& reduce);
 
