@@ -1,11 +1,11 @@
 // See device_groups.h.
 #include "compiler/analysis/device_groups.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <algorithm>
-
-#include <numeric>
 
 #include "compiler/ir/text_attributes.h"
 
