@@ -362,7 +362,7 @@ class LoopPlanner {
     return sum;
   }
   // The nests of a window stand in each of those of its results.
-  int64_t most_operations() const { return options_.outer_lane >= 0 ? 200 : 1000; }
+  int64_t most_operations() const { return options_.outer_lane >= 0 ? 200 : 3000; }
 
   // The result lies without gaps along a dim of which every few-th element is of another kind (padding between
   // elements): whole periods, which are put together in registers, are apart from what is left at the ends.
