@@ -22,7 +22,7 @@ namespace {
 
 // Waking a worker that sleeps costs 20-45 us, one that still spins 2; a region must be worth it. Regions that follow
 // each other closely wake it once for all: the second of them does, whether the first was worth it alone or not.
-constexpr int64_t kAwakeNs = 6'000;
+constexpr int64_t kAwakeNs = 8'000;
 constexpr int64_t kAsleepNs = 60'000;
 constexpr int64_t kStaysAwakeNs = 100'000;
 

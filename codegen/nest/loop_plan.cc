@@ -477,13 +477,13 @@ LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
 }
 
 // Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too
-// short for four of them, quarters of 8 us and halves of 3 still pay: the workers spin at the time. Equal tasks in a
+// short for four of them, quarters of 8 us and halves of 5 still pay: the workers spin at the time. Equal tasks in a
 // count that two and four threads share evenly.
 int64_t chunks_for(int64_t ns) {
   constexpr int64_t kMost = 256;
   if (ns >= 4 * 20'000) return std::min(ns / (4 * 20'000) * 4, kMost);
   if (ns >= 4 * 8'000) return 4;
-  return ns >= 2 * 3'000 ? 2 : 1;
+  return ns >= 2 * 5'000 ? 2 : 1;
 }
 
 size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap) {
