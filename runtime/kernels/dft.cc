@@ -6,6 +6,8 @@
 #include <numbers>
 #include <utility>
 
+#include "runtime/kernels/convolved_dft.h"
+
 namespace hlojit {
 namespace {
 
@@ -131,11 +133,6 @@ template <class T>
 HLOJIT_EACH_WIDTH void run_pass(int radix, const Pass<float>& a) { any_radix(radix, a); }
 HLOJIT_EACH_WIDTH void run_pass(int radix, const Pass<double>& a) { any_radix(radix, a); }
 
-int64_t smooth_from(int64_t n) {
-  while (!Dft<double>::is_smooth(n)) ++n;
-  return n;
-}
-
 }  // namespace
 
 std::pair<double, double> unit_root(int64_t k, int64_t n) {
@@ -150,6 +147,16 @@ std::pair<double, double> unit_root(int64_t k, int64_t n) {
   }
 }
 
+std::vector<std::pair<double, double>> unit_roots(int64_t n) {
+  std::vector<std::pair<double, double>> roots(static_cast<size_t>(n));
+  const int64_t turn = n % 4 == 0 ? n / 4 : n;  // the other quarters are this one turned
+  for (int64_t k = 0; k < n; ++k) {
+    const auto at = static_cast<size_t>(k), before = static_cast<size_t>(k - turn);
+    roots[at] = k < turn ? unit_root(k, n) : std::pair{roots[before].second, -roots[before].first};
+  }
+  return roots;
+}
+
 template <class T>
 bool Dft<T>::is_smooth(int64_t n) {
   for (int r : kRadices) {
@@ -159,96 +166,42 @@ bool Dft<T>::is_smooth(int64_t n) {
 }
 
 template <class T>
-Dft<T>::Dft(int64_t n) : n_(n), room_(n) {
-  if (is_smooth(n)) {
-    std::vector<std::pair<double, double>> roots;  // of n: those of what divides it are among them
-    for (int64_t k = 0; k < n; ++k) roots.push_back(unit_root(k, n));
-    for (int64_t rest = n; rest > 1;) {
-      const int radix = *std::ranges::find_if(kRadices, [&](int r) { return rest % r == 0; });
-      Stage stage{radix, rest / radix, {}};
-      stage.twiddles.reserve(static_cast<size_t>(2 * stage.m * (radix - 1)));
-      for (int64_t p = 0; p < stage.m; ++p) {
-        for (int64_t k = 1; k < radix; ++k) {
-          auto [c, d] = roots[static_cast<size_t>(p * k * (n / rest))];
-          stage.twiddles.push_back(static_cast<T>(c));
-          stage.twiddles.push_back(static_cast<T>(d));
-        }
+Dft<T>::Dft(int64_t n) : room_(n) {
+  const std::vector<std::pair<double, double>> roots = unit_roots(n);  // those of what divides n are among them
+  int64_t rest = n;
+  while (rest > 1) {
+    const auto* radix = std::ranges::find_if(kRadices, [&](int r) { return rest % r == 0; });
+    if (radix == std::end(kRadices)) break;
+    Stage stage{*radix, rest / *radix, {}};
+    stage.twiddles.reserve(static_cast<size_t>(2 * stage.m * (*radix - 1)));
+    for (int64_t p = 0; p < stage.m; ++p) {
+      for (int64_t k = 1; k < *radix; ++k) {
+        auto [c, d] = roots[static_cast<size_t>(p * k * (n / rest))];
+        stage.twiddles.push_back(static_cast<T>(c));
+        stage.twiddles.push_back(static_cast<T>(d));
       }
-      rest = stage.m;
-      stages_.push_back(std::move(stage));
     }
-    return;
+    rest = stage.m;
+    stages_.push_back(std::move(stage));
   }
-  // jk = (j^2 + k^2 - (k - j)^2) / 2: a product with the chirp, a convolution with its conjugate, a
-  // product.
-  room_ = smooth_from(2 * n - 1);
-  inner_ = std::make_unique<Dft>(room_);
-  std::vector<T> re(static_cast<size_t>(room_)), im(re), other_re(re), other_im(re);
-  for (int64_t k = 0; k < n; ++k) {
-    auto square = static_cast<int64_t>(static_cast<__int128>(k) * k % (2 * n));
-    auto [c, d] = unit_root(square, 2 * n);
-    chirp_.push_back(static_cast<T>(c));
-    chirp_.push_back(static_cast<T>(d));
-    for (int64_t at : {k, (room_ - k) % room_}) {
-      re[static_cast<size_t>(at)] = static_cast<T>(c);
-      im[static_cast<size_t>(at)] = static_cast<T>(-d);
-    }
-  }
-  Planes<T> f = inner_->run({re.data(), im.data()}, {other_re.data(), other_im.data()}, 1);
-  for (int64_t k = 0; k < room_; ++k) {
-    filter_.push_back(f.re[k] / static_cast<T>(room_));
-    filter_.push_back(f.im[k] / static_cast<T>(room_));
-  }
+  if (rest == 1) return;
+  convolution_ = std::make_unique<ConvolvedDft<T>>(rest);
+  room_ = n / rest * convolution_->room();
 }
 
 template <class T>
+Dft<T>::~Dft() = default;
+
+template <class T>
 Planes<T> Dft<T>::run(Planes<T> x, Planes<T> y, int64_t lanes) const {
-  if (inner_) return convolve(x, y, lanes);
   int64_t s = lanes;
   for (const Stage& stage : stages_) {
     run_pass(stage.radix, Pass<T>{x.re, x.im, y.re, y.im, s, stage.m, stage.twiddles.data()});
     s *= stage.radix;
     std::swap(x, y);
   }
-  return x;
-}
-
-namespace {
-
-/// Element k of all lanes times factors[k].
-template <class T>
-[[gnu::always_inline]] inline void multiply_lanes(Planes<T> x, const T* factors, int64_t count, int64_t lanes) {
-  for (int64_t k = 0; k < count; ++k) {
-    const T c = factors[2 * k], d = factors[2 * k + 1];
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t t = k * lanes; t < (k + 1) * lanes; ++t) {
-      const T re = x.re[t], im = x.im[t];
-      put(x.re + t, x.im + t, re, im, c, d);
-    }
-  }
-}
-
-HLOJIT_EACH_WIDTH void multiply(Planes<float> x, const std::vector<float>& factors, int64_t count, int64_t lanes) {
-  multiply_lanes(x, factors.data(), count, lanes);
-}
-HLOJIT_EACH_WIDTH void multiply(Planes<double> x, const std::vector<double>& factors, int64_t count, int64_t lanes) {
-  multiply_lanes(x, factors.data(), count, lanes);
-}
-
-}  // namespace
-
-template <class T>
-Planes<T> Dft<T>::convolve(Planes<T> x, Planes<T> y, int64_t lanes) const {
-  multiply(x, chirp_, n_, lanes);
-  std::fill(x.re + n_ * lanes, x.re + room_ * lanes, T{});
-  std::fill(x.im + n_ * lanes, x.im + room_ * lanes, T{});
-  Planes<T> f = inner_->run(x, y, lanes);
-  multiply(f, filter_, room_, lanes);
-  Planes<T> other = f.re == x.re ? y : x;
-  Planes<T> back = inner_->run({f.im, f.re}, {other.im, other.re}, lanes);
-  Planes<T> result{back.im, back.re};
-  multiply(result, chirp_, n_, lanes);
-  return result;
+  // What is left of the length is behind no other factor: the elements of all the lines side by side are its lanes.
+  return convolution_ ? convolution_->run(x, y, s) : x;
 }
 
 template class Dft<float>;

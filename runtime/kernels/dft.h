@@ -3,8 +3,7 @@
 // Real and imaginary parts are planes of their own: element j of line v lies at [j * lanes + v], so
 // every butterfly is a loop over consecutive lanes. The passes are Stockham's: from one pair of
 // planes to the other, in order, one pass a factor, each with as many consecutive elements as the
-// factors before it. A length with a large prime factor becomes a convolution of a smooth length
-// (Bluestein).
+// factors before it. What large prime factors leave of a length comes last, as a convolution (convolved_dft.h).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,11 @@ namespace hlojit {
 
 /// exp(-2 pi i k / n), by its quarter turn, so that multiples of one are exact.
 std::pair<double, double> unit_root(int64_t k, int64_t n);
+/// Those of all k < n.
+std::vector<std::pair<double, double>> unit_roots(int64_t n);
+
+template <class T>
+class ConvolvedDft;
 
 template <class T>
 struct Planes {
@@ -28,6 +32,7 @@ template <class T>
 class Dft {
  public:
   explicit Dft(int64_t n);
+  ~Dft();
 
   /// Whether n has only the factors that have a pass.
   static bool is_smooth(int64_t n);
@@ -42,13 +47,10 @@ class Dft {
     int64_t m;                // length behind this factor
     std::vector<T> twiddles;  // for each p < m: cos and sin of p k, 1 <= k < radix
   };
-  Planes<T> convolve(Planes<T> x, Planes<T> y, int64_t lanes) const;
 
-  int64_t n_, room_;
+  int64_t room_;
   std::vector<Stage> stages_;
-  // Bluestein's: the chirp, and the transform of its conjugate, scaled.
-  std::vector<T> chirp_, filter_;
-  std::unique_ptr<Dft> inner_;
+  std::unique_ptr<ConvolvedDft<T>> convolution_;  // of what the stages leave, if the length is not smooth
 };
 
 extern template class Dft<float>;

@@ -2,9 +2,14 @@
 // transform of the last axis comes first forwards and last backwards. A real line is a complex one
 // of half the length (its even and odd elements) plus one pass that separates them; odd lengths
 // take the full complex transform.
+//
+// Few long lines are no lanes, do not fit into a cache and give other threads nothing to do. Those of length a * b are
+// transformed as matrices of a rows and b columns: their columns, each element k of column j times w^(j k); then their
+// rows, which are written as columns.
 #include "runtime/kernels/fft.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/kernels/dft.h"
 #include "runtime/kernels/planes.h"
@@ -14,8 +19,10 @@
 namespace hlojit {
 namespace {
 
-constexpr int64_t kBlockElements = 1 << 13;  // of a block's lines, in each plane: all four stay in the cache
+constexpr int64_t kBlockBytes = 1 << 16;  // of a block's lines, in each plane: all four stay in the cache
 constexpr int64_t kMaxLanes = 16;
+constexpr int64_t kLanes = 8;  // a block of fewer lines leaves vectors empty
+constexpr int64_t kLongLine = 1 << 11, kShortLine = 64;
 
 /// Where the lines of one axis lie in an array: `count` elements `step` apart, `across` from line
 /// to line.
@@ -45,7 +52,8 @@ enum class Kind { kComplex, kRealToComplex, kComplexToReal };
 template <class T, class C>
 class Axis {
  public:
-  Axis(Kind kind, bool inverse, int64_t length, Lines lines)
+  /// `twisted`: of a matrix with these columns, transformed as the first half of one long line.
+  Axis(Kind kind, bool inverse, int64_t length, Lines lines, bool twisted = false)
       : kind_(kind),
         inverse_(inverse),
         paired_(kind != Kind::kComplex && length % 2 == 0),
@@ -58,7 +66,16 @@ class Axis {
       roots_.push_back(static_cast<C>(c));
       roots_.push_back(static_cast<C>(d));
     }
-    lanes_ = std::clamp<int64_t>(kBlockElements / dft_.room(), 1, kMaxLanes);
+    if (twisted) {
+      auto roots = unit_roots(length * lines.lines);
+      for (int64_t k = 0; k < length; ++k) {
+        for (int64_t j = 0; j < lines.lines; ++j) {
+          twist_re_.push_back(static_cast<C>(roots[static_cast<size_t>(j * k)].first));
+          twist_im_.push_back(static_cast<C>(roots[static_cast<size_t>(j * k)].second));
+        }
+      }
+    }
+    lanes_ = std::clamp<int64_t>(kBlockBytes / static_cast<int64_t>(sizeof(C)) / dft_.room(), kLanes, kMaxLanes);
     lanes_ = std::min(lanes_, lines.lines);
   }
 
@@ -92,6 +109,10 @@ class Axis {
     }
     if (real_out && !paired_) mirror(x, lanes);
     Planes<C> z = inverse_ ? swapped(dft_.run(swapped(x), swapped(y), lanes)) : dft_.run(x, y, lanes);
+    if (!twist_re_.empty()) {
+      multiply_each(inverse_ ? swapped(z) : z, twist_re_.data() + first, twist_im_.data() + first, lines_.lines,
+                    points_, lanes);
+    }
     if (inverse_) scale(z, points_ * lanes);
     Planes<C> free = z.re == x.re ? y : x;
     if (!paired_ && real_out) {
@@ -155,7 +176,8 @@ class Axis {
   int64_t length_, points_;
   Lines lines_;
   Dft<C> dft_;
-  std::vector<C> roots_;  // of `length_`, if paired
+  std::vector<C> roots_;                // of `length_`, if paired
+  std::vector<C> twist_re_, twist_im_;  // if twisted: of each line of a group, for each element
   int64_t lanes_;
 };
 
@@ -163,13 +185,45 @@ using AxisFunction = std::function<void(ThreadPool&, const void* in, void* out)>
 
 /// A convolution doubles the number of roundings: it is done in double precision.
 template <class T>
-AxisFunction make_axis(Kind kind, bool inverse, int64_t length, const Lines& lines) {
+AxisFunction make_direct(Kind kind, bool inverse, int64_t length, const Lines& lines, bool twisted = false) {
   if (Dft<T>::is_smooth(length)) {
-    auto axis = std::make_shared<const Axis<T, T>>(kind, inverse, length, lines);
+    auto axis = std::make_shared<const Axis<T, T>>(kind, inverse, length, lines, twisted);
     return [axis](ThreadPool& pool, const void* in, void* out) { axis->run(pool, in, out); };
   }
-  auto axis = std::make_shared<const Axis<T, double>>(kind, inverse, length, lines);
+  auto axis = std::make_shared<const Axis<T, double>>(kind, inverse, length, lines, twisted);
   return [axis](ThreadPool& pool, const void* in, void* out) { axis->run(pool, in, out); };
+}
+
+/// The greatest divisor that is not above the root.
+int64_t rows_of(int64_t length) {
+  auto rows = static_cast<int64_t>(std::sqrt(static_cast<double>(length)));
+  while (rows > 1 && length % rows != 0) --rows;
+  return rows;
+}
+
+/// Lines of the last axis as matrices of `rows` rows.
+template <class T>
+AxisFunction make_matrices(bool inverse, int64_t length, int64_t lines, int64_t rows) {
+  const int64_t columns = length / rows;
+  const Side down{rows, columns, 1, length}, along{columns, 1, columns, length}, turned{columns, rows, 1, length};
+  AxisFunction first = make_direct<T>(Kind::kComplex, inverse, rows, {lines, columns, down, down}, true);
+  AxisFunction second = make_direct<T>(Kind::kComplex, inverse, columns, {lines, rows, along, turned});
+  const auto room = static_cast<size_t>(2 * length * lines) * sizeof(T);
+  return [=](ThreadPool& pool, const void* in, void* out) {
+    std::shared_ptr<void> memory = pool_allocate(room);
+    first(pool, in, memory.get());
+    second(pool, memory.get(), out);
+  };
+}
+
+template <class T>
+AxisFunction make_axis(Kind kind, bool inverse, int64_t length, const Lines& lines) {
+  const bool last = lines.in.step == 1, few = (lines.lines < kLanes && length > kShortLine) || length > kLongLine;
+  const int64_t rows = rows_of(length);
+  if (kind == Kind::kComplex && last && few && rows >= kLanes) {
+    return make_matrices<T>(inverse, length, lines.lines, rows);
+  }
+  return make_direct<T>(kind, inverse, length, lines);
 }
 
 template <class T>
