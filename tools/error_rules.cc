@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/analysis/movement.h"
 #include "layout/dtype.h"
 
 namespace hlojit::tools {
@@ -197,10 +198,7 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     bool bits = from != i.shape.type && floating(from) && (error > 0 || has_nan(operands[0]));
     set([&](size_t, const Literal&) { return bits ? kUnbounded : error; });
   } else if (i.info().op_class == OpClass::kMoves) {
-    size_t data = i.is(Opcode::kConcatenate)                                ? in.size()
-                  : i.is(Opcode::kPad) || i.is(Opcode::kDynamicUpdateSlice) ? 2
-                                                                            : 1;
-    for (size_t k = data; k < in.size(); ++k) {
+    for (size_t k = moved_operands(i).size(); k < in.size(); ++k) {
       if (in[k]->error > 0) error = kUnbounded;
     }
     set([&](size_t, const Literal&) { return error; });

@@ -12,6 +12,11 @@ bool moves_by_fixed_map(const Instruction& i) {
   return operand_coords(i, 0, result).has_value();
 }
 
+std::span<Instruction* const> moved_operands(const Instruction& i) {
+  if (i.is(Opcode::kConcatenate)) return i.operands();
+  return i.operands().first(i.is(Opcode::kPad) || i.is(Opcode::kDynamicUpdateSlice) ? 2 : 1);
+}
+
 size_t update_count(const Instruction& i) { return i.shape.is_tuple() ? i.shape.elements.size() : 1; }
 
 }  // namespace hlojit

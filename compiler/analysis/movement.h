@@ -1,12 +1,18 @@
 // Questions about ops that move elements, answered by their relations (access.h).
 #pragma once
 
+#include <span>
+
 #include "compiler/analysis/access.h"
 
 namespace hlojit {
 
 /// Data movement whose map is known when compiling: one read that always holds, nothing known at run time.
 bool moves_by_fixed_map(const Instruction& instruction);
+
+/// Of a move (OpClass::kMoves) the operands whose elements its result is made of. They come first: starts, indices and
+/// sizes follow.
+std::span<Instruction* const> moved_operands(const Instruction& move);
 
 /// How many operands an update (op_trait::kUpdates) changes: its first ones, each of which is a result.
 size_t update_count(const Instruction& update);

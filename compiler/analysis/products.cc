@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "compiler/analysis/movement.h"
 #include "compiler/ir/instruction_set.h"
 
 namespace hlojit {
@@ -12,12 +13,11 @@ namespace {
 using enum Opcode;
 using Leaf = std::function<bool(const Instruction*)>;
 
-/// What an instruction's elements may be: of moves the operands that hold data, not indices.
+/// What an instruction's elements may be.
 std::span<Instruction* const> sources(const Instruction& i) {
-  if (i.is(kNegate) || i.is(kCopy)) return i.operands();
-  if (i.info().op_class != OpClass::kMoves) return {};
-  const size_t data = i.is(kConcatenate) ? i.operand_count() : i.is(kPad) || i.is(kDynamicUpdateSlice) ? 2 : 1;
-  return i.operands().subspan(0, std::min(data, i.operand_count()));
+  if (i.is(kNegate)) return i.operands();
+  if (i.info().op_class == OpClass::kMoves) return moved_operands(i);
+  return {};
 }
 
 bool any_product(const Instruction* value, const Leaf& leaf) {
