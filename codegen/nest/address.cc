@@ -3,13 +3,13 @@
 // contiguous, -1 reversed, a block of an unrolled digit transposed in registers, else a gather.
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/packed.h"
+#include "codegen/number/parts.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -324,15 +324,7 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
     }
     parts.push_back(picked);
   }
-  while (parts.size() > 1) {
-    std::vector<llvm::Value*> joined;
-    std::vector<int> all(static_cast<size_t>(2 * n));
-    std::iota(all.begin(), all.end(), 0);
-    for (size_t k = 0; k < parts.size(); k += 2) joined.push_back(b.CreateShuffleVector(parts[k], parts[k + 1], all));
-    parts = std::move(joined);
-    n *= 2;
-  }
-  return from_storage(b, type, parts[0]);
+  return from_storage(b, type, joined(b, parts));
 }
 
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,

@@ -2,12 +2,13 @@
 #include "codegen/nest/reducer.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 #include <unordered_map>
 
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
+#include "codegen/number/parts.h"
 #include "compiler/analysis/reorder.h"
 #include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
@@ -19,15 +20,11 @@ namespace {
 llvm::Constant* all_ones(llvm::Type* t) { return llvm::Constant::getAllOnesValue(t); }
 
 // `count` lanes of each value from number `first` on.
-std::vector<Value> lanes_from(llvm::IRBuilderBase& b, std::span<const Value> values, int first, int count) {
-  std::vector<int> lanes(static_cast<size_t>(count));
-  std::iota(lanes.begin(), lanes.end(), first);
+std::vector<Value> part_of(llvm::IRBuilderBase& b, std::span<const Value> values, int first, int count) {
+  const auto from = static_cast<unsigned>(first), lanes = static_cast<unsigned>(count);
   std::vector<Value> part;
   for (const Value& v : values) {
-    part.push_back(map_parts(v, [&](llvm::Value* x) -> llvm::Value* {
-      if (count == 1) return b.CreateExtractElement(x, static_cast<uint64_t>(first));
-      return b.CreateShuffleVector(x, lanes);
-    }));
+    part.push_back(map_parts(v, [&](llvm::Value* x) { return lanes_from(b, x, from, lanes); }));
   }
   return part;
 }
@@ -175,11 +172,9 @@ std::vector<Value> Reducer::apply_in_parts(llvm::IRBuilderBase& b, const NumberO
                                            std::span<const Value> arguments) const {
   int lanes = lanes_of(arguments[0]), part = options.avx512 ? 0 : lanes_of_register(arguments);
   if (part == 0 || lanes <= part) return inline_computation(b, options, *computation_, arguments, plain_);
-  std::vector<Value> low = apply_in_parts(b, options, lanes_from(b, arguments, 0, lanes / 2));
-  std::vector<Value> high = apply_in_parts(b, options, lanes_from(b, arguments, lanes / 2, lanes / 2));
-  std::vector<int> all(static_cast<size_t>(lanes));
-  std::iota(all.begin(), all.end(), 0);
-  auto join = [&](llvm::Value* x, llvm::Value* y) { return x ? b.CreateShuffleVector(x, y, all) : nullptr; };
+  std::vector<Value> low = apply_in_parts(b, options, part_of(b, arguments, 0, lanes / 2));
+  std::vector<Value> high = apply_in_parts(b, options, part_of(b, arguments, lanes / 2, lanes / 2));
+  auto join = [&](llvm::Value* x, llvm::Value* y) { return x ? joined(b, std::array{x, y}) : nullptr; };
   for (size_t k = 0; k < low.size(); ++k)
     low[k] = {low[k].type, join(low[k].v, high[k].v), join(low[k].imag, high[k].imag)};
   return low;
@@ -189,7 +184,7 @@ std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOpt
                                          std::vector<Value> parts) const {
   while (lanes_of(parts[0]) > 1) {
     int half = lanes_of(parts[0]) / 2;
-    parts = combine(b, options, lanes_from(b, parts, 0, half), lanes_from(b, parts, half, half));
+    parts = combine(b, options, part_of(b, parts, 0, half), part_of(b, parts, half, half));
   }
   return parts;
 }

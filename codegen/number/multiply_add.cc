@@ -1,10 +1,13 @@
 // See multiply_add.h.
 #include "codegen/number/multiply_add.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/number/parts.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -121,23 +124,13 @@ bool has_instruction(MultiplyAdd kind, const Target& target) {
 
 Value* multiply_add(llvm::IRBuilderBase& b, MultiplyAdd kind, Value* x, Value* y, Value* sums, const Target& target,
                     bool twin) {
-  const unsigned total = lanes_of(sums);
-  if (total > static_cast<unsigned>(target.vector_bytes()) / 4) {
-    std::vector<int> low, high, all;
-    for (unsigned k = 0; k < total; ++k) {
-      (k < total / 2 ? low : high).push_back(static_cast<int>(k));
-      all.push_back(static_cast<int>(k));
-    }
-    auto half = [&](const std::vector<int>& part) {
-      return multiply_add(b, kind, b.CreateShuffleVector(x, part), b.CreateShuffleVector(y, part),
-                          b.CreateShuffleVector(sums, part), target, twin);
-    };
-    Value* first = half(low);
-    return b.CreateShuffleVector(first, half(high), all);
-  }
-  const id::ID which = twin ? id::not_intrinsic : instruction(kind, target, total);
-  if (which == id::not_intrinsic) return by_twin(b, kind, x, y, sums);
-  return by_instruction(b, which, x, y, sums);
+  const unsigned lanes = std::min(lanes_of(sums), static_cast<unsigned>(target.vector_bytes()) / 4);
+  const id::ID which = twin ? id::not_intrinsic : instruction(kind, target, lanes);
+  Value* const operands[] = {x, y, sums};
+  return in_parts(b, operands, lanes, [&](std::span<Value* const> part) {
+    if (which == id::not_intrinsic) return by_twin(b, kind, part[0], part[1], part[2]);
+    return by_instruction(b, which, part[0], part[1], part[2]);
+  });
 }
 
 }  // namespace hlojit::codegen

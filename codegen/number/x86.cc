@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/number/ir_number.h"
+#include "codegen/number/parts.h"
 
 namespace hlojit::codegen::ir {
 namespace {
@@ -26,18 +27,6 @@ llvm::Value* scale_register(llvm::Value* x, llvm::Value* n) {
   return b().CreateIntrinsic(id, {}, arguments);
 }
 
-// Lanes [from, from + count) of a vector or scalar; those it does not have are poison.
-llvm::Value* part(llvm::Value* v, unsigned from, unsigned count) {
-  if (!v->getType()->isVectorTy()) {
-    auto* type = llvm::FixedVectorType::get(v->getType(), count);
-    return b().CreateInsertElement(llvm::PoisonValue::get(type), v, uint64_t{0});
-  }
-  auto lanes = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
-  std::vector<int> mask;
-  for (unsigned k = from; k < from + count; ++k) mask.push_back(k < lanes ? static_cast<int>(k) : -1);
-  return b().CreateShuffleVector(v, mask);
-}
-
 }  // namespace
 
 llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) {
@@ -45,13 +34,9 @@ llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) {
   unsigned lanes = vector ? vector->getNumElements() : 1;
   unsigned bits = x->getType()->getScalarSizeInBits();
   unsigned step = std::clamp(std::bit_ceil(lanes), 128 / bits, 512 / bits);
-  std::vector<llvm::Value*> parts;
-  for (unsigned at = 0; at < lanes; at += step) {
-    parts.push_back(scale_register(part(x, at, step), part(n, at, step)));
-  }
-  llvm::Value* whole = parts.size() == 1 ? parts[0] : llvm::concatenateVectors(b(), parts);
-  if (!vector) return b().CreateExtractElement(whole, uint64_t{0});
-  return whole->getType() == x->getType() ? whole : part(whole, 0, lanes);
+  llvm::Value* const operands[] = {x, n};
+  return in_parts(b(), operands, step,
+                  [](std::span<llvm::Value* const> part) { return scale_register(part[0], part[1]); });
 }
 
 }  // namespace hlojit::codegen::ir
