@@ -23,6 +23,7 @@
 #include "codegen/loop_state.h"
 #include "codegen/target.h"
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/products.h"
 #include "compiler/analysis/steps.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/kernel.h"
@@ -195,15 +196,18 @@ class EntryEmitter {
 
   // Two buffers that are only read may be one without anybody noticing: such pairs are left out, so that
   // kernels differ by what matters to them.
-  OverlapMatrix overlaps(const std::vector<BufferSlice>& slices, size_t operands) const {
-    OverlapMatrix matrix(slices.size(), std::vector<bool>(slices.size()));
+  Surroundings surroundings(const Instruction& i, const std::vector<BufferSlice>& slices) const {
+    const size_t operands = i.operand_count();
+    Surroundings around;
+    around.products = product_operands(i);
+    around.overlap.assign(slices.size(), std::vector<bool>(slices.size()));
     for (size_t x = 0; x < slices.size(); ++x) {
       for (size_t y = 0; y < slices.size(); ++y) {
         bool read_only = x < operands && y < operands;
-        matrix[x][y] = x == y || (!read_only && overlap(slices[x], slices[y]));
+        around.overlap[x][y] = x == y || (!read_only && overlap(slices[x], slices[y]));
       }
     }
-    return matrix;
+    return around;
   }
 
   // ---- instructions --------------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ class EntryEmitter {
     }
     update_copies(i, slices);
     if (frame_.loop && frame_.loop->inlined.contains(&i)) return inlined(i, slices);
-    const std::vector<KernelCall>& calls = kernels_.kernel(i, overlaps(slices, i.operand_count()));
+    const std::vector<KernelCall>& calls = kernels_.kernel(i, surroundings(i, slices));
     ++facts_.kernels;
     llvm::Value* list = list_of(slices);
     auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
@@ -246,7 +250,7 @@ class EntryEmitter {
     for (size_t k = 0; k < slices.size(); ++k) {
       b_.CreateStore(pointer(slices[k]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, k));
     }
-    for (const KernelFunction& kernel : emit_kernel(ir_, i, overlaps(slices, i.operand_count()), options_)) {
+    for (const KernelFunction& kernel : emit_kernel(ir_, i, surroundings(i, slices), options_)) {
       // The list is filled here, which a load of what never changes does not expect.
       for (llvm::User* slot : kernel.function->getArg(0)->users()) {
         auto forget = [](llvm::User* u) {

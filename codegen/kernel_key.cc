@@ -7,7 +7,6 @@
 
 #include "codegen/digest.h"
 #include "codegen/target.h"
-#include "compiler/analysis/products.h"
 #include "compiler/text/attributes.h"
 
 namespace hlojit::codegen {
@@ -35,15 +34,12 @@ class KeyText {
     append("-> {}\n", fusion.shape.to_string());
   }
 
-  void overlap(const OverlapMatrix& matrix) {
-    for (const std::vector<bool>& row : matrix) {
+  void surroundings(const Surroundings& around) {
+    for (const std::vector<bool>& row : around.overlap) {
       for (bool x : row) text_ += x ? '1' : '0';
     }
     text_ += '\n';
-  }
-
-  void products(const Instruction& fusion) {
-    for (bool x : product_operands(fusion)) text_ += x ? '*' : ' ';
+    for (bool x : around.products) text_ += x ? '*' : ' ';
     text_ += '\n';
   }
 
@@ -112,11 +108,10 @@ std::string option_text(const EmitOptions& options) {
                      info.l1_bytes, info.l2_bytes, info.llc_bytes, options.strict, options.fast, options.vector_bytes);
 }
 
-std::string kernel_key(const Instruction& fusion, const OverlapMatrix& overlap, std::string_view options) {
+std::string kernel_key(const Instruction& fusion, const Surroundings& around, std::string_view options) {
   KeyText text((std::string(options)));
   text.shapes(fusion);
-  text.overlap(overlap);
-  text.products(fusion);
+  text.surroundings(around);
   text.config(fusion);
   text.computation(*fusion.to_apply());
   return digest(text.text());

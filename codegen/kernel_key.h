@@ -16,7 +16,7 @@ namespace hlojit::codegen {
 /// which only tunes.
 std::string option_text(const EmitOptions& options);
 
-/// `overlap` as emit_kernel takes it, `options` from option_text. Some microseconds a fused op.
-std::string kernel_key(const Instruction& fusion, const OverlapMatrix& overlap, std::string_view options);
+/// `around` as emit_kernel takes it, `options` from option_text. Some microseconds a fused op.
+std::string kernel_key(const Instruction& fusion, const Surroundings& around, std::string_view options);
 
 }  // namespace hlojit::codegen

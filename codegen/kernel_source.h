@@ -23,7 +23,7 @@ class KernelSource {
   virtual ~KernelSource() = default;
   /// The functions of a fusion (or of a step, merge.h), to be called in order. Fusions of one key (kernel_key.h) get
   /// the same ones. The reference stays valid. Throws Error(kUnsupported) for what no kernel can do.
-  virtual const std::vector<KernelCall>& kernel(const Instruction& fusion, const OverlapMatrix& overlap) = 0;
+  virtual const std::vector<KernelCall>& kernel(const Instruction& fusion, const Surroundings& around) = 0;
 };
 
 }  // namespace hlojit::codegen

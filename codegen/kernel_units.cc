@@ -122,8 +122,8 @@ KernelUnits::~KernelUnits() { end_jobs(true); }  // what is left then is not wan
 
 // ---- finding and emitting --------------------------------------------------------------------------------
 
-const std::vector<KernelCall>& KernelUnits::kernel(const Instruction& fusion, const OverlapMatrix& overlap) {
-  std::string key = kernel_key(fusion, overlap, option_text_);
+const std::vector<KernelCall>& KernelUnits::kernel(const Instruction& fusion, const Surroundings& around) {
+  std::string key = kernel_key(fusion, around, option_text_);
   if (auto known = find(key)) return known->calls;
   auto unit = std::make_shared<KernelUnit>();
   unit->key = key;
@@ -131,7 +131,7 @@ const std::vector<KernelCall>& KernelUnits::kernel(const Instruction& fusion, co
   std::vector<MicroKernelShape> micro_kernels;
   EmitOptions options = options_;
   options.micro_kernels = &micro_kernels;
-  for (const KernelFunction& f : emit_kernel(*ir.module, fusion, overlap, options)) {
+  for (const KernelFunction& f : emit_kernel(*ir.module, fusion, around, options)) {
     std::string symbol = fmt::format("kernel_{}_{}", key.substr(0, 32), unit->calls.size());
     f.function->setName(symbol);
     f.function->setLinkage(llvm::GlobalValue::ExternalLinkage);

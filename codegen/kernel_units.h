@@ -48,7 +48,7 @@ class KernelUnits final : public KernelSource {
   KernelUnits(const EmitOptions& options, ObjectStore* store, int threads);
   ~KernelUnits() override;
 
-  const std::vector<KernelCall>& kernel(const Instruction& fusion, const OverlapMatrix& overlap) override;
+  const std::vector<KernelCall>& kernel(const Instruction& fusion, const Surroundings& around) override;
 
   /// Helps compiling until all are there; the units in the order they were asked for.
   /// Throws the first failure in that order.

@@ -24,10 +24,10 @@ class KernelsBeside final : public KernelSource {
   KernelsBeside(llvm::Module& ir, const EmitOptions& options)
       : ir_(ir), options_(options), option_text_(option_text(options)) {}
 
-  const std::vector<KernelCall>& kernel(const Instruction& fusion, const OverlapMatrix& overlap) override {
-    auto [known, fresh] = known_.try_emplace(kernel_key(fusion, overlap, option_text_));
+  const std::vector<KernelCall>& kernel(const Instruction& fusion, const Surroundings& around) override {
+    auto [known, fresh] = known_.try_emplace(kernel_key(fusion, around, option_text_));
     if (fresh) {
-      for (const KernelFunction& f : emit_kernel(ir_, fusion, overlap, options_)) {
+      for (const KernelFunction& f : emit_kernel(ir_, fusion, around, options_)) {
         known->second.push_back({f.function->getName().str(), f.chunks, f.scratch_bytes, f.cost_ns});
       }
     }

@@ -23,7 +23,12 @@ struct EmitOptions {
   std::vector<MicroKernelShape>* micro_kernels = nullptr;
 };
 
-/// Where a kernel's buffers may overlap: may_overlap[a][b] for the fusion's operands then results.
-using OverlapMatrix = std::vector<std::vector<bool>>;
+/// What the program around a fusion says of its operands and results, as far as the kernel's code depends on it.
+struct Surroundings {
+  /// [a][b]: buffers a and b of the operands, then the results, may overlap.
+  std::vector<std::vector<bool>> overlap;
+  /// Of each operand: it is a product (compiler/analysis/products.h).
+  std::vector<bool> products;
+};
 
 }  // namespace hlojit::codegen

@@ -19,14 +19,14 @@ namespace {
 
 class BlockKernel {
  public:
-  BlockKernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
+  BlockKernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
               const EmitOptions& options)
       : module_(module),
         plan_(plan),
         options_(options),
         first_(*std::ranges::find_if(plan.stages, [](const Stage& s) { return s.product != nullptr; })),
         product_(matrix_product(plan, first_, options.vector_size())),
-        kernel_(module, fusion, overlap, options, vars_, ""),
+        kernel_(module, fusion, around, options, vars_, ""),
         scratch_(kernel_) {}
 
   KernelFunction run(int64_t cost_ns) {
@@ -154,8 +154,8 @@ class BlockKernel {
 }  // namespace
 
 KernelFunction emit_block_kernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
-                                 const OverlapMatrix& overlap, const EmitOptions& options, int64_t cost_ns) {
-  return BlockKernel(module, fusion, plan, overlap, options).run(cost_ns);
+                                 const Surroundings& around, const EmitOptions& options, int64_t cost_ns) {
+  return BlockKernel(module, fusion, plan, around, options).run(cost_ns);
 }
 
 }  // namespace hlojit::codegen

@@ -7,6 +7,6 @@ namespace hlojit::codegen {
 
 /// The fusion as its plan says; the plan has a product stage. `cost_ns`: of all chunks together.
 KernelFunction emit_block_kernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
-                                 const OverlapMatrix& overlap, const EmitOptions& options, int64_t cost_ns);
+                                 const Surroundings& around, const EmitOptions& options, int64_t cost_ns);
 
 }  // namespace hlojit::codegen

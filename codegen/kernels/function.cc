@@ -8,7 +8,6 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
-#include "compiler/analysis/products.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -17,8 +16,8 @@ namespace {
 
 // A result is gone from the last level before anyone reads it if it, or all the kernel touches, is larger
 // than that. Results updated in place are in the cache already.
-bool is_streamed(const Instruction& fusion, size_t result, const OverlapMatrix& overlap, const EmitOptions& options) {
-  const std::vector<bool>& row = overlap[fusion.operand_count() + result];
+bool is_streamed(const Instruction& fusion, size_t result, const Surroundings& around, const EmitOptions& options) {
+  const std::vector<bool>& row = around.overlap[fusion.operand_count() + result];
   if (std::count(row.begin(), row.end(), true) > 1) return false;
   int64_t traffic = 0, llc = options.target->info().llc_bytes;
   for (const Instruction* o : fusion.operands()) traffic += physical_size(o->shape);
@@ -29,14 +28,14 @@ bool is_streamed(const Instruction& fusion, size_t result, const OverlapMatrix& 
 
 }  // namespace
 
-bool KernelBuilder::streams(const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options) {
-  for (size_t r = 0; r + fusion.operand_count() < overlap.size(); ++r) {
-    if (is_streamed(fusion, r, overlap, options)) return true;
+bool KernelBuilder::streams(const Instruction& fusion, const Surroundings& around, const EmitOptions& options) {
+  for (size_t r = 0; r + fusion.operand_count() < around.overlap.size(); ++r) {
+    if (is_streamed(fusion, r, around, options)) return true;
   }
   return false;
 }
 
-KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
+KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const Surroundings& around,
                              const EmitOptions& options, VarSource& vars, std::string_view suffix) {
   auto& context = module.getContext();
   llvm::IRBuilder<> types(context);
@@ -64,7 +63,7 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
   for (size_t k = 0; k < count; ++k) {
     std::vector<llvm::Metadata*> apart;
     for (size_t j = 0; j < count; ++j) {
-      if (j != k && !overlap[k][j]) apart.push_back(scopes[j]);
+      if (j != k && !around.overlap[k][j]) apart.push_back(scopes[j]);
     }
     auto* slot = b.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0), k);
     auto* load = b.CreateLoad(pointer, slot, k < operands_ ? fusion.operand(k)->name : "result");
@@ -73,13 +72,12 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     const Shape& shape = k < operands_ ? fusion.operand(k)->shape : *leaves(fusion.shape)[k - operands_];
     buffers_.back().elements = physical_elements(shape);
     buffers_.back().element_bits = element_bits(shape);
-    buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, overlap, options);
+    buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, around, options);
     streams_ |= buffers_.back().streaming;
   }
-  const std::vector<bool> products = product_operands(fusion);
   for (const Instruction* p : fusion.to_apply()->parameters()) {
     auto k = static_cast<size_t>(p->attrs.parameter_number);
-    emitter_->bind_parameter(p, buffers_[k], products[k]);
+    emitter_->bind_parameter(p, buffers_[k], around.products[k]);
   }
 }
 

@@ -19,20 +19,15 @@
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/stages.h"
+#include "layout/lists.h"
 
 namespace hlojit::codegen {
 namespace {
 
-double product(std::span<const int64_t> dims) {
-  double n = 1;
-  for (int64_t d : dims) n *= static_cast<double>(d);
-  return n;
-}
-
 class Emission {
  public:
-  Emission(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap, const EmitOptions& options)
-      : module_(module), fusion_(fusion), overlap_(overlap), options_(options) {
+  Emission(llvm::Module& module, const Instruction& fusion, const Surroundings& around, const EmitOptions& options)
+      : module_(module), fusion_(fusion), around_(around), options_(options) {
     std::string why;
     target_ = options.target_info();
     auto plan = plan_kernel(*fusion.to_apply(), target_, fusion.attrs.backend_config, &why);
@@ -45,14 +40,14 @@ class Emission {
     cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target_).work_ns(), 1e15));
     // A result in an operand's memory must not be computed twice: its second reading would be of itself.
     size_t operands = fusion.operand_count();
-    for (size_t r = operands; r < overlap.size(); ++r) {
-      for (size_t o = 0; o < operands; ++o) in_place_ |= overlap[r][o];
+    for (size_t r = operands; r < around.overlap.size(); ++r) {
+      for (size_t o = 0; o < operands; ++o) in_place_ |= around.overlap[r][o];
     }
   }
 
   std::vector<KernelFunction> run() {
-    if (plan_.has_products()) return {emit_block_kernel(module_, fusion_, plan_, overlap_, options_, cost_ns_)};
-    if (plan_.kind == KernelKind::kScatter) return {emit_scatter(module_, fusion_, plan_, overlap_, options_, vars_)};
+    if (plan_.has_products()) return {emit_block_kernel(module_, fusion_, plan_, around_, options_, cost_ns_)};
+    if (plan_.kind == KernelKind::kScatter) return {emit_scatter(module_, fusion_, plan_, around_, options_, vars_)};
     loops();
     return std::move(functions_);
   }
@@ -62,7 +57,7 @@ class Emission {
   // dims, or along the contracting ones, which then take the lanes?
   bool lanes_on_result() {
     // Fewer terms than lanes: all of a vector would be added up for each result.
-    if (product(reduction_sizes(*plan_.hero)) < vector_bytes_ / 4) return true;
+    if (product<double>(reduction_sizes(*plan_.hero)) < vector_bytes_ / 4) return true;
     Coords coords;
     std::vector<int> result_vars;
     for (int64_t n : plan_.domain) {
@@ -117,7 +112,7 @@ class Emission {
       auto ns = static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
       int64_t chunks = chunks_for(ns);
       size_t split = split_for_chunks(piece, chunks, rows ? 1 : 16 * native, vars_, overlap);
-      KernelBuilder kernel(module_, fusion_, overlap_, options_, vars_, suffix(p, pieces.size()));
+      KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       LaneWidths widths = rows      ? LaneWidths{{1}, false}
@@ -145,7 +140,7 @@ class Emission {
   // buffer. `lane`: which column of the tile the coordinates being emitted are. Returns the scratch used.
   int64_t place_values(KernelBuilder& kernel, const Unroll& unroll, int tile, const IndexExpr& lane) {
     const Ints inner = plan_.inner_sizes();
-    auto count = static_cast<int64_t>(product(inner));
+    const int64_t count = product(inner);
     int64_t rows = unroll.var >= 0 ? unroll.count : 1, used = 0;
     ElementEmitter& e = kernel.emitter();
     llvm::IRBuilder<>& b = kernel.root().builder;
@@ -191,7 +186,7 @@ class Emission {
   }
 
   // Stores past the cache must be aligned, which vectors moved back to a digit's end are not.
-  bool streams_unaligned() const { return KernelBuilder::streams(fusion_, overlap_, options_); }
+  bool streams_unaligned() const { return KernelBuilder::streams(fusion_, around_, options_); }
 
   static double volume(const LoopPiece& piece) {
     double n = static_cast<double>(piece.unroll.count);
@@ -207,7 +202,7 @@ class Emission {
 
   llvm::Module& module_;
   const Instruction& fusion_;
-  const OverlapMatrix& overlap_;
+  const Surroundings& around_;
   const EmitOptions& options_;
   KernelPlan plan_;
   TargetInfo target_;
@@ -221,10 +216,10 @@ class Emission {
 
 }  // namespace
 
-std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
+std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const Surroundings& around,
                                         const EmitOptions& options) {
   if (has_step_kernel(fusion)) return {{.function = emit_step_kernel(module, fusion, options)}};
-  return Emission(module, fusion, overlap, options).run();
+  return Emission(module, fusion, around, options).run();
 }
 
 }  // namespace hlojit::codegen

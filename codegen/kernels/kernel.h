@@ -20,7 +20,7 @@ struct KernelFunction {
 };
 
 /// Emits the fusion's functions into `module`, to be called in order.
-std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const OverlapMatrix& overlap,
+std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const Surroundings& around,
                                         const EmitOptions& options);
 
 }  // namespace hlojit::codegen

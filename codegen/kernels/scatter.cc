@@ -39,11 +39,11 @@ struct Split {
 
 class ScatterEmission {
  public:
-  ScatterEmission(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const OverlapMatrix& overlap,
+  ScatterEmission(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
                   const EmitOptions& options, VarSource& vars)
       : op_(*plan.hero),
         vars_(vars),
-        kernel_(module, fusion, overlap, options, vars, ""),
+        kernel_(module, fusion, around, options, vars, ""),
         e_(kernel_.emitter()),
         count_(op_.operand_count() / 2),
         sizes_(update_sizes(op_)) {
@@ -273,8 +273,8 @@ class ScatterEmission {
 }  // namespace
 
 KernelFunction emit_scatter(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
-                            const OverlapMatrix& overlap, const EmitOptions& options, VarSource& vars) {
-  return ScatterEmission(module, fusion, plan, overlap, options, vars).run();
+                            const Surroundings& around, const EmitOptions& options, VarSource& vars) {
+  return ScatterEmission(module, fusion, plan, around, options, vars).run();
 }
 
 }  // namespace hlojit::codegen

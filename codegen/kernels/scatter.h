@@ -7,6 +7,6 @@ namespace hlojit::codegen {
 
 /// Emits the fusion of a scatter, whose results already hold the operands.
 KernelFunction emit_scatter(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
-                            const OverlapMatrix& overlap, const EmitOptions& options, VarSource& vars);
+                            const Surroundings& around, const EmitOptions& options, VarSource& vars);
 
 }  // namespace hlojit::codegen

@@ -34,12 +34,12 @@ ENTRY e {
 }
 )";
 
-const OverlapMatrix kApart = {{true, false}, {false, true}};
+const Surroundings kApart = {{{true, false}, {false, true}}, {false}};
 
-std::string key(const std::string& program, const OverlapMatrix& overlap = kApart, EmitOptions options = {}) {
+std::string key(const std::string& program, const Surroundings& around = kApart, EmitOptions options = {}) {
   options.target = &Target::get("avx2");
   auto module = parse_module(program);
-  return kernel_key(*module->entry()->root(), overlap, option_text(options));
+  return kernel_key(*module->entry()->root(), around, option_text(options));
 }
 
 TEST_CASE("names, metadata and places change no key") {
@@ -70,7 +70,8 @@ TEST_CASE("whatever code depends on changes the key") {
   }
   std::string tiled = replaced(kProgram, "q = f32[8,33]{1,0}", "q = f32[8,33]{1,0:T(8,128)}");
   CHECK(key(replaced(tiled, "p = f32[8,33]{1,0}", "p = f32[8,33]{1,0:T(8,128)}")) != own);
-  CHECK(key(kProgram, {{true, true}, {true, true}}) != own);
+  CHECK(key(kProgram, {{{true, true}, {true, true}}, {false}}) != own);
+  CHECK(key(kProgram, {kApart.overlap, {true}}) != own);
   CHECK(key(kProgram, kApart, {.strict = true}) != own);
   CHECK(key(kProgram, kApart, {.fast = true}) != own);
   CHECK(key(kProgram, kApart, {.vector_bytes = 4}) != own);
