@@ -185,7 +185,7 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
 void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width,
                    int64_t size, const IndexExpr& first, bool left) {
   const int64_t kc = form_.depth;
-  int side = left != product_.swapped ? 0 : 1;
+  int side = left ? reads_.left_side() : reads_.right_side();
   auto emit_box = [&](int64_t columns, int64_t depth) {
     in_groups(depth, [&](const Groups& g) {
       auto source = [&](const Coords& c) -> std::optional<Read> {

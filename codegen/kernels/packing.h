@@ -26,8 +26,8 @@ class ProductReads {
       : e_(emitter), vars_(vars), contraction_(contraction), product_(product), batch_(std::move(batch)) {}
 
   /// Operand numbers of the rows' side and the columns'.
-  int left_side() const { return product_.swapped ? 1 : 0; }
-  int right_side() const { return product_.swapped ? 0 : 1; }
+  int left_side() const { return static_cast<int>(product_.rows_operand()); }
+  int right_side() const { return static_cast<int>(product_.columns_operand()); }
   /// Rows (or columns) along this operand are looked up run by run.
   bool in_runs(int side) const { return side == 0 && product_.run > 0; }
   const Instruction* operand(int side) const { return contraction_.operand(static_cast<size_t>(side)); }

@@ -32,7 +32,7 @@ class Packer {
     const bool one = blocks->multiply_add == MultiplyAdd::kOne;
     if (one && !is_float(sum_type(*dot))) return false;
     auto panels = panel_layout(*dot, product, *blocks);
-    size_t side = product.swapped ? 0 : 1;
+    size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;

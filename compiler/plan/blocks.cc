@@ -74,13 +74,6 @@ int64_t slice_of(const Ints& digits) {
   return inner > kBest / 2 ? inner : best * inner;
 }
 
-const Instruction& left_of(const Instruction& contraction, const MatrixProduct& p) {
-  return *contraction.operand(p.swapped ? 1 : 0);
-}
-const Instruction& right_of(const Instruction& contraction, const MatrixProduct& p) {
-  return *contraction.operand(p.swapped ? 0 : 1);
-}
-
 /// What the bias of bytes adds is summed up beside the tile, which must leave registers for that, a row of B, a
 /// broadcast and a constant.
 bool has_registers_for_bytes(const Blocks& b, int64_t lanes, const TargetInfo& target) {
@@ -229,23 +222,12 @@ bool worth_blocks(const MatrixProduct& p, int64_t lanes) {
   return (large || odd) && (p.groups() == 1 || 2 * p.n >= lanes);
 }
 
-std::span<const MultiplyAddForm> multiply_add_forms() {
-  static constexpr MultiplyAddForm kForms[] = {
-      {MultiplyAdd::kOne, "", DType::kF32, DType::kF32, 1},
-      {MultiplyAdd::kWords, "words", DType::kS32, DType::kS16, 2},
-      {MultiplyAdd::kBytes, "bytes", DType::kS32, DType::kS8, 4},
-      {MultiplyAdd::kBfloats, "bfloats", DType::kF32, DType::kBF16, 2},
-  };
-  return kForms;
-}
-
-const MultiplyAddForm& form_of(MultiplyAdd kind) { return multiply_add_forms()[static_cast<size_t>(kind)]; }
-
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth) {
   if (kind == MultiplyAdd::kOne) return true;
   const MultiplyAddForm& form = form_of(kind);
   if (sum_type(contraction) != form.sums || depth % form.terms != 0) return false;
-  const DType left = left_of(contraction, p).shape.type, right = right_of(contraction, p).shape.type;
+  const DType left = contraction.operand(p.rows_operand())->shape.type;
+  const DType right = contraction.operand(p.columns_operand())->shape.type;
   auto both = [&](std::initializer_list<DType> types) {
     return std::ranges::count(types, left) > 0 && std::ranges::count(types, right) > 0;
   };
@@ -257,7 +239,7 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
 }
 
 bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p) {
-  const Instruction& left = left_of(contraction, p);
+  const Instruction& left = *contraction.operand(p.rows_operand());
   const Instruction& source = left.is(Opcode::kTranspose) ? *left.operand(0) : left;
   if (source.shape.layout.minor_to_major.empty()) return false;
   int64_t minor = source.shape.layout.minor_to_major[0];
@@ -271,8 +253,7 @@ bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p)
   Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0)), batch(p.batch.size(), IndexExpr(0));
   Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
   AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
-  const size_t side = p.swapped ? 1 : 0;
-  auto read = std::ranges::find(relation.reads, side, &Read::operand);
+  auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
   return read != relation.reads.end() && read->coords[static_cast<size_t>(minor)].depends_on(k);
 }
 

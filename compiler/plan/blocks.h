@@ -57,6 +57,9 @@ struct MatrixProduct {
   std::vector<IndexExpr> join(std::span<const IndexExpr> batch_at, std::span<const IndexExpr> lhs_at,
                               std::span<const IndexExpr> rhs_at) const;
   bool overhangs() const { return overhangs_; }
+  /// Numbers of the contraction's operands that hold the rows and the columns.
+  size_t rows_operand() const { return swapped ? 1 : 0; }
+  size_t columns_operand() const { return swapped ? 0 : 1; }
   /// No run is cut by a block.
   bool holds_runs(const Blocks& blocks) const;
   /// How many products, and how many of them are not phases of one.

@@ -333,7 +333,7 @@ std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& 
   bool left = product.swapped;
   const DotDims& d = dot.attrs.dot;
   const Ints &batch = left ? d.lhs_batch : d.rhs_batch, &contracting = left ? d.lhs_contracting : d.rhs_contracting;
-  const Shape& shape = dot.operand(left ? 0 : 1)->shape;
+  const Shape& shape = dot.operand(product.columns_operand())->shape;
   if (contracting.size() != 1 || shape.rank() != static_cast<int64_t>(batch.size()) + 2) return std::nullopt;
   // Of a group that the depth ends within a layout does not say that the rest is zero.
   const int64_t terms = form_of(blocks.multiply_add).terms;

@@ -123,7 +123,7 @@ class Sweep {
     MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
     auto panels = panel_layout(*s.product, p, *s.blocks);
     if (!panels) return;
-    const Instruction* columns = s.product->operand(p.swapped ? 0 : 1);
+    const Instruction* columns = s.product->operand(p.columns_operand());
     bool inside = std::ranges::find(members_, columns) != members_.end();
     if (!inside && columns->shape.layout == *panels) return;
     if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
