@@ -73,7 +73,10 @@ std::vector<Kernel> kernels_of(const Module& module, const TargetInfo& target) {
   for (const Computation* c : sequential_computations(module)) {
     for (const auto& i : c->instructions()) {
       if (!i->is(Opcode::kFusion) && !is_step(*i)) continue;
-      Kernel k{.instruction = i.get(), .name = c->name + "/" + i->name, .kind = std::string(op_name(i->opcode))};
+      Kernel k;
+      k.instruction = i.get();
+      k.name = c->name + "/" + i->name;
+      k.kind = op_name(i->opcode);
       k.members.insert(i->name);
       if (i->is(Opcode::kFusion)) {
         for (const auto& inside : i->to_apply()->instructions()) {

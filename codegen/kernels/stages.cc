@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/nest/pass.h"
-#include "compiler/analysis/prefix.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -41,7 +40,7 @@ Coords Stages::joined(const Coords& outer, const Coords& inner) const {
 
 // The element that a scan comes to when the inner coordinate has this value.
 Coords Stages::scanned(const Coords& outer, const Coords& inner) const {
-  if (!prefix_window(*plan_.hero)->backwards) return joined(outer, inner);
+  if (!plan_.backwards) return joined(outer, inner);
   return joined(outer, {IndexExpr(plan_.inner_sizes()[0] - 1) - inner[0]});
 }
 

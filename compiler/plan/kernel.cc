@@ -23,6 +23,7 @@
 #include "compiler/plan/graph.h"
 #include "compiler/plan/stages.h"
 #include "layout/index.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -115,8 +116,12 @@ KernelPlan plan_scan(const Graph& g) {
   plan.roots = g.roots;
   plan.hero = scan;
   plan.domain = scan->shape.dims;
-  plan.inner = {prefix_window(*scan)->dim};
-  plan.stages = {Stage{.inner = true, .stores = {0}}};
+  const PrefixWindow prefix = *prefix_window(*scan);
+  plan.inner = {prefix.dim};
+  plan.backwards = prefix.backwards;
+  Stage& all = plan.stages.emplace_back();
+  all.inner = true;
+  all.stores = {0};
   return plan;
 }
 
@@ -141,11 +146,6 @@ bool reduces_minor(const Graph& g, const KernelPlan& plan) {
 /// Rows of fewer elements than a vector has lanes, and nothing of their size leaves: lanes go across them.
 bool has_short_rows(const KernelPlan& plan) {
   constexpr int64_t kFew = 4;
-  auto product = [](const std::vector<int64_t>& sizes) {
-    int64_t n = 1;
-    for (int64_t s : sizes) n *= s;
-    return n;
-  };
   bool full = std::ranges::any_of(plan.roots, [&](const Instruction* r) { return dims_of(r) == plan.domain; });
   return !full && product(plan.inner_sizes()) <= kFew && product(plan.outer_sizes()) > kFew;
 }
@@ -154,9 +154,7 @@ bool has_short_rows(const KernelPlan& plan) {
 /// would be made in one accumulator.
 void refuse_sums_in_order(const Graph& g, const KernelPlan& plan) {
   constexpr int64_t kFewTerms = 128;
-  int64_t terms = 1;
-  for (int64_t n : plan.inner_sizes()) terms *= n;
-  if (g.reduces.size() < 2 || terms <= kFewTerms) return;
+  if (g.reduces.size() < 2 || product(plan.inner_sizes()) <= kFewTerms) return;
   auto sums = [](const Instruction* r) {
     auto op = combining_op(*r->to_apply());
     return op && !has_trait(*op, op_trait::kIdempotent) && (is_float(r->shape.type) || is_complex(r->shape.type));

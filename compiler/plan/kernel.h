@@ -84,6 +84,8 @@ struct KernelPlan {
   std::vector<int64_t> domain;
   /// Dims of the domain that are inner, ascending.
   std::vector<int64_t> inner;
+  /// scan: the running value begins at the inner dim's last element.
+  bool backwards = false;
   /// In order of execution. A contraction without a product stage pulls the dot's sums in a loop nest over its
   /// results.
   std::vector<Stage> stages;

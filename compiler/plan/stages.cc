@@ -11,6 +11,7 @@
 #include "compiler/analysis/access.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -191,8 +192,7 @@ class Stager {
   }
 
   void keep_dear_values() {
-    int64_t count = 1;
-    for (int64_t n : plan_.inner_sizes()) count *= n;
+    const int64_t count = product(plan_.inner_sizes());
     int64_t used = 0, most = target_.l2_bytes / 2;
     InstructionSet made = kept_;  // or stored as a result, by an earlier stage
     made.insert_all(parts_.making);

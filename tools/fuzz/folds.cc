@@ -2,6 +2,7 @@
 // one accumulator, and selections, of which some may take elements in any order and some may not.
 #include <algorithm>
 
+#include "layout/lists.h"
 #include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
@@ -21,8 +22,7 @@ Ints long_sizes(Draft& s, int64_t least, int64_t most) {
   for (int64_t n = s.random.between(0, 2); n > 0; --n) {
     sizes.insert(sizes.begin() + s.random.between(0, std::ssize(sizes)), s.random.pick(Ints{1, 2, 3, 4, 8, 16}));
   }
-  int64_t elements = 1;
-  for (int64_t size : sizes) elements *= size;
+  int64_t elements = product(sizes);
   while (elements > 64'000) {
     auto large = std::ranges::max_element(sizes);
     elements /= *large;
