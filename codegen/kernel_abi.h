@@ -36,7 +36,7 @@ struct Context {
   ParallelFor parallel_for = nullptr;  // offset 8
   const Step* steps = nullptr;         // offset 16: by number (compiler/analysis/steps.h)
   void* runtime = nullptr;             // offset 24: the runtime's own
-  const bool* stop = nullptr;          // offset 32: loops end with kStopped once it is true; never null in a call
+  const bool* stop = nullptr;          // offset 32: once true, loops, regions and steps end with kStopped; never null
 };
 
 /// The native function of a module. `params`: a pointer a leaf, aligned to the element; `results`: a

@@ -93,7 +93,8 @@ std::shared_ptr<ThreadPool> ThreadPool::get(int threads, const ParallelFor& call
 }
 
 int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks,
-                        int64_t scratch_bytes, int64_t cost_ns) noexcept {
+                        int64_t scratch_bytes, int64_t cost_ns, const bool* stop) noexcept {
+  const volatile bool& stopped = *stop;  // set by another thread
   auto bytes = static_cast<size_t>(scratch_bytes);
   bool pays = false;
   if (threads_ > 1 && chunks > 1 && cost_ns > kAwakeNs) {
@@ -106,6 +107,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
     if (!pays || (!callers_.call && !arena)) {
       void* own = scratch.get(bytes);
       for (int64_t c = 0; c < chunks; ++c) {
+        if (stopped) return abi::kStopped;
         if (int32_t status = kernel(buffers, scalars, c, own)) return status;
       }
       return abi::kOk;
@@ -117,7 +119,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
     auto task = [&](int64_t c) {
       if (c > failed.load(std::memory_order_relaxed)) return;
       FloatMode mode;
-      int32_t status = kernel(buffers, scalars, c, scratch.get(bytes));
+      int32_t status = stopped ? abi::kStopped : kernel(buffers, scalars, c, scratch.get(bytes));
       if (status == abi::kOk) return;
       std::lock_guard lock(mutex);
       if (c < failed) {
@@ -147,7 +149,8 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
 
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
                      int64_t chunks, int64_t scratch_bytes, int64_t cost_ns) noexcept {
-  return static_cast<RunState*>(context->runtime)->pool->run(kernel, buffers, scalars, chunks, scratch_bytes, cost_ns);
+  ThreadPool& pool = *static_cast<RunState*>(context->runtime)->pool;
+  return pool.run(kernel, buffers, scalars, chunks, scratch_bytes, cost_ns, context->stop);
 }
 
 }  // namespace hlojit

@@ -10,6 +10,7 @@
 
 #include "codegen/kernel_abi.h"
 #include "hlojit/hlojit.h"
+#include "runtime/run_state.h"
 
 namespace hlojit {
 
@@ -26,8 +27,9 @@ class ThreadPool {
   /// The caller's if it has one; else one pool a thread count (0: one a core), shared by the process.
   static std::shared_ptr<ThreadPool> get(int threads, const ParallelFor& callers = {});
 
+  /// As abi::ParallelFor; kStopped if `*stop` came true before some chunk began.
   int32_t run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks, int64_t scratch_bytes,
-              int64_t cost_ns) noexcept;
+              int64_t cost_ns, const bool* stop = &kNeverStop) noexcept;
 
  private:
   struct Impl;

@@ -18,7 +18,7 @@ struct RunState {
   Meeting* meeting = nullptr;  ///< of the other devices; null among one
   int64_t device = 0;
   double wait_s = 60;
-  const bool* stop = &kNeverStop;       ///< loops end once it is true
+  const bool* stop = &kNeverStop;       ///< loops and parallel regions end once it is true
   std::string failure;                  ///< text of the first step that failed
   uint64_t random_counter[2] = {0, 0};  ///< of rng: the same in every run, another on every device
 };

@@ -16,6 +16,7 @@ namespace {
 /// The one way from native code into a step: an exception becomes a status and a text.
 int32_t run_step(abi::Context* context, const void* state, void* const* buffers, abi::Kernel kernel) noexcept {
   auto* run = static_cast<RunState*>(context->runtime);
+  if (*static_cast<const volatile bool*>(context->stop)) return abi::kStopped;
   try {
     (*static_cast<const StepFunction*>(state))({context, *run->pool, buffers, kernel, *run});
     return abi::kOk;

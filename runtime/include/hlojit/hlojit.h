@@ -126,8 +126,8 @@ class HLOJIT_API HostQueues {
 struct RunOptions {
   HostQueues queues;
   double wait_s = 60;  ///< how long a device waits for another, or for the host, before it fails
-  /// Once another thread sets it, loops of the program end at their next iteration and the call throws
-  /// Error(kFailed). May be null.
+  /// Once another thread sets it, loops of the program end at their next iteration, kernels at their next chunk, and
+  /// the call throws Error(kFailed). May be null.
   const std::atomic<bool>* stop = nullptr;
 };
 
