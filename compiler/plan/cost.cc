@@ -33,6 +33,7 @@ struct Demand {
   bool strided = false;
   bool inside = false;  // the kernel computes it itself
   double hoisted = 0;   // of these, elements that stand outside of the lanes: computed one by one
+  double bare = 0;      // of those, elements with less than a vector's work inside, which hides nothing
 
   double elements() const { return together + apart; }
   double code() const { return code_together + code_apart; }
@@ -92,14 +93,10 @@ class Sweep {
       wanted->inside = true;
       Demand d = *wanted;
       compute(*at, d.elements());
-      // One by one a dear op takes as long as in all lanes of a vector. So it is with what a row has once.
       bool once_a_row = plan_.kind == KernelKind::kRows && (*at)->shape.is_array() && (*at)->shape.rank() > 0 &&
                         (*at)->shape.dims == outer_;
       if (once_a_row) d.hoisted = d.elements();
-      if ((*at)->info().price == OpPrice::kTranscendental && (*at)->shape.is_array()) {
-        double lanes = std::max(1.0, target_.vector_bytes / lane_bytes((*at)->shape));
-        compute(*at, std::min(d.hoisted, d.elements()) * (lanes - 1));
-      }
+      compute_one_by_one(*at, d);
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
       spread(*at, d);
     }
@@ -116,6 +113,15 @@ class Sweep {
   }
 
  private:
+  /// One by one a dear op takes as long as in all lanes of a vector. A division or a root hides behind the vectors
+  /// that follow it, if there are any: an rsqrt a pair of bodies, of three lanes each, took half of n_body's time.
+  void compute_one_by_one(const Instruction* i, const Demand& d) {
+    const OpPrice price = i->info().price;
+    if (!i->shape.is_array() || (price != OpPrice::kTranscendental && price != OpPrice::kDivide)) return;
+    double alone = std::min(price == OpPrice::kDivide ? d.bare : d.hoisted, d.elements());
+    compute(i, alone * (vector_lanes(i->shape) - 1));
+  }
+
   /// Every block of rows packs the columns' operand for itself, unless it lies in panels already.
   void pack_columns(const Stage& s) {
     // Measured: a copy along its own minor dim, and one that transposes in registers.
@@ -210,6 +216,7 @@ class Sweep {
       } else {
         Demand& own = want_together(o, n, d.code(), d.strided);
         own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
+        own.bare = std::max(own.bare, std::min(d.bare, n));
       }
     }
   }
@@ -302,12 +309,13 @@ class Sweep {
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     Demand& own = want_apart(o, elements, d.code(), d.strided || random || apart);
     // What is repeated along the lanes is computed before their loop.
-    if (minor >= 0 && !in_lanes) own.hoisted += elements;
+    if (minor < 0 || in_lanes) return;
+    own.hoisted += elements;
+    if (d.elements() < elements * vector_lanes(i->shape)) own.bare += elements;
   }
 
   void compute(const Instruction* i, double elements) {
-    const Shape& shape = i->shape.is_tuple() ? i->shape.elements[0] : i->shape;
-    double lanes = std::max(1.0, target_.vector_bytes / lane_bytes(shape));
+    double lanes = vector_lanes(i->shape.is_tuple() ? i->shape.elements[0] : i->shape);
     bool one_by_one = has_trait(*i, op_trait::kRandomPlaces) || (plan_.kind == KernelKind::kScan && i == plan_.hero);
     double cycles = i->is(Opcode::kReduce) ? reduce_cycles(i, lanes)
                     : one_by_one           ? elements
@@ -327,6 +335,8 @@ class Sweep {
     if (is_narrow_float(shape.type)) return 4;  // computed in f32
     return dtype_bytes(shape.type);
   }
+
+  double vector_lanes(const Shape& shape) const { return std::max(1.0, target_.vector_bytes / lane_bytes(shape)); }
 
   double bandwidth(double buffer_bytes) const {
     if (buffer_bytes <= static_cast<double>(target_.l1_bytes)) return kL1;
