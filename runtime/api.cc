@@ -11,6 +11,7 @@
 #include "compiler/verify/verifier.h"
 #include "hlojit/version.h"
 #include "layout/index.h"
+#include "runtime/dump.h"
 #include "runtime/executable.h"
 #include "runtime/float_mode.h"
 #include "runtime/guards.h"
@@ -123,6 +124,7 @@ std::string emit(const ModulePtr& module, Emit what, const Options& options, std
   FloatMode mode;
   const codegen::Target& target = codegen::Target::get(options.isa);
   Lowered l = plan(given, options, target);
+  dump_code(l, options, target);
   auto start = std::chrono::steady_clock::now();
   auto done = [&](std::string name, std::string text) {
     std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;

@@ -10,6 +10,7 @@
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 #include "runtime/bundle.h"
+#include "runtime/dump.h"
 #include "runtime/float_mode.h"
 #include "runtime/guards.h"
 #include "runtime/pool.h"
@@ -143,6 +144,7 @@ Executable compile_with(const ModulePtr& given, const Options& options, Bundle* 
   collect_kernels(*l.module->entry(), impl->kernels);
   impl->memory_report = l.buffers.report();
   impl->steps = StepTable(*l.module);
+  dump_code(l, options, target);
   impl->code = compile_code(l, options, target, bundle);
   impl->arena_bytes = impl->code.facts.arena_bytes;
   check_memory(*impl, l.buffers.constant_bytes, options.memory_limit);

@@ -8,6 +8,7 @@
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
 #include "runtime/cache.h"
+#include "runtime/dump.h"
 #include "runtime/steps.h"
 
 namespace hlojit {
@@ -43,8 +44,13 @@ PipelineOptions pipeline_options(const Options& options, const codegen::Target& 
   p.disabled = options.disabled_passes;
   p.explain = options.explain;
   p.step_refused = step_refused;
-  if (options.after_pass) {
-    p.after_pass = [f = options.after_pass](const std::string& pass, const Module& m) { f(pass, to_string(m)); };
+  auto dump = options.dump_dir.empty() ? nullptr : dump_passes(options.dump_dir);
+  if (options.after_pass || dump) {
+    p.after_pass = [told = options.after_pass, dump](const std::string& pass, const Module& m) {
+      const std::string text = to_string(m);
+      if (told) told(pass, text);
+      if (dump) dump(pass, text);
+    };
   }
   return p;
 }

@@ -177,6 +177,7 @@ std::string figures(const Request& r, const ModulePtr& module, const Kernel& k, 
 void explain_kernels(const Request& r, const ModulePtr& module, roof::Roof& roof, double call_us, const Sink& out) {
   Options options = compile_options(r);
   options.cache_dir.clear();
+  options.dump_dir.clear();
   std::vector<std::string> lines;
   options.explain = [&](const std::string& line) { lines.push_back(line); };
   ModulePtr compiled = run_passes(module, options, "");

@@ -209,6 +209,7 @@ Options compile_options(const Request& r) {
   o.scatter_oob_window = r.scatter_oob == "window";
   o.disabled_passes = r.disable;
   o.cache_dir = r.cache;
+  o.dump_dir = r.dump_to;
   o.replicas = r.replicas;
   o.partitions = r.partitions;
   return o;

@@ -19,23 +19,10 @@ void show_times(const std::vector<PhaseTime>& times) {
   std::fputs(text.c_str(), stderr);
 }
 
-// What --dump-to shows besides the HLO of each pass.
-void dump(const Request& r, const ModulePtr& module, const Options& options, const Executable& e) {
-  write_file(r.dump_to + "/module.ll", emit(module, Emit::kLlvm, options));
-  write_file(r.dump_to + "/module.s", emit(module, Emit::kAssembly, options));
-  write_file(r.dump_to + "/buffers.txt", e.memory_report());
-}
-
-Options options_with_dumps(const Request& r) {
+Options explained_options(const Request& r) {
   Options o = compile_options(r);
   if (r.explain) {
     o.explain = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  }
-  if (!r.dump_to.empty()) {
-    make_folder(r.dump_to);
-    o.after_pass = [dir = r.dump_to, n = 0](const std::string& pass, const std::string& hlo) mutable {
-      write_file(fmt::format("{}/{:02}_{}.hlo", dir, n++, pass), hlo);
-    };
   }
   return o;
 }
@@ -44,12 +31,8 @@ Options options_with_dumps(const Request& r) {
 
 Executable compiled(const Request& r, const ModulePtr& module) {
   check_disabled(r);
-  Options options = options_with_dumps(r);
   stage(r, "compiling");
-  Executable e = compile(module, options);
-  options.after_pass = nullptr;
-  options.explain = nullptr;
-  if (!r.dump_to.empty()) dump(r, module, options, e);
+  Executable e = compile(module, explained_options(r));
   if (r.time) {
     show_times(e.compile_times());
     for (const KernelInfo& k : e.kernels())
@@ -107,9 +90,8 @@ void opt_verb(const Request& r, std::string& source, const Sink& out) {
       throw UsageError(fmt::format("opt: there is no pass '{}' (see --list-passes)", name));
     }
   }
-  Options options = options_with_dumps(r);
   ModulePtr module = load_module(r, source);
-  module = run_passes(module, options, r.until, r.passes);
+  module = run_passes(module, explained_options(r), r.until, r.passes);
   if (!r.extract.empty()) module = extract(module, r.extract);
   out(to_text(module));
 }
@@ -129,17 +111,11 @@ void compile_verb(const Request& r, std::string& source, const Sink& out) {
   bool to_terminal = (r.output.empty() || r.output == "-") && isatty(STDOUT_FILENO);
   if (what == Emit::kObject && to_terminal) throw UsageError("compile: --emit=obj needs -o FILE");
   check_disabled(r);
-  Options options = options_with_dumps(r);
   ModulePtr module = load_module(r, source);
   stage(r, "compiling");
   std::vector<PhaseTime> times;
-  std::string text = emit(module, what, options, &times);
+  std::string text = emit(module, what, explained_options(r), &times);
   if (r.time) show_times(times);
-  if (!r.dump_to.empty()) {
-    options.after_pass = nullptr;
-    options.explain = nullptr;
-    dump(r, module, options, compile(module, options));
-  }
   if (r.output.empty() || r.output == "-")
     out(text);
   else

@@ -1,7 +1,8 @@
 // Clients, devices and memories: this machine's cores as one device, or as several that share them.
 //
 // Options of Client_Create: "device_count" (int, default 1), "platform_name" (text, default "hlojit"),
-// "decoder" (int: the address of a Decoder), "threads" (int), "cache_dir" (text).
+// "decoder" (int: the address of a Decoder), "threads" (int), "cache_dir" (text),
+// "dump_dir" (text: programs are dumped into folders NUMBER_NAME in it).
 #include <fmt/format.h>
 
 #include "hlojit/version.h"
@@ -48,6 +49,7 @@ PJRT_Error* Client_Create(PJRT_Client_Create_Args* a) {
       if (name == "decoder") client->decoder = reinterpret_cast<Decoder*>(static_cast<uintptr_t>(integer(v)));
       if (name == "threads") client->options.threads = static_cast<int>(integer(v));
       if (name == "cache_dir") client->options.cache_dir = text(v);
+      if (name == "dump_dir") client->options.dump_dir = text(v);
     }
     if (count < 1 || count > 1024)
       fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("device_count is {}; 1 to 1024 are possible", count));

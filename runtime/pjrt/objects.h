@@ -146,7 +146,8 @@ struct PJRT_Client {
   std::vector<PJRT_DeviceDescription*> descriptions;
   PJRT_TopologyDescription topology;
   Decoder* decoder = nullptr;
-  Options options;  ///< of every compile
+  Options options;              ///< of every compile
+  std::atomic<int> dumped = 0;  ///< programs so far that options.dump_dir has a folder of
 
   PJRT_Device* device(int64_t id) const;
 };

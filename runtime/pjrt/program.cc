@@ -252,6 +252,13 @@ void check_option(std::string_view name) {
   fail(PJRT_Error_Code_INVALID_ARGUMENT, fmt::format("No such compile option: '{}'", name));
 }
 
+// A folder's name, whatever the program is called.
+std::string dump_name(int number, const std::string& program) {
+  std::string name = fmt::format("{:04}_{}", number, program);
+  std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-'; }, '_');
+  return name;
+}
+
 }  // namespace
 
 CompileOptions read_compile_options(std::string_view bytes) {
@@ -312,7 +319,9 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->name = module->name;
   p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);
   p->fingerprint = codegen::digest(codegen::digest(p->proto) + p->options_proto);
-  p->code.emplace(code.empty() ? compile(ModulePtr(std::move(module)), client->options) : load(code, client->options));
+  Options options = client->options;
+  if (!options.dump_dir.empty()) options.dump_dir += "/" + dump_name(client->dumped.fetch_add(1), p->name);
+  p->code.emplace(code.empty() ? compile(ModulePtr(std::move(module)), options) : load(code, options));
   fill_tables(*p);
   return p;
 }

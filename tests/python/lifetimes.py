@@ -30,6 +30,15 @@ with tempfile.TemporaryDirectory() as folder:
     first, second = run(cached, **settings).split(), run(cached, **settings).split()
     assert first[0] == second[0] and second[1] == "True", (first, second)
 
+# What JAX compiles, for people: a folder a program.
+with tempfile.TemporaryDirectory() as folder:
+    run("""
+        import jax, jax.numpy as jnp
+        jax.jit(lambda x: jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
+    """, HLOJIT_DUMP_DIR=folder)
+    last = max(os.listdir(folder))
+    assert "lambda" in last and "module.s" in os.listdir(os.path.join(folder, last)), last
+
 # The interpreter ends while a program runs.
 run("""
     import jax, jax.numpy as jnp

@@ -1,5 +1,8 @@
 """import hlojit: programs as text, arrays in and out, errors, what can be asked of a program."""
 
+import os
+import tempfile
+
 import numpy as np
 
 import hlojit
@@ -50,6 +53,11 @@ try:
     raise AssertionError("wrong bytes were taken")
 except hlojit.Error as e:
     assert e.kind == "input"
+
+# What the compiler makes of a program, in a folder; the kernels alone are not dumped.
+with tempfile.TemporaryDirectory() as folder:
+    hlojit.compile(TWICE, dump_dir=folder)
+    assert {"module.ll", "module.s", "buffers.txt"} < set(os.listdir(folder)), os.listdir(folder)
 
 # The kernels as a graph with times, and as a picture, without a network.
 chain = hlojit.parse("""HloModule chain

@@ -57,7 +57,10 @@ struct Options {
   /// Called after each pass that changed something, with its name and the program's text.
   std::function<void(const std::string& pass, const std::string& hlo)> after_pass;
   std::string cache_dir;  ///< keep compiled objects here; empty: no cache
-  int64_t replicas = 0;   ///< devices: replicas times partitions; 0: what the module's header says (1)
+  /// Write here what the program becomes, for people: HLO after each pass, LLVM IR, assembly, the buffer plan. Made if
+  /// missing; files of the same names are replaced. Error(kFailed) if it cannot be written. Empty: nowhere.
+  std::string dump_dir;
+  int64_t replicas = 0;  ///< devices: replicas times partitions; 0: what the module's header says (1)
   int64_t partitions = 0;
   ParallelFor parallel_for;  ///< runs parallel work; `threads` then tells how many threads it has
   /// Bytes that one call may take for temporaries, results and constants; compile throws Error(kFailed)
@@ -237,7 +240,7 @@ HLOJIT_API void verify(const ModulePtr& module);
 HLOJIT_API Executable compile(const ModulePtr& module, const Options& options = {});
 /// An executable out of what serialize() gave, on this machine or another: kernels made for this build of the
 /// library and this machine's features are taken as they are, others are compiled. Of `options` those count
-/// that change no code (threads, parallel_for, memory_limit, cache_dir, explain). Throws Error(kInput) for
+/// that change no code (threads, parallel_for, memory_limit, cache_dir, dump_dir, explain). Throws Error(kInput) for
 /// bytes of another version, or damaged ones. The bytes hold machine code: load only what you trust.
 HLOJIT_API Executable load(std::string_view serialized, const Options& options = {});
 /// The module as HLO text that parses back.

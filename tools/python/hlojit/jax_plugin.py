@@ -67,6 +67,8 @@ def _options(platform: str) -> dict[str, int | str]:
     }
     if cache := os.environ.get("HLOJIT_CACHE_DIR"):
         options["cache_dir"] = cache
+    if dump := os.environ.get("HLOJIT_DUMP_DIR"):
+        options["dump_dir"] = dump
     if threads := os.environ.get("HLOJIT_THREADS"):
         options["threads"] = int(threads)
     return options

@@ -15,9 +15,10 @@ Source = str | bytes | os.PathLike
 
 
 def _options(threads: int = 0, isa: str = "native", strict: bool = False, effort: int = 1, cache_dir: str | os.PathLike = "",
-             scatter_oob_window: bool = False, memory_limit: int = 0, disabled_passes: Sequence[str] = (),
+             dump_dir: str | os.PathLike = "", scatter_oob_window: bool = False, memory_limit: int = 0, disabled_passes: Sequence[str] = (),
              explain: Callable[[str], object] | None = None):
     return _core.options(threads=threads, isa=isa, strict=strict, effort=effort, cache_dir=os.fspath(cache_dir),
+                         dump_dir=os.fspath(dump_dir),
                          scatter_oob_window=scatter_oob_window, memory_limit=memory_limit,
                          disabled_passes=list(disabled_passes), explain=explain)
 
@@ -73,8 +74,8 @@ class Module:
     def profile(self, **options) -> list[display.Node]:
         """The entry computation after all passes, each kernel with its time, measured alone."""
         with translated(self._core.source):
-            o = _options(**options)
-            return display.measured(self._core.optimized(o), o)
+            optimized = self._core.optimized(_options(**options))
+            return display.measured(optimized, _options(**{**options, "dump_dir": ""}))
 
     def _repr_svg_(self) -> str:
         """What a notebook shows: the program's kernels, what passes between them, times and bytes."""
@@ -185,7 +186,8 @@ def compile(source: Source | Module, **options) -> Executable:
 
     Options: threads (0: one a core), isa ("native", "avx2", "avx512"), strict (elementwise results equal the
     evaluator's bit for bit), effort (0 compiles faster), cache_dir (keeps compiled code),
-    scatter_oob_window, memory_limit (bytes of a call, 0: none), disabled_passes, explain (called with each decision, a line each).
+    dump_dir (gets HLO after each pass, LLVM IR, assembly, the buffer plan), scatter_oob_window, memory_limit (bytes of
+    a call, 0: none), disabled_passes, explain (called with each decision, a line each).
     """
     module = source if isinstance(source, Module) else parse(source)
     return module.compile(**options)
