@@ -54,6 +54,7 @@ Buffer Buffer::copy_of(const void* data, const Shape& shape) {
 size_t Buffer::size_bytes() const { return static_cast<size_t>(physical_size(shape())); }
 
 void* Buffer::mutable_raw() {
+  keep();
   if (borrowed()) throw Error(ErrorKind::kInput, "a borrowed buffer is read-only");
   return data_;
 }
@@ -64,7 +65,7 @@ Buffer Buffer::to_layout(const Shape& shape) const {
                 "cannot turn " + this->shape().to_string() + " into " + shape.to_string() + ": other type or sizes");
   }
   Buffer b = allocate(shape);
-  relayout(this->shape(), data_, shape, b.data_);
+  relayout(this->shape(), raw(), shape, b.data_);
   return b;
 }
 

@@ -169,6 +169,7 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   std::vector<void*> parameters, results;
   std::vector<size_t> to_resize;
   for (size_t k = 0; k < inputs.size(); ++k) {
+    inputs[k].keep();
     if (inputs[k].shape() == m.parameters[k]) continue;
     to_resize.push_back(k);
     if (!fits_bounds(inputs[k].shape(), m.parameters[k])) {

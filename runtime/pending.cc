@@ -1,8 +1,8 @@
 // Calls on the executable's own workers. Whoever holds a call last waits for its end; if that is the thread that it
-// runs on (a callback dropped the last copy), there is nothing to wait for.
+// runs on (a callback dropped the last copy), there is nothing to wait for. Buffers that promise a result hold the call
+// too: nothing else would know where the result is.
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,12 +20,17 @@ struct PendingRun::Impl {
     bool done = false;
     bool over = false;  // and told
     std::thread::id runs_on = {};
-    std::optional<std::vector<Buffer>> results;
+    std::vector<Buffer> results;
     std::exception_ptr error;
+    bool taken = false;  // the results
   };
   std::shared_ptr<State> state = std::make_shared<State>();
-  size_t result_count = 0;
+  std::vector<std::shared_ptr<const Shape>> result_shapes;
   bool begun = false;
+
+  static void take(State& s) {
+    if (std::exchange(s.taken, true)) throw Error(ErrorKind::kInput, "the results of this run have been taken already");
+  }
 
   ~Impl() {
     std::unique_lock lock(state->mutex);
@@ -34,12 +39,17 @@ struct PendingRun::Impl {
   }
 };
 
+struct Buffer::Promise {
+  std::shared_ptr<PendingRun::Impl> run;
+  size_t number;  // of the result
+};
+
 bool PendingRun::ready() const {
   std::lock_guard lock(impl_->state->mutex);
   return impl_->state->done;
 }
 
-size_t PendingRun::result_count() const { return impl_->result_count; }
+size_t PendingRun::result_count() const { return impl_->result_shapes.size(); }
 
 void PendingRun::wait() const {
   Impl::State& s = *impl_->state;
@@ -52,19 +62,47 @@ std::vector<Buffer> PendingRun::get() const {
   Impl::State& s = *impl_->state;
   std::lock_guard lock(s.mutex);
   if (s.error) std::rethrow_exception(s.error);
-  if (!s.results) throw Error(ErrorKind::kInput, "the results of this run have been taken already");
-  std::vector<Buffer> results = std::move(*s.results);
-  s.results.reset();
-  return results;
+  Impl::take(s);
+  return std::move(s.results);
+}
+
+std::vector<Buffer> PendingRun::results() const {
+  std::lock_guard lock(impl_->state->mutex);
+  Impl::take(*impl_->state);
+  std::vector<Buffer> promises(result_count());
+  for (size_t k = 0; k < promises.size(); ++k) {
+    promises[k].shape_ = impl_->result_shapes[k];
+    promises[k].promise_ = std::make_shared<Buffer::Promise>(impl_, k);
+  }
+  return promises;
+}
+
+bool Buffer::ready() const { return !promise_ || PendingRun(promise_->run).ready(); }
+
+void Buffer::wait() const {
+  if (promise_) kept();
+}
+
+const Buffer& Buffer::kept() const {
+  PendingRun(promise_->run).wait();
+  PendingRun::Impl::State& s = *promise_->run->state;
+  if (s.error) std::rethrow_exception(s.error);
+  return s.results[promise_->number];  // which only the last one to ask changes
+}
+
+void Buffer::keep() {
+  if (!promise_) return;
+  const Buffer& made = kept();
+  *this = promise_.use_count() == 1 ? std::move(const_cast<Buffer&>(made)) : Buffer(made);
 }
 
 PendingRun Executable::run_async(std::vector<Buffer> inputs, std::function<void()> done,
                                  const RunOptions& options) const {
   auto impl = std::make_shared<PendingRun::Impl>();
-  impl->result_count = result_shapes().size();
+  impl->result_shapes = impl_->result_shapes;
   auto work = [code = *this, inputs = std::move(inputs), done = std::move(done), options,
                state = impl->state]() mutable {
-    std::optional<std::vector<Buffer>> results;
+    std::vector<Buffer> results;
     std::exception_ptr error;
     {
       std::lock_guard lock(state->mutex);

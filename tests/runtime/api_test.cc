@@ -402,6 +402,48 @@ TEST_CASE("runs on threads of their own do not wait for each other, but end with
   CHECK(e.run_async({input}).get().at(0).data<float>()[2] == 6);
 }
 
+TEST_CASE("results are promised, given to other runs, and donated to them") {
+  Executable e = compile_text(kTwice);
+  Executable adds = compile_text(
+      "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n"
+      "ENTRY e { p = f32[3] parameter(0)  q = f32[3] parameter(1)  ROOT r = f32[3] add(p, q) }");
+  const float x[3] = {1, 2, 3};
+  const Buffer input = Buffer::copy_of(x, Shape::parse("f32[3]"));
+  CHECK(input.ready());
+  std::promise<void> later;
+  PendingRun first = e.run_async({input}, [over = later.get_future().share()] { over.wait(); });
+  std::vector<Buffer> twice = first.results();
+  CHECK(kind_of([&] { first.get(); }) == ErrorKind::kInput);
+  CHECK(twice.at(0).shape() == Shape::parse("f32[3]{0}"));
+  const Buffer other = twice[0];
+  CHECK(!twice[0].unique());
+  CHECK(!twice[0].borrowed());
+  std::vector<Buffer> sums = adds.run_async({twice[0], other}).results();
+  later.set_value();
+  CHECK(floats(sums.at(0)) == std::vector<float>{4, 8, 12});
+  CHECK(other.ready());
+  CHECK(floats(other) == std::vector<float>{2, 4, 6});
+  // The last to hold a result gives its memory away.
+  Buffer last = e.run_async({input}).results().at(0);
+  CHECK(last.unique());
+  const void* memory = last.raw();
+  std::vector<Buffer> inputs(2, input);
+  inputs[0] = std::move(last);
+  CHECK(adds.run(std::move(inputs)).at(0).raw() == memory);
+  Buffer wrong = e.run_async({}).results().at(0);
+  CHECK(kind_of([&] { wrong.wait(); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { wrong.raw(); }) == ErrorKind::kInput);
+  CHECK(kind_of([&] { e.run({wrong}); }) == ErrorKind::kInput);
+}
+
+TEST_CASE("sizes of a promised result that the run finds out are waited for") {
+  Executable e = compile_text("HloModule m\nENTRY e { p = f32[<=4] parameter(0)  ROOT r = f32[<=4] negate(p) }");
+  const float x[2] = {1, 2};
+  Buffer promised = e.run_async({Buffer::copy_of(x, Shape::parse("f32[2]"))}).results().at(0);
+  CHECK(promised.shape().dims == std::vector<int64_t>{2});
+  CHECK(floats(promised) == std::vector<float>{-1, -2});
+}
+
 TEST_CASE("an executable is written and read again without generating code") {
   Options options;
   options.strict = true;

@@ -81,27 +81,40 @@ class HLOJIT_API Buffer {
   /// Own copy of physical_size(shape) bytes.
   static Buffer copy_of(const void* data, const Shape& shape);
 
-  const Shape& shape() const { return shape_ ? *shape_ : no_shape(); }
+  const Shape& shape() const {
+    if (promise_ && shape_->has_dynamic_dims()) return kept().shape();
+    return shape_ ? *shape_ : no_shape();
+  }
   size_t size_bytes() const;
-  const void* raw() const { return data_; }
+  const void* raw() const { return promise_ ? kept().data_ : data_; }
   /// Writable access to own memory (allocate, copy_of, results). Throws Error(kInput) on a borrowed one.
   void* mutable_raw();
   template <class T>
   const T* data() const {
-    return static_cast<const T*>(data_);
+    return static_cast<const T*>(raw());
   }
   /// The same elements in another layout (a copy). Shapes must be compatible.
   Buffer to_layout(const Shape& shape) const;
   bool borrowed() const { return data_ != nullptr && owner_ == nullptr; }
   /// No other Buffer shares the memory.
-  bool unique() const { return owner_ != nullptr && owner_.use_count() == 1; }
+  bool unique() const { return promise_ ? promise_.use_count() == 1 : owner_ != nullptr && owner_.use_count() == 1; }
+  /// False while the run is under way that this is a result of (PendingRun::results). Asking for the memory, or
+  /// for sizes that the run finds out, waits for it, as do runs that the buffer is given to; if it fails, its error
+  /// is thrown there.
+  bool ready() const;
+  void wait() const;
 
  private:
   friend class Executable;
+  friend class PendingRun;
+  struct Promise;
   static const Shape& no_shape();
+  const Buffer& kept() const;           ///< what the run has made; waits
+  void keep();                          ///< becomes that
   std::shared_ptr<const Shape> shape_;  ///< shared with copies; null: no_shape()
   void* data_ = nullptr;
   std::shared_ptr<void> owner_;
+  std::shared_ptr<Promise> promise_;  ///< null: the memory is there
 };
 
 /// What a program and its host hand to each other while it runs: infeed and outfeed, send and recv.
@@ -158,9 +171,12 @@ class HLOJIT_API PendingRun {
   /// The results once they are there; throws what the run threw. The results are handed out once: Error(kInput)
   /// after that.
   std::vector<Buffer> get() const;
+  /// The results at once, not ready yet: to be given to other runs, or waited for one by one. Handed out once, too.
+  std::vector<Buffer> results() const;
 
  private:
   friend class Executable;
+  friend class Buffer;
   struct Impl;
   explicit PendingRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
