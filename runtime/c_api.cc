@@ -1,7 +1,7 @@
-// The C interface, all but modules: handles around the public C++ types, errors as objects, no exception out.
+// The C interface: compiling, buffers and runs. Handles around the public C++ types, errors as objects, no exception
+// out.
 #include <utility>
 
-#include "hlojit/custom_call.h"
 #include "runtime/c_handles.h"
 
 namespace hlojit::c {
@@ -17,6 +17,10 @@ Options to_options(const hlojit_options* given) {
   if (c.cache_dir) o.cache_dir = c.cache_dir;
   o.parallel_for = {c.parallel_for, c.parallel_context};
   o.memory_limit = c.memory_limit;
+  o.replicas = c.replicas;
+  o.partitions = c.partitions;
+  if (c.dump_dir) o.dump_dir = c.dump_dir;
+  if (c.explain) o.explain = [c](const std::string& line) { c.explain(c.explain_context, line.c_str()); };
   return o;
 }
 
@@ -26,6 +30,27 @@ std::vector<std::string> texts(const std::vector<Shape>& shapes) {
   return out;
 }
 
+hlojit_buffer* wrap(Buffer buffer) {
+  std::string shape = buffer.shape().to_string();
+  return new hlojit_buffer{std::move(buffer), std::move(shape)};
+}
+
+void check_room(size_t results, size_t room) {
+  if (results == room) return;
+  throw Error(ErrorKind::kInput,
+              "the program has " + std::to_string(results) + " results, there is room for " + std::to_string(room));
+}
+
+void give_results(std::vector<Buffer> results, hlojit_buffer** outputs) {
+  for (size_t k = 0; k < results.size(); ++k) outputs[k] = wrap(std::move(results[k]));
+}
+
+void give_bytes(const std::string& bytes, char** out, size_t* size) {
+  *out = new char[bytes.size()];
+  std::memcpy(*out, bytes.data(), bytes.size());
+  *size = bytes.size();
+}
+
 }  // namespace hlojit::c
 
 namespace {
@@ -33,11 +58,6 @@ namespace {
 using namespace hlojit::c;
 using hlojit::Error;
 using hlojit::ErrorKind;
-
-hlojit_buffer* wrap(hlojit::Buffer buffer) {
-  std::string shape = buffer.shape().to_string();
-  return new hlojit_buffer{std::move(buffer), std::move(shape)};
-}
 
 hlojit_executable* wrap(hlojit::Executable e) {
   std::vector<std::string> parameters = texts(e.parameter_shapes()), results = texts(e.result_shapes());
@@ -56,14 +76,11 @@ std::vector<hlojit::Buffer> take_inputs(hlojit_buffer* const* inputs, const unsi
   return in;
 }
 
-void check_room(size_t results, size_t room) {
-  if (results == room) return;
-  throw Error(ErrorKind::kInput,
-              "the program has " + std::to_string(results) + " results, there is room for " + std::to_string(room));
-}
-
-void give_results(std::vector<hlojit::Buffer> results, hlojit_buffer** outputs) {
-  for (size_t k = 0; k < results.size(); ++k) outputs[k] = wrap(std::move(results[k]));
+// Null for a buffer that was donated, and for the result of a run that failed.
+const void* memory(const hlojit::Buffer& buffer) {
+  const void* found = nullptr;
+  hlojit_error_free(guarded([&] { found = buffer.raw(); }));
+  return found;
 }
 
 hlojit_error* execute(const hlojit_executable* e, hlojit_buffer* const* inputs, const unsigned char* donate,
@@ -99,12 +116,7 @@ hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* 
   return guarded([&] { *out = wrap(hlojit::compile(module->module, to_options(options))); });
 }
 hlojit_error* hlojit_serialize(const hlojit_executable* e, char** out, size_t* size) {
-  return guarded([&] {
-    std::string bytes = e->executable.serialize();
-    *out = new char[bytes.size()];
-    std::memcpy(*out, bytes.data(), bytes.size());
-    *size = bytes.size();
-  });
+  return guarded([&] { give_bytes(e->executable.serialize(), out, size); });
 }
 void hlojit_bytes_free(char* bytes) { delete[] bytes; }
 hlojit_error* hlojit_load(const char* bytes, size_t size, const hlojit_options* options, hlojit_executable** out) {
@@ -126,6 +138,20 @@ void hlojit_get_cost(const hlojit_executable* e, hlojit_cost* out) {
   const hlojit::Executable& x = e->executable;
   give({0, x.flops(), x.io_bytes_read(), x.io_bytes_written(), x.arena_bytes()}, out);
 }
+int64_t hlojit_replicas(const hlojit_executable* e) { return e->executable.replicas(); }
+int64_t hlojit_partitions(const hlojit_executable* e) { return e->executable.partitions(); }
+int hlojit_get_kernel(const hlojit_executable* e, size_t index, hlojit_kernel* out) {
+  const auto& all = e->executable.kernels();
+  if (index >= all.size()) return 0;
+  give({0, all[index].name.c_str(), all[index].kind.c_str()}, out);
+  return 1;
+}
+int hlojit_get_phase(const hlojit_executable* e, size_t index, hlojit_phase* out) {
+  const auto& all = e->executable.compile_times();
+  if (index >= all.size()) return 0;
+  give({0, all[index].name.c_str(), all[index].ms}, out);
+  return 1;
+}
 const char* hlojit_memory_report(const hlojit_executable* e) { return e->executable.memory_report().c_str(); }
 
 hlojit_error* hlojit_buffer_borrow(const void* data, const char* shape, hlojit_buffer** out) {
@@ -137,13 +163,21 @@ hlojit_error* hlojit_buffer_allocate(const char* shape, hlojit_buffer** out) {
 hlojit_error* hlojit_buffer_relayout(const hlojit_buffer* buffer, const char* shape, hlojit_buffer** out) {
   return guarded([&] { *out = wrap(buffer->buffer.to_layout(hlojit::Shape::parse(shape))); });
 }
-size_t hlojit_buffer_size(const hlojit_buffer* b) { return b->buffer.raw() ? b->buffer.size_bytes() : 0; }
-const void* hlojit_buffer_data(const hlojit_buffer* b) { return b->buffer.raw(); }
+size_t hlojit_buffer_size(const hlojit_buffer* b) { return memory(b->buffer) ? b->buffer.size_bytes() : 0; }
+const void* hlojit_buffer_data(const hlojit_buffer* b) { return memory(b->buffer); }
 void* hlojit_buffer_mutable_data(hlojit_buffer* b) {
-  return b->buffer.raw() && !b->buffer.borrowed() ? b->buffer.mutable_raw() : nullptr;
+  return memory(b->buffer) && !b->buffer.borrowed() ? b->buffer.mutable_raw() : nullptr;
 }
 const char* hlojit_buffer_shape(const hlojit_buffer* b) { return b->shape.c_str(); }
 void hlojit_buffer_free(hlojit_buffer* b) { delete b; }
+hlojit_error* hlojit_buffer_text(const hlojit_buffer* b, char** out, size_t* size) {
+  return guarded([&] { give_bytes(hlojit::literal_text(b->buffer), out, size); });
+}
+int hlojit_buffer_ready(const hlojit_buffer* b) { return b->buffer.ready(); }
+hlojit_error* hlojit_buffer_wait(const hlojit_buffer* b) {
+  return guarded([&] { b->buffer.wait(); });
+}
+size_t hlojit_release_idle_memory(void) { return hlojit::release_idle_memory(); }
 
 hlojit_error* hlojit_execute(const hlojit_executable* e, hlojit_buffer* const* inputs, size_t count,
                              hlojit_buffer** outputs, size_t output_count) {
@@ -171,19 +205,10 @@ hlojit_error* hlojit_run_results(hlojit_run* run, hlojit_buffer** outputs, size_
     give_results(run->run.get(), outputs);
   });
 }
-void hlojit_run_free(hlojit_run* run) { delete run; }
-
-hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context,
-                                          void (*release)(void* context)) {
+hlojit_error* hlojit_run_promises(hlojit_run* run, hlojit_buffer** outputs, size_t output_count) {
   return guarded([&] {
-    if (!function) return hlojit::register_custom_call(target, {});
-    // The name's, and that of every program that has found it.
-    std::shared_ptr<void> owned(context, release ? release : [](void*) {});
-    hlojit::register_custom_call(target, [=](const hlojit::CustomCallSite&) -> hlojit::CustomCallFunction {
-      return [=](const hlojit::CustomCallRun& run) -> std::string {
-        const char* wrong = function(owned.get(), run.operands.data(), run.results.data());
-        return wrong ? wrong : "";
-      };
-    });
+    check_room(run->run.result_count(), output_count);
+    give_results(run->run.results(), outputs);
   });
 }
+void hlojit_run_free(hlojit_run* run) { delete run; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <string>
@@ -26,6 +27,12 @@ struct hlojit_executable {
 struct hlojit_buffer {
   hlojit::Buffer buffer;
   std::string shape;
+};
+struct hlojit_queues {
+  hlojit::HostQueues queues;
+};
+struct hlojit_stop {
+  std::atomic<bool> stop = false;
 };
 struct hlojit_run {
   hlojit::PendingRun run;
@@ -64,6 +71,14 @@ void give(const T& value, T* out) {
   std::memcpy(out, &value, std::min(size, sizeof value));
   out->struct_size = size;
 }
+
+// Handles of what the C++ interface returns.
+hlojit_buffer* wrap(Buffer buffer);
+/// New buffers for the results; Error(kInput) if there is not room for just as many.
+void check_room(size_t results, size_t room);
+void give_results(std::vector<Buffer> results, hlojit_buffer** outputs);
+/// Bytes for hlojit_bytes_free.
+void give_bytes(const std::string& bytes, char** out, size_t* size);
 
 std::vector<std::string> texts(const std::vector<Shape>& shapes);
 /// The caller's options; null: the defaults.

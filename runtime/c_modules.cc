@@ -64,6 +64,29 @@ hlojit_error* hlojit_module_run_passes(const hlojit_module* module, const hlojit
   return guarded([&] { *out = wrap(hlojit::run_passes(module->module, to_options(options), until ? until : "")); });
 }
 
+hlojit_error* hlojit_emit(const hlojit_module* module, const char* what, const hlojit_options* options, char** out,
+                          size_t* size) {
+  return guarded([&] {
+    constexpr std::pair<std::string_view, hlojit::Emit> kKnown[] = {{"hlo", hlojit::Emit::kHlo},
+                                                                    {"llvm", hlojit::Emit::kLlvm},
+                                                                    {"asm", hlojit::Emit::kAssembly},
+                                                                    {"obj", hlojit::Emit::kObject}};
+    const auto* found = std::ranges::find(kKnown, std::string_view(what), [](const auto& k) { return k.first; });
+    if (found == std::end(kKnown))
+      throw Error(ErrorKind::kInput, std::string("emit knows hlo, llvm, asm and obj, not ") + what);
+    give_bytes(hlojit::emit(module->module, found->second, to_options(options)), out, size);
+  });
+}
+hlojit_error* hlojit_evaluate(const hlojit_module* module, hlojit_buffer* const* inputs, size_t count,
+                              hlojit_buffer** outputs, size_t output_count) {
+  return guarded([&] {
+    check_room(module->results.size(), output_count);
+    std::vector<hlojit::Buffer> in;
+    for (size_t k = 0; k < count; ++k) in.push_back(inputs[k]->buffer);
+    give_results(hlojit::evaluate(module->module, in), outputs);
+  });
+}
+
 hlojit_error* hlojit_graph_make(const hlojit_module* module, hlojit_graph** out) {
   return guarded([&] {
     hlojit_graph graph{hlojit::graph(module->module), {}};

@@ -38,12 +38,3 @@ PJRT_Extension_Base* ffi_extension() {
 }
 
 }  // namespace hlojit::pjrt
-
-// For loaders that have handlers as plain pointers (those of jaxlib itself); stages but execute may be null.
-extern "C" HLOJIT_API void hlojit_register_ffi_handlers(const char* target, void* instantiate, void* prepare,
-                                                        void* initialize, void* execute) {
-  using hlojit::ffi::XLA_FFI_Handler;
-  hlojit::ffi::register_handlers(
-      target, {reinterpret_cast<XLA_FFI_Handler*>(instantiate), reinterpret_cast<XLA_FFI_Handler*>(prepare),
-               reinterpret_cast<XLA_FFI_Handler*>(initialize), reinterpret_cast<XLA_FFI_Handler*>(execute)});
-}

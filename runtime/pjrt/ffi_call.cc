@@ -263,3 +263,12 @@ void register_handlers(const std::string& target, XLA_FFI_Handler_Bundle handler
 }
 
 }  // namespace hlojit::ffi
+
+void hlojit::register_ffi_handlers(const std::string& target, FfiHandlers handlers) {
+  using ffi::XLA_FFI_Handler;
+  if (!handlers.execute) throw Error(ErrorKind::kInput, "the handlers of \"" + target + "\" lack that of execute");
+  ffi::register_handlers(
+      target,
+      {reinterpret_cast<XLA_FFI_Handler*>(handlers.instantiate), reinterpret_cast<XLA_FFI_Handler*>(handlers.prepare),
+       reinterpret_cast<XLA_FFI_Handler*>(handlers.initialize), reinterpret_cast<XLA_FFI_Handler*>(handlers.execute)});
+}

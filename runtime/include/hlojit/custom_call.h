@@ -64,4 +64,15 @@ HLOJIT_API void register_custom_call(const std::string& target, CustomCallMaker 
 /// Error(kInput) if the library cannot be loaded. It is never unloaded.
 HLOJIT_API void load_custom_calls(const std::string& path);
 
+/// Handlers of XLA's foreign function interface (XLA_FFI_Handler*, as the macros of its headers define them), by
+/// stage; null for stages that there are not.
+struct FfiHandlers {
+  void* instantiate = nullptr;  ///< when a program is compiled
+  void* prepare = nullptr;
+  void* initialize = nullptr;
+  void* execute = nullptr;  ///< at each execution
+};
+/// Serves a target, of calls of API_VERSION_TYPED_FFI, by such handlers. Throws Error(kInput) without execute.
+HLOJIT_API void register_ffi_handlers(const std::string& target, FfiHandlers handlers);
+
 }  // namespace hlojit

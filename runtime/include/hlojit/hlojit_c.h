@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HLOJIT_ABI_VERSION 3
+#define HLOJIT_ABI_VERSION 4
 
 typedef struct hlojit_error hlojit_error;
 typedef struct hlojit_module hlojit_module;
@@ -74,6 +74,9 @@ HLOJIT_C_API void hlojit_error_free(hlojit_error* error);
 HLOJIT_C_API hlojit_error* hlojit_parse(const char* text, size_t size, hlojit_module** out);
 /* The error holds every finding of the module. */
 HLOJIT_C_API hlojit_error* hlojit_verify(const hlojit_module* module);
+/* Since version 4. Runs the evaluator on the leaves: slow, obvious, independent of the compiler. */
+HLOJIT_C_API hlojit_error* hlojit_evaluate(const hlojit_module* module, hlojit_buffer* const* inputs,
+                                           size_t input_count, hlojit_buffer** outputs, size_t output_count);
 /* As HLO text. */
 HLOJIT_C_API const char* hlojit_module_text(hlojit_module* module);
 HLOJIT_C_API void hlojit_module_free(hlojit_module* module);
@@ -126,6 +129,15 @@ typedef struct hlojit_options {
   void (*parallel_for)(void* parallel_context, int64_t tasks, void (*f)(void* arg, int64_t k), void* arg);
   void* parallel_context;
   int64_t memory_limit; /* bytes of one call: temporaries, results, constants; 0: none */
+  /* Since version 4. */
+  int64_t replicas; /* devices: replicas times partitions; 0: what the module's header says */
+  int64_t partitions;
+  /* HLO after each pass, LLVM IR, assembly and the buffer plan are written into this folder, which is made if missing;
+   * NULL: nowhere. */
+  const char* dump_dir;
+  /* Receives each decision of the compiler, a line each, on the thread that compiles; NULL: nobody. */
+  void (*explain)(void* explain_context, const char* line);
+  void* explain_context;
 } hlojit_options;
 
 /* options: NULL for the defaults. */
@@ -137,6 +149,11 @@ HLOJIT_C_API void hlojit_executable_free(hlojit_executable* executable);
  * NULL for the defaults. */
 HLOJIT_C_API hlojit_error* hlojit_module_run_passes(const hlojit_module* module, const hlojit_options* options,
                                                     const char* until, hlojit_module** out);
+
+/* Since version 4. What the compiler makes of it, as `*size` bytes that hlojit_bytes_free frees: "hlo" (after all
+ * passes), "llvm", "asm" or "obj". */
+HLOJIT_C_API hlojit_error* hlojit_emit(const hlojit_module* module, const char* what, const hlojit_options* options,
+                                       char** out, size_t* size);
 
 /* Since version 2. The program with its compiled code, as `*size` bytes that hlojit_bytes_free frees, and an
  * executable out of such bytes: of the same version of the library, else HLOJIT_INPUT. Of options those count
@@ -153,6 +170,24 @@ HLOJIT_C_API const char* hlojit_parameter_shape(const hlojit_executable* executa
 HLOJIT_C_API const char* hlojit_result_shape(const hlojit_executable* executable, size_t index);
 /* The parameter leaf whose memory result `index` takes over when it is donated; -1: none. */
 HLOJIT_C_API int64_t hlojit_result_donor(const hlojit_executable* executable, size_t index);
+
+/* Since version 4. Devices that the program is for: replicas times partitions. */
+HLOJIT_C_API int64_t hlojit_replicas(const hlojit_executable* executable);
+HLOJIT_C_API int64_t hlojit_partitions(const hlojit_executable* executable);
+/* Since version 4. A kernel as compiled, and a phase of compiling: number `index`; 0 if there is none of that number.
+ * Fill in struct_size before asking. */
+typedef struct hlojit_kernel {
+  size_t struct_size;
+  const char* name; /* of the fusion instruction */
+  const char* kind; /* "nest", "rows", "columns", "contraction" */
+} hlojit_kernel;
+typedef struct hlojit_phase {
+  size_t struct_size;
+  const char* name;
+  double ms;
+} hlojit_phase;
+HLOJIT_C_API int hlojit_get_kernel(const hlojit_executable* executable, size_t index, hlojit_kernel* out);
+HLOJIT_C_API int hlojit_get_phase(const hlojit_executable* executable, size_t index, hlojit_phase* out);
 
 /* Cost of one call. */
 typedef struct hlojit_cost {
@@ -183,6 +218,14 @@ HLOJIT_C_API const void* hlojit_buffer_data(const hlojit_buffer* buffer);
 HLOJIT_C_API void* hlojit_buffer_mutable_data(hlojit_buffer* buffer);
 HLOJIT_C_API const char* hlojit_buffer_shape(const hlojit_buffer* buffer);
 HLOJIT_C_API void hlojit_buffer_free(hlojit_buffer* buffer);
+/* Since version 4. The elements as a literal in HLO text, `*size` bytes that hlojit_bytes_free frees. */
+HLOJIT_C_API hlojit_error* hlojit_buffer_text(const hlojit_buffer* buffer, char** out, size_t* size);
+/* Since version 4. Results of hlojit_run_promises before their run is over are not ready; all others are. Waiting
+ * returns the run's error. Asking for memory waits too, and gives NULL if the run failed. */
+HLOJIT_C_API int hlojit_buffer_ready(const hlojit_buffer* buffer);
+HLOJIT_C_API hlojit_error* hlojit_buffer_wait(const hlojit_buffer* buffer);
+/* Since version 4. Gives memory that is kept for coming calls back to the system; returns the bytes. */
+HLOJIT_C_API size_t hlojit_release_idle_memory(void);
 
 /* ---- running ----------------------------------------------------------------------------------- */
 
@@ -206,8 +249,49 @@ HLOJIT_C_API hlojit_error* hlojit_execute_async(const hlojit_executable* executa
 HLOJIT_C_API int hlojit_run_ready(const hlojit_run* run);
 /* Waits; writes the results as hlojit_execute does, or returns the run's error. Once. */
 HLOJIT_C_API hlojit_error* hlojit_run_results(hlojit_run* run, hlojit_buffer** outputs, size_t output_count);
+/* Since version 4. The results at once, in place of hlojit_run_results: to be given to other runs, or waited for. Their
+ * shapes have the bounds of dynamic dimensions. Once. */
+HLOJIT_C_API hlojit_error* hlojit_run_promises(hlojit_run* run, hlojit_buffer** outputs, size_t output_count);
 /* Waits for the run's end, unless called by `done`. */
 HLOJIT_C_API void hlojit_run_free(hlojit_run* run);
+
+/* ---- devices, queues, stopping ------------------------------------------------------------------ */
+
+/* Since version 4, all of it. What a program and its host hand to each other while it runs, first in, first out: infeed
+ * and outfeed by device, send and recv by device and channel. Buffers put in stay the caller's. Taking waits as long
+ * as `wait_s` seconds. */
+typedef struct hlojit_queues hlojit_queues;
+HLOJIT_C_API hlojit_error* hlojit_queues_make(hlojit_queues** out);
+HLOJIT_C_API hlojit_error* hlojit_infeed_push(hlojit_queues* queues, int64_t device, const hlojit_buffer* leaf);
+HLOJIT_C_API hlojit_error* hlojit_outfeed_pop(hlojit_queues* queues, int64_t device, double wait_s,
+                                              hlojit_buffer** out);
+HLOJIT_C_API hlojit_error* hlojit_channel_send(hlojit_queues* queues, int64_t device, int64_t channel,
+                                               const hlojit_buffer* leaf);
+HLOJIT_C_API hlojit_error* hlojit_channel_receive(hlojit_queues* queues, int64_t device, int64_t channel, double wait_s,
+                                                  hlojit_buffer** out);
+HLOJIT_C_API void hlojit_queues_free(hlojit_queues* queues);
+
+/* Ends loops of the runs that it is given to, which then fail. */
+typedef struct hlojit_stop hlojit_stop;
+HLOJIT_C_API hlojit_error* hlojit_stop_make(hlojit_stop** out);
+HLOJIT_C_API void hlojit_stop_set(hlojit_stop* stop);
+HLOJIT_C_API void hlojit_stop_free(hlojit_stop* stop);
+
+/* Zero everything but struct_size for the defaults. */
+typedef struct hlojit_run_options {
+  size_t struct_size;
+  hlojit_queues* queues;   /* NULL: none */
+  const hlojit_stop* stop; /* NULL: none; must outlive the run */
+  double wait_s;           /* how long a device waits for another, or for the host, before it fails; 0: 60 */
+} hlojit_run_options;
+
+/* Runs on all devices of the program, one or several, a thread each: device = replica * partitions + partition.
+ * inputs: the leaves of the first device, then those of the next, ...; or one set for all of them. Writes a new buffer
+ * a result leaf to outputs, device by device. options: NULL for the defaults. If a device fails the others stop, and
+ * its error is returned. */
+HLOJIT_C_API hlojit_error* hlojit_execute_devices(const hlojit_executable* executable,
+                                                  const hlojit_run_options* options, hlojit_buffer* const* inputs,
+                                                  size_t input_count, hlojit_buffer** outputs, size_t output_count);
 
 /* ---- custom calls ------------------------------------------------------------------------------ */
 
@@ -220,6 +304,33 @@ HLOJIT_C_API void hlojit_run_free(hlojit_run* run);
 typedef const char* (*hlojit_custom_call)(void* context, const void* const* operands, void* const* results);
 HLOJIT_C_API hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context,
                                                        void (*release)(void* context));
+
+/* Since version 4. The same for a target whose function depends on what the program says of the call. `maker` is called
+ * when a program is compiled, at least once for each call; it fills in a function with a context of its own (released
+ * once no program or run needs it), and returns NULL, or why it refuses the call. */
+typedef struct hlojit_call_site {
+  size_t struct_size;
+  const char *target, *api_version, *backend_config, *frontend_attributes; /* never NULL */
+  const char* const* operands; /* shapes of the leaves as HLO text, with the layouts that the memory has */
+  size_t operand_count;
+  const char* const* results;
+  size_t result_count;
+  int has_side_effect;
+} hlojit_call_site;
+typedef struct hlojit_call {
+  size_t struct_size;
+  hlojit_custom_call function;
+  void* context;
+  void (*release)(void* context); /* or NULL */
+} hlojit_call;
+typedef const char* (*hlojit_call_maker)(void* context, const hlojit_call_site* site, hlojit_call* out);
+HLOJIT_C_API hlojit_error* hlojit_register_call_maker(const char* target, hlojit_call_maker maker, void* context,
+                                                      void (*release)(void* context));
+
+/* Since version 4. Serves a target by handlers of XLA's foreign function interface (XLA_FFI_Handler*, as the macros of
+ * its headers define them); those of other stages than execute may be NULL. */
+HLOJIT_C_API hlojit_error* hlojit_register_ffi(const char* target, void* instantiate, void* prepare, void* initialize,
+                                               void* execute);
 
 #ifdef __cplusplus
 }

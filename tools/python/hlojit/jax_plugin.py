@@ -101,8 +101,9 @@ def _register_handler(name, handler, platform, api_version=1, traits=0) -> None:
     if api_version != 1:
         _log.warning("hlojit does not serve custom calls of API version %s: %s", api_version, name)
         return
-    register = ctypes.CDLL(_libraries.path("libhlojit.so.0")).hlojit_register_ffi_handlers
+    register = ctypes.CDLL(_libraries.path("libhlojit.so.0")).hlojit_register_ffi
     register.argtypes = [ctypes.c_char_p] + [ctypes.c_void_p] * 4
+    register.restype = ctypes.c_void_p  # null: an execute handler is there
     stages = handler if isinstance(handler, dict) else {"execute": handler}
     text = name if isinstance(name, bytes) else name.encode()
     register(text, *(_address(stages[s]) if s in stages else None for s in ("instantiate", "prepare", "initialize", "execute")))
