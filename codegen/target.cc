@@ -152,7 +152,7 @@ TargetInfo EmitOptions::target_info() const {
     t.multiplies_bytes = t.multiplies_bfloats = true;
   }
   if (vector_bytes) t.vector_bytes = vector_bytes;
-  if (strict) t.multiplies_bfloats = false;  // subnormals count
+  t.keeps_subnormals = strict;
   return t;
 }
 

@@ -274,11 +274,11 @@ class BlockPlanner {
     for (Stage& s : plan_.stages) {
       if (!s.product) continue;
       MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
-      auto blocks = choose_blocks(*s.product, p, target_);
+      // What an earlier stage left is read where it lies, as the sums' type.
+      const bool packs = std::ranges::count(taking_, s.product) == 0;
+      auto blocks = choose_blocks(*s.product, p, target_, packs);
       if (!blocks) refuse(quoted(s.product) + " is too small for a micro-kernel");
       s.blocks = blocks;
-      // What an earlier stage left is read where it lies, as the sums' type.
-      if (std::ranges::count(taking_, s.product) > 0) s.blocks->multiply_add = MultiplyAdd::kOne;
       s.blocks->columns = round_up(p.n, blocks->tile_columns);
       rows = p.m;
       batches = p.batches();

@@ -88,10 +88,11 @@ class Checker {
       refuse("a product beside other work of a stage");
     if (complete_.contains(dot)) refuse(dot->name + " is multiplied twice");
     if (!plan_.by_blocks() && s.stores.empty()) refuse(dot->name + " has no result");
+    const int taken = taken_operand(plan_, dot);
     for (const Instruction* o : dot->operands()) {
-      if (taken_operand(plan_, dot) >= 0 && dot->operand(static_cast<size_t>(taken_operand(plan_, dot))) == o) continue;
-      need(o, dot->name);
+      if (taken < 0 || dot->operand(static_cast<size_t>(taken)) != o) need(o, dot->name);
     }
+    if (taken >= 0 && s.blocks->multiply_add != MultiplyAdd::kOne) refuse("terms in groups that no one packs");
     MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
     const Blocks& b = *s.blocks;
     if (plan_.by_blocks() && b.columns < p.n) refuse("the block of " + dot->name + " leaves columns out");
@@ -128,7 +129,8 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
     if (!choose_blocks(*s.product, p, target)) return false;
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
-    if (!p.holds_runs(*s.blocks) || !suits(s.blocks->multiply_add, *s.product, p, s.blocks->depth)) return false;
+    if (!holds_runs(*s.blocks, p) || !suits(s.blocks->multiply_add, *s.product, p, s.blocks->depth, target))
+      return false;
   }
   return plan.tile_bytes <= target.l2_bytes;
 }

@@ -1,5 +1,5 @@
-// Facts of the machine that plans may depend on, filled in by codegen/target; the defaults are those of
-// a small core with AVX2.
+// What plans may depend on besides the program: facts of the machine, filled in by codegen/target, and what is wanted
+// of it. The defaults are those of a small core with AVX2.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ struct TargetInfo {
   int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
   int vector_registers = 16;
   bool multiplies_bytes = false;    ///< four products of bytes a lane, added up in one instruction
-  bool multiplies_bfloats = false;  ///< two of bf16
+  bool multiplies_bfloats = false;  ///< two of bf16, subnormals as zeros
+  bool keeps_subnormals = false;    ///< wanted: whatever the machine has, no product may take them for zeros
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;

@@ -47,8 +47,8 @@ bool may_share(const ScratchTile& a, const ScratchTile& b) {
 void place_tiles(const KernelGraph& g, KernelPlan& plan) {
   plan.tiles.clear();
   plan.tile_bytes = 0;
-  int64_t row = 1, rows = 1, wide = 0;
-  for (int64_t n : plan.inner_sizes()) row *= n;
+  const int64_t row = product(plan.inner_sizes());
+  int64_t rows = 1, wide = 0;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (stage.blocks) rows = stage.blocks->rows;
@@ -71,7 +71,7 @@ void place_tiles(const KernelGraph& g, KernelPlan& plan) {
       for (const Instruction* o : stage.product->operands()) {
         auto tile = std::ranges::find(plan.tiles, o, &ScratchTile::value);
         if (tile == plan.tiles.end()) continue;
-        if (!tile->whole) tile->stride = std::max(wide, (row + 15) / 16 * 16 + 16);
+        if (!tile->whole) tile->stride = std::max(wide, round_up(row, 16) + 16);
         tile->whole = true;
         tile->last = std::max(tile->last, s);
       }

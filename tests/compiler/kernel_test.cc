@@ -315,5 +315,45 @@ TEST_CASE("several terms at once") {
   CHECK(terms_at_once("f32[60,64]", "f32[64,96]", large) == "");
 }
 
+TEST_CASE("a plan that takes subnormals for zeros is not kept where they are wanted") {
+  auto module = parse_module(R"(ENTRY e {
+      a = bf16[60,64] parameter(0)
+      b = bf16[64,96] parameter(1)
+      ROOT d = bf16[60,96] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    })");
+  TargetInfo target{.vector_bytes = 64, .vector_registers = 32, .multiplies_bfloats = true};
+  const std::string printed = kernel_config(*plan_kernel(*module->entry(), target));
+  CHECK(printed.contains("by bfloats"));
+  target.multiplies_bfloats = false;  // its twin gives the same bits
+  CHECK(kernel_config(*plan_kernel(*module->entry(), target, printed)).contains("by bfloats"));
+  target.keeps_subnormals = true;
+  CHECK_FALSE(kernel_config(*plan_kernel(*module->entry(), target, printed)).contains("by bfloats"));
+}
+
+TEST_CASE("a product of what lies in scratch takes its terms one by one") {
+  auto module = parse_module(R"(ENTRY e {
+      a = bf16[64,63] parameter(0)
+      b = bf16[63,65] parameter(1)
+      c = bf16[65,64] parameter(2)
+      m = bf16[64,65] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      ROOT d = bf16[64,64] dot(m, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    })");
+  const TargetInfo target{.vector_bytes = 64, .vector_registers = 32, .multiplies_bfloats = true};
+  std::string why;
+  auto plan = plan_kernel(*module->entry(), target, {}, &why);
+  REQUIRE_MESSAGE(plan, why);
+  REQUIRE(plan->stages.size() == 2);
+  CHECK(plan->stages[0].blocks->multiply_add == MultiplyAdd::kBfloats);
+  CHECK(plan->stages[0].blocks->depth == 64);
+  CHECK(plan->stages[1].blocks->multiply_add == MultiplyAdd::kOne);
+  CHECK(plan->stages[1].blocks->depth == 65);
+  std::string grouped = kernel_config(*plan);
+  size_t second = grouped.find("product %d");
+  grouped.insert(grouped.find(" store", second), " by bfloats");
+  grouped.replace(grouped.find("x65", second), 3, "x66");
+  CHECK_FALSE(plan_kernel(*module->entry(), target, grouped, &why));
+  CHECK(why == "terms in groups that no one packs");
+}
+
 }  // namespace
 }  // namespace hlojit::test

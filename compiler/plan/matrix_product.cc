@@ -1,0 +1,176 @@
+// See matrix_product.h.
+#include "compiler/plan/matrix_product.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "compiler/analysis/access.h"
+#include "compiler/ir/narrow.h"
+#include "layout/divide.h"
+
+namespace hlojit {
+namespace {
+
+int64_t size_of(const std::vector<Factor>& factors) {
+  int64_t n = 1;
+  for (const Factor& f : factors) n *= f.size;
+  return n;
+}
+
+std::vector<IndexExpr> variables(const Ints& sizes, VarSource& vars) {
+  std::vector<IndexExpr> all;
+  for (int64_t n : sizes) all.push_back(IndexExpr::var(vars.fresh(), n));
+  return all;
+}
+
+Ints sizes_of(const std::vector<Factor>& factors) {
+  Ints sizes;
+  for (const Factor& f : factors) sizes.push_back(f.size);
+  return sizes;
+}
+
+/// Where the left operand's element lies, tiles aside; nullopt if it may be none (padding).
+std::optional<IndexExpr> left_address(const Instruction& contraction, std::span<const IndexExpr> result,
+                                      std::span<const IndexExpr> reduced) {
+  auto at = operand_coords(contraction, 0, result, reduced);
+  if (!at) return std::nullopt;
+  Shape plain = contraction.operand(0)->shape;
+  plain.layout.tiles.clear();
+  return linear_index(plain, *at);
+}
+
+}  // namespace
+
+MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result, int64_t lanes)
+    : contracting(reduction_sizes(contraction)), rank_(result.dims.size()) {
+  auto whole = [&](int64_t dim) { return Factor{result.dims[static_cast<size_t>(dim)], static_cast<size_t>(dim), 1}; };
+  if (contraction.is(Opcode::kDot)) {
+    const DotDims& d = contraction.attrs.dot;
+    auto batches = static_cast<int64_t>(d.lhs_batch.size());
+    int64_t left = contraction.operand(0)->shape.rank() - static_cast<int64_t>(d.lhs_contracting.size());
+    for (int64_t dim = 0; dim < result.rank(); ++dim) {
+      (dim < batches ? batch : dim < left ? lhs_free : rhs_free).push_back(whole(dim));
+    }
+  } else {
+    const ConvDims& c = contraction.attrs.conv;
+    // Features of a group are neighbours.
+    int64_t groups = contraction.attrs.feature_group_count * contraction.attrs.batch_group_count;
+    Factor features = whole(c.out_feature);
+    features.size /= std::max<int64_t>(groups, 1);
+    if (groups > 1) batch.push_back({groups, features.dim, features.size});
+    rhs_free = {features};
+    // What a position reads of the window repeats with its index modulo the base's dilation: a product a phase.
+    for (size_t s = 0; s < c.out_spatial.size(); ++s) {
+      const WindowDim& w = contraction.attrs.window[s];
+      Factor positions = whole(c.out_spatial[s]);
+      int64_t phases = std::min(w.lhs_dilate / std::gcd(w.lhs_dilate, w.stride), positions.size);
+      if (phases > 1) {
+        batch.push_back({phases, positions.dim, 1});
+        phases_ *= phases;
+        overhangs_ |= positions.size % phases != 0;
+        positions = {ceil_div(positions.size, phases), positions.dim, phases};
+      }
+      lhs_free.push_back(positions);
+    }
+    lhs_free.push_back(whole(c.out_batch));
+  }
+  // Neighbours in the result's memory are neighbours along rows and columns.
+  const Ints& order = result.layout.minor_to_major;
+  auto depth_in_memory = [&](const Factor& f) {
+    return std::ranges::find(order, static_cast<int64_t>(f.dim)) - order.begin();
+  };
+  for (auto* free : {&lhs_free, &rhs_free}) std::ranges::stable_sort(*free, std::greater<>(), depth_in_memory);
+  auto minor = std::ranges::find_if(order, [&](int64_t d) { return result.dims[static_cast<size_t>(d)] != 1; });
+  swapped = minor != order.end() &&
+            std::ranges::any_of(lhs_free, [&](const Factor& f) { return static_cast<int64_t>(f.dim) == *minor; });
+  if (contraction.is(Opcode::kConvolution)) choose_run(contraction, lanes);
+  m = size_of(swapped ? rhs_free : lhs_free);
+  n = size_of(swapped ? lhs_free : rhs_free);
+  k = product(contracting);
+}
+
+// Long runs are packed by vectors, but may fill up lines with positions computed for nothing.
+void MatrixProduct::choose_run(const Instruction& convolution, int64_t lanes) {
+  VarSource vars;
+  Coords groups = variables(sizes_of(batch), vars), features = variables(sizes_of(rhs_free), vars);
+  Coords reduced = variables(contracting, vars);
+  int along = vars.fresh();
+  Coords positions = split(true, IndexExpr::var(along, size_of(lhs_free)));
+  auto flat = left_address(convolution, join(groups, positions, features), reduced);
+  if (flat && flat->coefficient(along) && !overhangs_) return;
+
+  // Guards aside: the window's positions in the first place, where does the next feature lie, where the next row?
+  VarSource others(1 << 20);
+  Coords lines = variables(sizes_of(lhs_free), vars), first(contracting.size(), IndexExpr(0));
+  first.back() = reduced.back();
+  AccessRelation relation = access_relation(convolution, join(groups, lines, features), first, others);
+  Shape plain = convolution.operand(0)->shape;
+  plain.layout.tiles.clear();
+  IndexExpr address = linear_index(plain, relation.reads[0].coords);
+  auto step_of = [&](const IndexExpr& x) {
+    std::vector<int> var = x.variables();
+    return var.empty() ? 0 : address.coefficient(var[0]).value_or(0);
+  };
+  run = 1;
+  int64_t line = lhs_free.back().size;
+  if (step_of(reduced.back()) == 1 && step_of(lines.back()) != 1) return;
+  double best = 0;
+  for (int64_t r = 1; r <= lanes; r *= 2) {
+    double products = static_cast<double>(size_of(rhs_free)) / 16, packing = 2.0 / static_cast<double>(r);
+    double price = static_cast<double>(round_up(line, r)) * (products + packing);
+    if (r == 1 || price < best) best = price, run = r;
+  }
+  lhs_free.back().size = round_up(line, run);
+  overhangs_ |= lhs_free.back().size != line;
+}
+
+std::vector<IndexExpr> MatrixProduct::split(bool lhs, const IndexExpr& position) const {
+  return delinearize(sizes_of(lhs ? lhs_free : rhs_free), position);
+}
+
+std::vector<IndexExpr> MatrixProduct::join(std::span<const IndexExpr> batch_at, std::span<const IndexExpr> lhs_at,
+                                           std::span<const IndexExpr> rhs_at) const {
+  std::vector<IndexExpr> c(rank_, IndexExpr(0));
+  auto add = [&](const std::vector<Factor>& factors, std::span<const IndexExpr> at) {
+    for (size_t f = 0; f < factors.size(); ++f) c[factors[f].dim] = c[factors[f].dim] + at[f] * factors[f].step;
+  };
+  add(batch, batch_at);
+  add(lhs_free, lhs_at);
+  add(rhs_free, rhs_at);
+  return c;
+}
+
+int64_t MatrixProduct::batches() const { return size_of(batch); }
+
+int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
+  return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));
+}
+
+DType sum_type(const Instruction& dot) {
+  DType type = working_type(dot.shape.type);
+  // Integers wrap around: the low bits of wider sums are the sums.
+  if (is_integral(type)) return dtype_bits(type) > 32 ? DType::kS64 : DType::kS32;
+  return type;
+}
+
+bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p) {
+  const Instruction& left = *contraction.operand(p.rows_operand());
+  const Instruction& source = left.is(Opcode::kTranspose) ? *left.operand(0) : left;
+  if (source.shape.layout.minor_to_major.empty()) return false;
+  int64_t minor = source.shape.layout.minor_to_major[0];
+  if (&source != &left) {
+    const Ints& from = left.attrs.dimensions;
+    minor = std::ranges::find(from, minor) - from.begin();
+  }
+  VarSource vars;
+  int row = vars.fresh(), k = vars.fresh();
+  Coords rows = p.split(!p.swapped, IndexExpr::var(row, p.m));
+  Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0)), batch(p.batch.size(), IndexExpr(0));
+  Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
+  AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
+  auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
+  return read != relation.reads.end() && read->coords[static_cast<size_t>(minor)].depends_on(k);
+}
+
+}  // namespace hlojit

@@ -1,0 +1,68 @@
+// A dot or a convolution as a matrix product: what its rows, its columns and its depth are, whatever its attributes
+// say.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "layout/index_expr.h"
+#include "layout/lists.h"
+
+namespace hlojit {
+
+/// Part of a dim of the result: index * step is what it adds to the dim's coordinate.
+struct Factor {
+  int64_t size = 1;
+  size_t dim = 0;
+  int64_t step = 1;
+};
+
+/// A dot or convolution as a matrix product a batch: which parts of the result's dims are batch, rows and
+/// columns of it, and what its depth is made of.
+///
+///   dot                  batch dims | free dims of the left | free dims of the right | contracting dims
+///   b01f,01io->b01f      groups     | batch, spatial        | features of a group    | window, input features
+///   with lhs_dilate=2x2  2 x 2      | every second position | features               | every second of the window
+struct MatrixProduct {
+  std::vector<Factor> batch, lhs_free, rhs_free;  ///< outermost first
+  Ints contracting;                               ///< the reduction variables' sizes
+  bool swapped = false;         ///< rows are the right operand's: the result's minor dim is the left's
+  int64_t m = 1, n = 1, k = 1;  ///< products of the rows', columns' and depth's sizes
+  /// 0: where an element of the left operand lies is one affine function of its row. Else (a window's
+  /// positions, lines of an image): rows are looked up in runs of so many that share all but the last factor's
+  /// index, and `m` counts lines filled up to whole runs.
+  int64_t run = 0;
+
+  /// `result`: shape in which the elements leave the kernel; lanes go along its most minor dim. `lanes`: of
+  /// vectors of the summed type.
+  MatrixProduct(const Instruction& contraction, const Shape& result, int64_t lanes);
+  /// Indices of the left (or right) operand's factors at a position along it.
+  std::vector<IndexExpr> split(bool lhs, const IndexExpr& position) const;
+  /// Coordinates of the result. May lie outside of it (beyond a line's end) where `overhangs`.
+  std::vector<IndexExpr> join(std::span<const IndexExpr> batch_at, std::span<const IndexExpr> lhs_at,
+                              std::span<const IndexExpr> rhs_at) const;
+  bool overhangs() const { return overhangs_; }
+  /// Numbers of the contraction's operands that hold the rows and the columns.
+  size_t rows_operand() const { return swapped ? 1 : 0; }
+  size_t columns_operand() const { return swapped ? 0 : 1; }
+  /// How many products, and how many of them are not phases of one.
+  int64_t batches() const;
+  int64_t groups() const { return batches() / phases_; }
+
+ private:
+  void choose_run(const Instruction& convolution, int64_t lanes);
+
+  bool overhangs_ = false;
+  int64_t phases_ = 1;
+  size_t rank_ = 0;
+};
+
+/// Type that a contraction's products are summed in.
+DType sum_type(const Instruction& contraction);
+/// Elements of the left operand that are neighbours in memory differ in the depth, not in the row.
+bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& product);
+/// Lanes of a vector of the summed type.
+int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
+
+}  // namespace hlojit
