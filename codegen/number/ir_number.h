@@ -207,6 +207,13 @@ Float<N> ldexp2(Float<N> x, Int<N> i) {
   return x * as_float(shl(h + likei(i, bias), mantissa)) * as_float(shl(l + likei(i, bias), mantissa));
 }
 
+template <int N>
+Float<N> one_plus_ldexp2(Float<N> x, Float<N> y, Float<N> t, int n) {
+  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, y, t, n);
+  Float<N> power = n == 0 ? y : y + like(y, n);
+  return {scale_avx512((x + like(x, 1.0)).v, power.v)};
+}
+
 /// Emits the cold block: fast where ok, elsewhere the scalar function called lane by lane.
 llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok, llvm::Value* fast,
                         const char* function);

@@ -65,10 +65,11 @@ F round_magic(F x) {
   return like(x, 0x1.8p23, 0x1.8p52);
 }
 
-// 2^i for -bias < i <= bias.
+// 2^(i + more), within the normal range, for t = i + round_magic: all but the low bits of i fall out on the left.
 template <class F>
-F power_of_two(F, IntOf<F> i) {
-  return as_float(shl(i + likei(i, exponent_bias<F>), mantissa_bits<F>));
+F power_of_two(F t, int more) {
+  auto bits = shl(as_int(t), mantissa_bits<F>);
+  return as_float(bits + likei(bits, static_cast<int64_t>(exponent_bias<F> + more) << mantissa_bits<F>));
 }
 
 // min(x, c) and max(x, c) that keep a NaN x.

@@ -26,7 +26,7 @@ template <class F>
 struct ExpReduced {
   F r;          // |r| <= ln2/2, rounded
   F exact, lo;  // r = exact + lo
-  IntOf<F> n;   // garbage if x is NaN
+  F n, t;       // t = n + round_magic
 };
 
 template <class F>
@@ -36,7 +36,7 @@ ExpReduced<F> reduce_exp(F x) {
   F n = t - magic;
   F exact = fma(n, like(x, -0x1.62e43p-1, -0x1.62e42fefa39efp-1), x);
   F ln2_lo = like(x, 0x1.05c61p-29, -0x1.abc9e3b39803fp-56);
-  return {fma(n, ln2_lo, exact), exact, n * ln2_lo, as_int(t) - as_int(magic)};
+  return {fma(n, ln2_lo, exact), exact, n * ln2_lo, n, t};
 }
 
 // e^r - 1 - r
@@ -45,12 +45,11 @@ F exp_tail(F r) {
   return r * r * poly(r, kExpF32, kExpF64);
 }
 
-// 2^shift e^x where neither over- nor underflow leaves the range of ldexp2.
+// 2^shift e^x where neither over- nor underflow leaves the range of one_plus_ldexp2.
 template <class F>
 F exp_clamped(F x, int shift = 0) {
-  auto [r, exact, lo, n] = reduce_exp(x);
-  F p = fma(r * r, poly(r, kExpF32, kExpF64), r) + like(x, 1.0);
-  return ldexp2(p, shift == 0 ? n : n + likei(n, shift));
+  auto [r, exact, lo, n, t] = reduce_exp(x);
+  return one_plus_ldexp2(fma(r * r, poly(r, kExpF32, kExpF64), r), n, t, shift);
 }
 
 template <class F>
@@ -66,9 +65,9 @@ template <class F>
 F expm1(F x) {
   F c = at_most(x, like(x, 89.0, 710.0));
   c = at_least(c, like(x, -18.0, -38.0));
-  auto [r, exact, lo, n] = reduce_exp(c);
+  auto [r, exact, lo, n, t] = reduce_exp(c);
   F tail = fma(r * r, poly(r, kExpF32, kExpF64), lo);
-  F h = power_of_two(x, n - likei(n, 1));
+  F h = power_of_two(t, -1);
   F y = fma(tail, h, fma(exact, h, h - like(x, 0.5)));
   return select(abs_(x) < like(x, 0x1p-25, 0x1p-54), x, y + y);
 }
@@ -108,8 +107,8 @@ template <class F>
 F tanh(F x) {
   if constexpr (!is_f64<F>) return tanh_f32(x);
   F a = at_most(abs_(x), like(x, 19.1));
-  auto [r, exact, lo_r, n] = reduce_exp(a + a);
-  F s = power_of_two(x, n);
+  auto [r, exact, lo_r, n, t_n] = reduce_exp(a + a);
+  F s = power_of_two(t_n, 0);
   F tail = exp_tail(r);
   Pair<F> p = fast_two_sum(r, tail);
   F ps = p.hi * s, lo = p.lo * s;

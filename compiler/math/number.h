@@ -21,6 +21,8 @@
 //   abs_(x)   copysign_(x, sign of y)   signbit_(x) -> B        the sign bit, also of NaN
 //   floor_(x)   trunc_(x)   round_even_(x) -> F                 keep the sign of zero
 //   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
+//   one_plus_ldexp2(x, y, t, n) -> F             (1 + x) 2^(y + n), rounded before and after the power; y whole,
+//                                 |y + n| < 2^8 (f64: 2^11), t = y + 1.5 * 2^23 (f64: 2^52); 1/2 <= 1 + x < 2, or NaN
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
 //                                 the CPU lacks it)
@@ -197,6 +199,20 @@ inline F ldexp2(F x, typename Number<F>::Int i) {
   auto bias = likei(i, sizeof(F) == 4 ? 127 : 1023), h = ashr(i, 1);
   return x * as_float(shl(h + bias, m)) * as_float(shl(i - h + bias, m));
 }
+
+// The low bits of t, shifted, are the exponent. What might leave its range is moved towards the middle, and back by a
+// product that rounds where the result is subnormal.
+template <class F>
+F one_plus_ldexp2_in_parts(F x, F y, F t, int n) {
+  constexpr int m = is_f64<F> ? 52 : 23, bias = is_f64<F> ? 1023 : 127, up = is_f64<F> ? 128 : 64, down = 8;
+  auto bits = shl(as_int(t), m);
+  auto exponent = [&](int e) { return likei(bits, static_cast<int64_t>(bias + n + e) << m); };
+  auto small = signbit_(y);
+  F s = as_float(bits + select(small, exponent(up), exponent(-down)));
+  return fma(x, s, s) * select(small, like(x, 1 / __builtin_ldexp(1.0, up)), like(x, 1 << down));
+}
+inline float one_plus_ldexp2(float x, float y, float t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
+inline double one_plus_ldexp2(double x, double y, double t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
 
 template <class T>
   requires std::is_floating_point_v<T>
