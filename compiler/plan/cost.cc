@@ -96,6 +96,7 @@ class Sweep {
       bool once_a_row = plan_.kind == KernelKind::kRows && (*at)->shape.is_array() && (*at)->shape.rank() > 0 &&
                         (*at)->shape.dims == outer_;
       if (once_a_row) d.hoisted = d.elements();
+      if (once_a_row && product<double>(plan_.inner_sizes()) < vector_lanes((*at)->shape)) d.bare = d.elements();
       compute_one_by_one(*at, d);
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
       spread(*at, d);
