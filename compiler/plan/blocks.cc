@@ -74,7 +74,7 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, c
   auto even_rows = [&](int64_t most) { return ceil_div(p.m, ceil_div(p.m, most)); };
   b.tile_rows = even_rows(most_rows);
   int64_t vectors = std::clamp<int64_t>((registers - 1) / (b.tile_rows + 1), 2, 6);
-  vectors = std::min(vectors, std::max<int64_t>(1, p.n / lanes));
+  vectors = std::min(vectors, ceil_div(p.n, lanes));
   // A width that leaves no narrow panel behind is worth one vector less.
   for (int64_t v = vectors; v >= 2; --v) {
     if (p.n % (v * lanes) != 0) continue;
