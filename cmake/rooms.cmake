@@ -67,6 +67,11 @@ function(hlojit_room name)
   set_property(GLOBAL APPEND PROPERTY HLOJIT_ROOMS ${name})
 endfunction()
 
+# hlojit_for_isa(FLAGS file...): what is compiled for an instruction set of its own, chosen at run time.
+function(hlojit_for_isa flags)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${flags}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # hlojit_program(NAME [LLVM] [TREES ...] [FILES ...] [LINKS target...]): none without sources.
 function(hlojit_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LLVM" "" "TREES;FILES;LINKS")

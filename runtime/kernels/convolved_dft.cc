@@ -29,28 +29,6 @@ std::vector<int64_t> order_of(int64_t n) {
   return Dft<double>::is_smooth(n - 1) ? powers_of_a_generator(n) : std::vector<int64_t>{};
 }
 
-/// Element k of all lanes times factors[k].
-template <class T>
-[[gnu::always_inline]] inline void multiply_lanes(Planes<T> x, const T* factors, int64_t count, int64_t lanes) {
-  for (int64_t k = 0; k < count; ++k) {
-    const T c = factors[2 * k], d = factors[2 * k + 1];
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t t = k * lanes; t < (k + 1) * lanes; ++t) {
-      const T re = x.re[t], im = x.im[t];
-      x.re[t] = re * c - im * d;
-      x.im[t] = re * d + im * c;
-    }
-  }
-}
-
-#define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
-HLOJIT_EACH_WIDTH void multiply(Planes<float> x, const std::vector<float>& factors, int64_t count, int64_t lanes) {
-  multiply_lanes(x, factors.data(), count, lanes);
-}
-HLOJIT_EACH_WIDTH void multiply(Planes<double> x, const std::vector<double>& factors, int64_t count, int64_t lanes) {
-  multiply_lanes(x, factors.data(), count, lanes);
-}
-
 template <class T>
 void copy_element(Planes<T> from, int64_t j, Planes<T> to, int64_t k, int64_t lanes) {
   std::copy_n(from.re + j * lanes, lanes, to.re + k * lanes);
@@ -68,12 +46,13 @@ ConvolvedDft<T>::ConvolvedDft(int64_t n)
     re[static_cast<size_t>(at)] = static_cast<T>(c);
     im[static_cast<size_t>(at)] = static_cast<T>(d);
   };
+  const auto roots = unit_roots(order_.empty() ? 2 * n : n);
   for (int64_t p = 0; !order_.empty() && p < length; ++p) {  // w^(g^-p)
-    auto [c, d] = unit_root(order_[static_cast<size_t>((length - p) % length)], n);
+    auto [c, d] = roots[static_cast<size_t>(order_[static_cast<size_t>((length - p) % length)])];
     set(p, c, d);
   }
   for (int64_t k = 0; order_.empty() && k < n; ++k) {
-    auto [c, d] = unit_root(times(k, k, 2 * n), 2 * n);
+    auto [c, d] = roots[static_cast<size_t>(times(k, k, 2 * n))];
     chirp_.push_back(static_cast<T>(c));
     chirp_.push_back(static_cast<T>(d));
     set(k, c, -d);
@@ -102,7 +81,7 @@ Planes<T> ConvolvedDft<T>::by_powers(Planes<T> x, Planes<T> y, int64_t lanes) co
   T *first_re = y.re + length * lanes, *first_im = y.im + length * lanes;
   std::vector<T> sum(f.re, f.re + lanes);
   sum.insert(sum.end(), f.im, f.im + lanes);
-  multiply(f, filter_, length, lanes);
+  line_loops<T>().multiply(f, filter_.data(), length, lanes);
   for (int64_t v = 0; v < lanes; ++v) {  // what is added to element 0 here is added to all behind the way back
     f.re[v] += first_re[v];
     f.im[v] += first_im[v];
@@ -121,14 +100,14 @@ Planes<T> ConvolvedDft<T>::by_powers(Planes<T> x, Planes<T> y, int64_t lanes) co
 template <class T>
 Planes<T> ConvolvedDft<T>::by_chirp(Planes<T> x, Planes<T> y, int64_t lanes) const {
   const int64_t length = inner_.room();
-  multiply(x, chirp_, n_, lanes);
+  line_loops<T>().multiply(x, chirp_.data(), n_, lanes);
   std::fill(x.re + n_ * lanes, x.re + length * lanes, T{});
   std::fill(x.im + n_ * lanes, x.im + length * lanes, T{});
   Planes<T> f = inner_.run(x, y, lanes), other = f.re == x.re ? y : x;
-  multiply(f, filter_, length, lanes);
+  line_loops<T>().multiply(f, filter_.data(), length, lanes);
   Planes<T> back = inner_.run({f.im, f.re}, {other.im, other.re}, lanes);
   Planes<T> result{back.im, back.re};
-  multiply(result, chirp_, n_, lanes);
+  line_loops<T>().multiply(result, chirp_.data(), n_, lanes);
   return result;
 }
 

@@ -11,20 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/line_loops.h"
+
 namespace hlojit {
 
-/// exp(-2 pi i k / n), by its quarter turn, so that multiples of one are exact.
-std::pair<double, double> unit_root(int64_t k, int64_t n);
-/// Those of all k < n.
+/// exp(-2 pi i k / n) for all k < n, by their quarter turns, so that multiples of one are exact.
 std::vector<std::pair<double, double>> unit_roots(int64_t n);
 
 template <class T>
 class ConvolvedDft;
-
-template <class T>
-struct Planes {
-  T *re, *im;
-};
 
 /// A forward transform of length n >= 1, unscaled. (Backwards: exchange the planes before and
 /// after.) Tables are computed in double precision. Immutable.

@@ -13,7 +13,6 @@
 
 #include "runtime/kernels/dft.h"
 #include "runtime/kernels/planes.h"
-#include "runtime/kernels/real_lines.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -61,10 +60,11 @@ class Axis {
         points_(paired_ ? length / 2 : length),
         lines_(lines),
         dft_(points_) {
-    for (int64_t k = 0; paired_ && k <= points_; ++k) {
-      auto [c, d] = unit_root(k, length);
-      roots_.push_back(static_cast<C>(c));
-      roots_.push_back(static_cast<C>(d));
+    if (paired_) {
+      for (auto [c, d] : unit_roots(length)) {
+        roots_.push_back(static_cast<C>(c));
+        roots_.push_back(static_cast<C>(d));
+      }
     }
     if (twisted) {
       auto roots = unit_roots(length * lines.lines);
@@ -99,7 +99,7 @@ class Axis {
     out += (real_out ? 1 : 2) * (group * lines_.out.outer + first * lines_.out.across);
     if (paired_ && real_out) {
       load(in, points_ + 1, y, lanes);
-      join_halves(y, x, roots_.data(), points_, lanes);
+      line_loops<C>().join_halves(y, x, roots_.data(), points_, lanes);
     } else if (paired_) {
       to_planes(in, {lines_.in.across, 2}, points_, x, lanes);  // pairs of real numbers
     } else if (real_in) {
@@ -110,8 +110,8 @@ class Axis {
     if (real_out && !paired_) mirror(x, lanes);
     Planes<C> z = inverse_ ? swapped(dft_.run(swapped(x), swapped(y), lanes)) : dft_.run(x, y, lanes);
     if (!twist_re_.empty()) {
-      multiply_each(inverse_ ? swapped(z) : z, twist_re_.data() + first, twist_im_.data() + first, lines_.lines,
-                    points_, lanes);
+      line_loops<C>().multiply_each(inverse_ ? swapped(z) : z, {twist_re_.data() + first, twist_im_.data() + first},
+                                    lines_.lines, points_, lanes);
     }
     if (inverse_) scale(z, points_ * lanes);
     Planes<C> free = z.re == x.re ? y : x;
@@ -120,7 +120,7 @@ class Axis {
     } else if (!paired_) {
       store(z, lines_.out.count, out, lanes);
     } else if (real_in) {
-      separate_halves(z, free, roots_.data(), points_, lanes);
+      line_loops<C>().separate_halves(z, free, roots_.data(), points_, lanes);
       store(free, points_ + 1, out, lanes);
     } else {
       from_planes(z, points_, lanes, out, {lines_.out.across, 2});

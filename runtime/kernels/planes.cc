@@ -121,19 +121,6 @@ template <class T, class C>
   }
 }
 
-template <class C>
-[[gnu::always_inline]] inline void multiply(Planes<C> x, const C* re, const C* im, int64_t apart, int64_t points,
-                                            int64_t lanes) {
-  for (int64_t j = 0; j < points; ++j) {
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t v = 0; v < lanes; ++v) {
-      const C a = x.re[j * lanes + v], b = x.im[j * lanes + v], c = re[j * apart + v], d = im[j * apart + v];
-      x.re[j * lanes + v] = a * c - b * d;
-      x.im[j * lanes + v] = a * d + b * c;
-    }
-  }
-}
-
 }  // namespace
 
 #define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
@@ -153,14 +140,5 @@ template <class C>
 HLOJIT_PLANES(float, float)
 HLOJIT_PLANES(float, double)
 HLOJIT_PLANES(double, double)
-
-HLOJIT_EACH_WIDTH void multiply_each(Planes<float> x, const float* re, const float* im, int64_t apart, int64_t points,
-                                     int64_t lanes) {
-  multiply(x, re, im, apart, points, lanes);
-}
-HLOJIT_EACH_WIDTH void multiply_each(Planes<double> x, const double* re, const double* im, int64_t apart,
-                                     int64_t points, int64_t lanes) {
-  multiply(x, re, im, apart, points, lanes);
-}
 
 }  // namespace hlojit

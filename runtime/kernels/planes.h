@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/dft.h"
+#include "runtime/kernels/line_loops.h"
 
 namespace hlojit {
 
@@ -22,9 +22,5 @@ void to_planes(const double* data, LineSteps steps, int64_t points, Planes<doubl
 void from_planes(Planes<float> from, int64_t points, int64_t lanes, float* data, LineSteps steps);
 void from_planes(Planes<double> from, int64_t points, int64_t lanes, float* data, LineSteps steps);
 void from_planes(Planes<double> from, int64_t points, int64_t lanes, double* data, LineSteps steps);
-
-/// Element j of line v times re + i im at [j * apart + v].
-void multiply_each(Planes<float> x, const float* re, const float* im, int64_t apart, int64_t points, int64_t lanes);
-void multiply_each(Planes<double> x, const double* re, const double* im, int64_t apart, int64_t points, int64_t lanes);
 
 }  // namespace hlojit

@@ -1,0 +1,49 @@
+// The arithmetic of transforms: loops over consecutive lanes, which are the vectors' lanes. Each set of instructions
+// has its own, compiled for it alone from one source (line_loops_for.h); without contraction all give the same bits.
+#pragma once
+
+#include <cstdint>
+
+namespace hlojit {
+
+/// Real and imaginary parts of numbers, in planes of their own.
+template <class T>
+struct Planes {
+  T *re, *im;
+};
+
+/// One pass of a transform: `s` consecutive elements (lanes times the factors done), `m` twiddle groups. Element t of
+/// input j of group p is at (m j + p) s + t of x, element t of result k at (radix p + k) s + t of y.
+template <class T>
+struct Pass {
+  Planes<const T> x;
+  Planes<T> y;
+  int64_t s, m;
+  const T* twiddles;  ///< for each p < m: cos and sin of result k, 1 <= k < radix
+};
+
+template <class T>
+struct LineLoops {
+  /// Radix 2, 3, 4, 5, 7, 11 or 13.
+  void (*pass)(int radix, const Pass<T>& pass);
+  /// Element k of all lanes times the complex factors[k].
+  void (*multiply)(Planes<T> x, const T* factors, int64_t count, int64_t lanes);
+  /// Element k of lane t times the complex element t of factors + k * apart.
+  void (*multiply_each)(Planes<T> x, Planes<const T> factors, int64_t apart, int64_t count, int64_t lanes);
+  /// A real line of even length 2n is a complex one of length n, z[j] = x[2j] + i x[2j + 1], and one pass over its
+  /// transform: with E and O the transforms of the even and the odd elements, Z = E + i O and X[k] = E[k] + w^k O[k];
+  /// values of E and O at -k are the conjugates of those at k. X[0..n] of `lanes` lines from Z[0..n). `roots`: cos and
+  /// sin of each w^k, k = 0..n.
+  void (*separate_halves)(Planes<T> z, Planes<T> x, const T* roots, int64_t n, int64_t lanes);
+  /// The way back. What must be real, X[0] and X[n], is made so.
+  void (*join_halves)(Planes<T> x, Planes<T> z, const T* roots, int64_t n, int64_t lanes);
+};
+
+/// Of the best instruction set that this machine has.
+template <class T>
+const LineLoops<T>& line_loops();
+
+/// cosine[k] and sine[k] of angles[k], |angle| <= pi/4 or a little more.
+void cosines_and_sines(const double* angles, int64_t count, double* cosine, double* sine);
+
+}  // namespace hlojit

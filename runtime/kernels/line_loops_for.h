@@ -1,0 +1,223 @@
+// The loops of line_loops.h for the instruction set A, as templates over compiler/math's number types: vectors of A,
+// then narrower ones, then single lanes for what is left. Included by the file of each set, which is compiled for it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "compiler/math/batch.h"
+#include "runtime/kernels/line_loops.h"
+
+namespace hlojit {
+namespace {
+
+template <class T>
+using Avx2Lanes = math::Batch<T, xsimd::fma3<xsimd::avx2>>;
+
+using math::like;
+using math::store_lanes;
+
+template <class F>
+[[gnu::always_inline]] inline F lanes_at(const typename math::Number<F>::Scalar* from) {
+  if constexpr (std::is_floating_point_v<F>) {
+    return *from;
+  } else {
+    return math::load_lanes<F>(from);
+  }
+}
+template <class T>
+[[gnu::always_inline]] inline void store_lanes(T* to, T x) {
+  *to = x;
+}
+
+/// body(F(), t) for steps of F's lanes that cover [0, n).
+template <class A, class T, class Body>
+[[gnu::always_inline]] inline void over_lanes(int64_t n, const Body& body) {
+  using Wide = math::Batch<T, A>;
+  using Narrow = math::Batch<T, xsimd::sse2>;
+  int64_t t = 0;
+  for (; t + Wide::lanes <= n; t += Wide::lanes) body(Wide(), t);
+  if constexpr (Wide::lanes > Avx2Lanes<T>::lanes) {
+    for (; t + Avx2Lanes<T>::lanes <= n; t += Avx2Lanes<T>::lanes) body(Avx2Lanes<T>(), t);
+  }
+  for (; t + Narrow::lanes <= n; t += Narrow::lanes) body(Narrow(), t);
+  for (; t < n; ++t) body(T(), t);
+}
+
+/// (re + i im) * (c + i d)
+template <class T, class F>
+[[gnu::always_inline]] inline void store_product(Planes<T> to, int64_t at, F re, F im, T c, T d) {
+  const F cos = like(re, c), sin = like(re, d);
+  store_lanes(to.re + at, re * cos - im * sin);
+  store_lanes(to.im + at, re * sin + im * cos);
+}
+
+template <class A, class T>
+void radix2(const Pass<T>& a) {
+  const int64_t s = a.s, far = a.s * a.m;
+  for (int64_t p = 0; p < a.m; ++p) {
+    const T* w = a.twiddles + 2 * p;
+    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
+    const Planes<T> y{a.y.re + s * 2 * p, a.y.im + s * 2 * p};
+    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      const F r0 = lanes_at<F>(x.re + t), r1 = lanes_at<F>(x.re + t + far);
+      const F i0 = lanes_at<F>(x.im + t), i1 = lanes_at<F>(x.im + t + far);
+      store_lanes(y.re + t, r0 + r1);
+      store_lanes(y.im + t, i0 + i1);
+      store_product(y, s + t, r0 - r1, i0 - i1, w[0], w[1]);
+    });
+  }
+}
+
+template <class A, class T>
+void radix4(const Pass<T>& a) {
+  const int64_t s = a.s, far = a.s * a.m;
+  for (int64_t p = 0; p < a.m; ++p) {
+    const T* w = a.twiddles + 6 * p;
+    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
+    const Planes<T> y{a.y.re + s * 4 * p, a.y.im + s * 4 * p};
+    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      F r[4], i[4];
+      for (int j = 0; j < 4; ++j) {
+        r[j] = lanes_at<F>(x.re + t + j * far);
+        i[j] = lanes_at<F>(x.im + t + j * far);
+      }
+      const F sr = r[0] + r[2], si = i[0] + i[2], dr = r[0] - r[2], di = i[0] - i[2];
+      const F er = r[1] + r[3], ei = i[1] + i[3], fr = i[1] - i[3], fi = r[3] - r[1];  // f: times -i
+      store_lanes(y.re + t, sr + er);
+      store_lanes(y.im + t, si + ei);
+      store_product(y, s + t, dr + fr, di + fi, w[0], w[1]);
+      store_product(y, 2 * s + t, sr - er, si - ei, w[2], w[3]);
+      store_product(y, 3 * s + t, dr - fr, di - fi, w[4], w[5]);
+    });
+  }
+}
+
+/// Odd radices: elements j and R - j enter by their sum and difference, results k and R - k share sums.
+template <class A, int R, class T>
+void radix_odd(const Pass<T>& a) {
+  constexpr int H = (R - 1) / 2;
+  T cosine[R], sine[R];
+  for (int k = 0; k < R; ++k) {
+    cosine[k] = static_cast<T>(std::cos(2 * std::numbers::pi * k / R));
+    sine[k] = static_cast<T>(std::sin(2 * std::numbers::pi * k / R));
+  }
+  const int64_t s = a.s, far = a.s * a.m;
+  for (int64_t p = 0; p < a.m; ++p) {
+    const T* w = a.twiddles + 2 * (R - 1) * p;
+    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
+    const Planes<T> y{a.y.re + s * R * p, a.y.im + s * R * p};
+    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      const F first_re = lanes_at<F>(x.re + t), first_im = lanes_at<F>(x.im + t);
+      F pr[H], pi[H], qr[H], qi[H], r0 = first_re, i0 = first_im;
+#pragma clang loop unroll(full)
+      for (int j = 0; j < H; ++j) {
+        const int64_t near = t + (j + 1) * far, mirror = t + (R - 1 - j) * far;
+        const F nr = lanes_at<F>(x.re + near), mr = lanes_at<F>(x.re + mirror);
+        const F ni = lanes_at<F>(x.im + near), mi = lanes_at<F>(x.im + mirror);
+        pr[j] = nr + mr;
+        pi[j] = ni + mi;
+        qr[j] = nr - mr;
+        qi[j] = ni - mi;
+        r0 = r0 + pr[j];
+        i0 = i0 + pi[j];
+      }
+      store_lanes(y.re + t, r0);
+      store_lanes(y.im + t, i0);
+#pragma clang loop unroll(full)
+      for (int k = 1; k <= H; ++k) {
+        F cr = first_re, ci = first_im, er = like(cr, 0), ei = er;
+#pragma clang loop unroll(full)
+        for (int j = 0; j < H; ++j) {
+          const int at = (j + 1) * k % R;
+          cr = cr + like(cr, cosine[at]) * pr[j];
+          ci = ci + like(ci, cosine[at]) * pi[j];
+          er = er + like(er, sine[at]) * qr[j];
+          ei = ei + like(ei, sine[at]) * qi[j];
+        }
+        store_product(y, k * s + t, cr + ei, ci - er, w[2 * k - 2], w[2 * k - 1]);
+        store_product(y, (R - k) * s + t, cr - ei, ci + er, w[2 * (R - k) - 2], w[2 * (R - k) - 1]);
+      }
+    });
+  }
+}
+
+template <class A, class T>
+void any_radix(int radix, const Pass<T>& a) {
+  switch (radix) {
+    case 2: return radix2<A>(a);
+    case 3: return radix_odd<A, 3>(a);
+    case 4: return radix4<A>(a);
+    case 5: return radix_odd<A, 5>(a);
+    case 7: return radix_odd<A, 7>(a);
+    case 11: return radix_odd<A, 11>(a);
+    default: return radix_odd<A, 13>(a);
+  }
+}
+
+template <class A, class T>
+void multiply(Planes<T> x, const T* factors, int64_t count, int64_t lanes) {
+  for (int64_t k = 0; k < count; ++k) {
+    const Planes<T> here{x.re + k * lanes, x.im + k * lanes};
+    over_lanes<A, T>(lanes, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      store_product(here, t, lanes_at<F>(here.re + t), lanes_at<F>(here.im + t), factors[2 * k], factors[2 * k + 1]);
+    });
+  }
+}
+
+template <class A, class T>
+void multiply_each(Planes<T> x, Planes<const T> factors, int64_t apart, int64_t count, int64_t lanes) {
+  for (int64_t k = 0; k < count; ++k) {
+    over_lanes<A, T>(lanes, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      const int64_t at = k * lanes + t, by = k * apart + t;
+      const F re = lanes_at<F>(x.re + at), im = lanes_at<F>(x.im + at);
+      const F c = lanes_at<F>(factors.re + by), d = lanes_at<F>(factors.im + by);
+      store_lanes(x.re + at, re * c - im * d);
+      store_lanes(x.im + at, re * d + im * c);
+    });
+  }
+}
+
+template <class A, class T>
+void separate(Planes<T> z, Planes<T> x, const T* roots, int64_t n, int64_t lanes) {
+  for (int64_t k = 0; k <= n; ++k) {
+    const int64_t here = (k == n ? 0 : k) * lanes, mirror = (k == 0 ? 0 : n - k) * lanes, to = k * lanes;
+    over_lanes<A, T>(lanes, [&]<class F>(F, int64_t v) __attribute__((always_inline)) {
+      const F here_re = lanes_at<F>(z.re + here + v), mirror_re = lanes_at<F>(z.re + mirror + v);
+      const F here_im = lanes_at<F>(z.im + here + v), mirror_im = lanes_at<F>(z.im + mirror + v);
+      const F half = like(here_re, 0.5), c = like(here_re, roots[2 * k]), d = like(here_re, roots[2 * k + 1]);
+      const F even_re = (here_re + mirror_re) * half, even_im = (here_im - mirror_im) * half;
+      const F odd_re = (here_im + mirror_im) * half, odd_im = (mirror_re - here_re) * half;
+      store_lanes(x.re + to + v, even_re + (odd_re * c - odd_im * d));
+      store_lanes(x.im + to + v, even_im + (odd_re * d + odd_im * c));
+    });
+  }
+}
+
+template <class A, class T>
+void join(Planes<T> x, Planes<T> z, const T* roots, int64_t n, int64_t lanes) {
+  std::fill(x.im, x.im + lanes, T{});
+  std::fill(x.im + n * lanes, x.im + (n + 1) * lanes, T{});
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t here = k * lanes, mirror = (n - k) * lanes;
+    over_lanes<A, T>(lanes, [&]<class F>(F, int64_t v) __attribute__((always_inline)) {
+      const F here_re = lanes_at<F>(x.re + here + v), mirror_re = lanes_at<F>(x.re + mirror + v);
+      const F here_im = lanes_at<F>(x.im + here + v), mirror_im = lanes_at<F>(x.im + mirror + v);
+      const F half = like(here_re, 0.5), c = like(here_re, roots[2 * k]), d = like(here_re, roots[2 * k + 1]);
+      const F even_re = (here_re + mirror_re) * half, even_im = (here_im - mirror_im) * half;
+      const F turned_re = (here_re - mirror_re) * half, turned_im = (here_im + mirror_im) * half;
+      const F odd_re = turned_re * c + turned_im * d, odd_im = turned_im * c - turned_re * d;
+      store_lanes(z.re + here + v, even_re - odd_im);
+      store_lanes(z.im + here + v, even_im + odd_re);
+    });
+  }
+}
+
+template <class A, class T>
+constexpr LineLoops<T> loops_for() {
+  return {&any_radix<A, T>, &multiply<A, T>, &multiply_each<A, T>, &separate<A, T>, &join<A, T>};
+}
+
+}  // namespace
+}  // namespace hlojit
