@@ -62,23 +62,27 @@ CLI::Validator number(T low = std::numeric_limits<T>::lowest(), T high = std::nu
 }
 
 void common_options(CLI::App* verb, Request& r) {
-  verb->add_option("--threads", r.threads, "Worker threads; obeyed also above the core count")->check(number(1, 4096));
-  verb->add_option("--device-isa", r.device_isa, "avx2, avx512 or native")
+  verb->add_option("--threads", r.threads, "Worker threads, also more than cores (default: a core each)")
+      ->check(number(1, 4096));
+  verb->add_option("--device-isa", r.device_isa, "Instructions to be used (default: native, what this machine has)")
       ->check(CLI::IsMember({"avx2", "avx512", "native"}));
   verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
   verb->add_option("--disable", r.disable, "Leave out a pass (repeatable)")->delimiter(',');
-  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1 and 2 are the same")
+  verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1, the default, and 2 are the same")
       ->check(number(0, 2));
   verb->add_option("--cache", r.cache, "Keep compiled objects in this folder")->envname("HLOJIT_CACHE_DIR");
   verb->add_option("--dump-to", r.dump_to, "Write HLO per pass, LLVM IR, assembly and the buffer plan here");
   verb->add_flag("--time", r.time, "Show compile phases and the emitter of every kernel");
-  verb->add_option("--scatter-oob", r.scatter_oob, "element or window")->check(CLI::IsMember({"element", "window"}));
+  verb->add_option("--scatter-oob", r.scatter_oob,
+                   "Of a scatter's window that is partly out of bounds, what is left out (default: element)")
+      ->check(CLI::IsMember({"element", "window"}));
   verb->add_option("--load", r.load, "Library with custom-call targets (repeatable)");
-  verb->add_option("--timeout-s", r.timeout_s, "Seconds that all of it may take")->check(number<double>());
+  verb->add_option("--timeout-s", r.timeout_s, "Seconds that all of it may take (default: no limit)")
+      ->check(number<double>());
   verb->add_option("--replicas", r.replicas, "Replicas of the program (default: as the module says)")
-      ->check(CLI::Range(1, 256));
+      ->check(number<int64_t>(1, 256));
   verb->add_option("--partitions", r.partitions, "Partitions a replica (default: as the module says)")
-      ->check(CLI::Range(1, 256));
+      ->check(number<int64_t>(1, 256));
 }
 
 void module_argument(CLI::App* verb, Request& r, bool required = true) {
@@ -117,8 +121,8 @@ int main_with(int argc, char** argv) {
   run->add_flag("--print", r.print, "Print each result leaf as SHAPE LITERAL");
   run->add_option("--infeed", r.infeed,
                   "F.npy: next leaf of every device's infeed; D:F.npy: of device D's (repeatable)");
-  run->add_option("--wait-s", r.wait_s, "Seconds a device waits for another or for the host")
-      ->check(CLI::PositiveNumber);
+  run->add_option("--wait-s", r.wait_s, "Seconds a device waits for another or for the host (default 60)")
+      ->check(number<double>());
   run->callback([&] { action = [&] { run_verb(r, source, out); }; });
 
   CLI::App* batch =
@@ -153,7 +157,7 @@ int main_with(int argc, char** argv) {
                                "  hlojit compile bench/hlo/gelu.hlo --emit=llvm\n"
                                "  hlojit compile bench/hlo/gelu.hlo --emit=asm -o gelu.s");
   module_argument(compile, r);
-  compile->add_option("--emit", r.emit, "hlo, llvm, asm or obj")
+  compile->add_option("--emit", r.emit, "HLO after all passes, LLVM IR, assembly or an object file")
       ->required()
       ->check(CLI::IsMember({"hlo", "llvm", "asm", "obj"}));
   compile->add_option("-o,--output", r.output, "Write to this file instead of standard output");
@@ -166,7 +170,7 @@ int main_with(int argc, char** argv) {
   input_options(bench, r);
   bench->add_flag("--explain", r.explain,
                   "Also each kernel: time, what bounds it, what fused or split it; compile phases, memory");
-  bench->add_option("--min-ms", r.min_ms, "Measure for at least this long")->check(number<double>());
+  bench->add_option("--min-ms", r.min_ms, "Measure for at least this long (default 200)")->check(number<double>());
   bench->callback([&] { action = [&] { bench_verb(r, source, out); }; });
 
   CLI::App* layout = add_verb(app, "layout", "Where elements lie in memory",

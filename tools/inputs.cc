@@ -78,7 +78,7 @@ std::string read_all(std::FILE* file, const std::string& name) {
     text.append(part.data(), n);
     if (text.size() > kLargestModule) throw Error(ErrorKind::kInput, fmt::format("{} is larger than 1 GiB", name));
   }
-  if (std::ferror(file)) throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  if (std::ferror(file)) throw unreadable(name, errno);
   return text;
 }
 
@@ -99,7 +99,7 @@ ModulePtr load_module(const Request& request, std::string& source) {
     source = read_all(stdin, "standard input");
   } else {
     std::FILE* file = std::fopen(request.module.c_str(), "rb");
-    if (!file) throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", request.module, std::strerror(errno)));
+    if (!file) throw unreadable(request.module, errno);
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> closed(file, std::fclose);
     source = read_all(file, request.module);
   }
@@ -137,10 +137,10 @@ std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const
     }
     size_t k = number ? static_cast<size_t>(*number) : next;
     if (k >= shapes.size()) {
-      throw Error(ErrorKind::kInput,
-                  number ? fmt::format("input {}: the program takes {} input leaves, 0 to {}", k, shapes.size(),
-                                       static_cast<int64_t>(shapes.size()) - 1)
-                         : fmt::format("{}: the program takes only {} input leaves", path, shapes.size()));
+      std::string what =
+          number ? fmt::format("there is no input {}", k) : fmt::format("{} is one input too many", path);
+      std::string takes = shapes.empty() ? "takes none" : fmt::format("takes those from 0 to {}", shapes.size() - 1);
+      throw Error(ErrorKind::kInput, fmt::format("{}: the program {}", what, takes));
     }
     if (given[k]) throw Error(ErrorKind::kInput, fmt::format("input {} is given twice", k));
     given[k] = read_npy(path, shapes[k]);
@@ -178,6 +178,7 @@ void check_request(const Request& r) {
   };
   positive("--timeout-s", r.timeout_s);
   positive("--min-ms", std::optional(r.min_ms));
+  positive("--wait-s", std::optional(r.wait_s));
   positive("--count", r.count);
   positive("--seconds", r.seconds);
   if ((r.rtol && !(*r.rtol >= 0)) || (r.ulp && !(*r.ulp >= 0))) throw UsageError("--rtol, --ulp: no negative numbers");

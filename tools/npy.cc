@@ -96,12 +96,15 @@ Header parse_header(const std::string& text, const std::string& path) {
 
 }  // namespace
 
+Error unreadable(const std::string& path, int code) {
+  return Error(ErrorKind::kInput, fmt::format("cannot read '{}': {}", path, std::strerror(code)));
+}
+
 Buffer read_npy(const std::string& path, const Shape& shape) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw unreadable(path, errno);
   std::error_code ignored;
-  if (!file || std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorKind::kInput, fmt::format("cannot read {}: {}", path, std::strerror(errno ? errno : EISDIR)));
-  }
+  if (std::filesystem::is_directory(path, ignored)) throw unreadable(path, EISDIR);
   auto bad = [&](std::string_view what) { return Error(ErrorKind::kInput, fmt::format("{}: {}", path, what)); };
   char magic[8];
   if (!file.read(magic, 8) || std::memcmp(magic, "\x93NUMPY", 6) != 0) throw bad("not a .npy file");

@@ -7,6 +7,9 @@
 
 namespace hlojit::tools {
 
+/// A file that could not be read, as an error of kind kInput; `code` as errno has it.
+Error unreadable(const std::string& path, int code);
+
 /// Reads a file that must hold `shape` (type and sizes), into shape's layout.
 /// Throws Error(kInput) naming the file for anything else.
 Buffer read_npy(const std::string& path, const Shape& shape);

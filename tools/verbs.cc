@@ -37,6 +37,10 @@ Executable compiled(const Request& r, const ModulePtr& module) {
     show_times(e.compile_times());
     for (const KernelInfo& k : e.kernels())
       std::fputs(fmt::format("  kernel {:<32} {}\n", k.name, k.kind).c_str(), stderr);
+    return e;
+  }
+  for (const PhaseTime& p : e.compile_times()) {
+    if (p.name.starts_with("cache unusable")) std::fprintf(stderr, "hlojit: warning: %s\n", p.name.c_str());
   }
   return e;
 }

@@ -317,6 +317,13 @@ bool is_hlo_proto(std::string_view bytes) {
 }
 
 std::unique_ptr<Module> parse_module_proto(std::string_view bytes) {
+  try {
+    Message(bytes).each([](const Field&) {});
+  } catch (const Error& e) {
+    throw Error(ErrorKind::kInvalid, {{.rule = "proto",
+                                       .message = e.diagnostics()[0].message,
+                                       .details = "this is neither HLO text nor a whole HloModuleProto"}});
+  }
   auto module = std::make_unique<Module>("");
   Message proto(module_bytes(bytes));
   Importer(proto, *module).run();

@@ -31,6 +31,7 @@ class Parser : public References {
   Parser(std::string_view text, Module& module) : in_(text), module_(module) {}
 
   void parse() {
+    refuse_mlir();
     if (in_.accept_word("HloModule")) {
       module_.name = in_.name("the module's name");
       in_.accept(':');
@@ -44,6 +45,17 @@ class Parser : public References {
     while (!in_.done()) computation();
     if (!module_.entry()) module_.set_entry(last_);
     if (module_.name.empty()) module_.name = "module_" + module_.entry()->name;
+  }
+
+  // What JAX prints unless it is asked for HLO.
+  void refuse_mlir() {
+    in_.skip();
+    std::string_view text = in_.text().substr(in_.pos());
+    for (std::string_view start : {"module @", "module attributes", "#loc", "func.func"}) {
+      if (!text.starts_with(start)) continue;
+      in_.fail(in_.pos(), "syntax", "this is MLIR, which is not read; HLO is",
+               "in JAX: jitted.lower(...).as_text(dialect=\"hlo\")");
+    }
   }
 
   Computation* read_computation() override {
@@ -269,7 +281,7 @@ class Parser : public References {
       if (gap || seen[number]) {
         throw Error(ErrorKind::kInvalid, i->location,
                     gap ? "parameter number " + std::to_string(number) + " leaves a gap: '" + computation.name +
-                              "' has " + std::to_string(seen.size()) + " parameters"
+                              "' has " + std::to_string(seen.size()) + " of them"
                         : "a second parameter of number " + std::to_string(number),
                     "parameter-number");
       }

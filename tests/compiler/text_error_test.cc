@@ -98,7 +98,7 @@ TEST_CASE("errors of instructions") {
       {"r = f32[4] negate(x) ROOT", "3:1: expected an instruction or '}', found '}' [syntax]"},
       {"ROOT r = f32[4] negate(x) ROOT s = f32[4] negate(x)", "2:27: a second ROOT instruction [root]"},
       {"q = f32[4] parameter(3)",
-       "2:1: parameter number 3 leaves a gap: 'e' has 3 parameters "
+       "2:1: parameter number 3 leaves a gap: 'e' has 3 of them "
        "[parameter-number]"},
       {"q = f32[4] parameter(1)", "2:1: a second parameter of number 1 [parameter-number]"},
       {"q = f32[4] parameter(-1)", "2:22: a parameter's number is not negative [parameter-number]"},
@@ -112,7 +112,7 @@ TEST_CASE("errors of instructions") {
       {"q = f32[4] custom-call(x), custom_call_target=\"f\", api_version=API_VERSION_UNSPECIFIED",
        "2:64: 'API_VERSION_UNSPECIFIED' is no value of api_version [attribute-value]"},
       {"q = f32[4] parameter(9223372036854775807)",
-       "2:1: parameter number 9223372036854775807 leaves a gap: 'e' has 3 parameters "
+       "2:1: parameter number 9223372036854775807 leaves a gap: 'e' has 3 of them "
        "[parameter-number]"},
   };
   for (const Row& row : rows) {
