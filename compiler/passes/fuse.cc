@@ -64,7 +64,8 @@ bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& memb
 bool is_cheap(const Instruction* i) {
   if (i->shape.is_tuple()) return false;
   if (has_trait(*i, op_trait::kUpdates) || is_reduction(*i)) return false;
-  if (i->shape.rank() == 0) return true;
+  // A scalar costs a kernel next to nothing to compute again, but for dear ones code, which takes time to make.
+  if (i->shape.rank() == 0) return !is_elementwise(i->opcode) || i->info().price <= OpPrice::kCheap;
   switch (i->info().op_class) {
     case OpClass::kElementwise: return i->info().price <= OpPrice::kCheap;
     case OpClass::kMoves: return !has_trait(*i, op_trait::kRandomPlaces);
