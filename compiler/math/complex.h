@@ -170,7 +170,10 @@ Cx<F> expm1(Cx<F> z) {
   Cx<F> e = exp_times(z.re, c, sin(z.im));
   // Where e^x cos y is below 1/2 or above all, nothing cancels.
   auto plain = (z.re < like(h, -0.7)) | (z.re > like(h, 30.0, 60.0));
-  return {select(plain, e.re - like(h, 1.0), re), e.im};
+  Cx<F> r = {select(plain, e.re - like(h, 1.0), re), e.im};
+  // exp is 0 at -inf in any direction; that no direction is given shows here, as in NumPy.
+  auto undirected = (z.re == like(h, -kInf)) & (h != h);
+  return select(undirected, Cx<F>{h, h}, r);
 }
 
 // t = sqrt((|x| + |z|) / 2), |z| and 2^k of z scaled by 4^-k.
@@ -221,7 +224,7 @@ Cx<F> rsqrt(Cx<F> z) {
 }
 
 // Kahan: with t = tan y, b = 1 + t^2, s = sinh x: (b s sqrt(1 + s^2) + i t) / (1 + b s^2). Far out
-// the imaginary part is 4 sin y cos y e^-2|x|.
+// the imaginary part is 4 sin y cos y e^-2|x|. Without a y (nan, inf) there is a value at infinite x alone.
 template <class F>
 Cx<F> tanh(Cx<F> z) {
   F one = like(z.re, 1.0), ax = abs_(z.re), limit = like(z.re, 12.0, 22.0);
@@ -233,8 +236,9 @@ Cx<F> tanh(Cx<F> z) {
   auto far = ax > limit;
   F e = exp(-ax);
   F small = like(t, 4.0) * sin(z.im) * cos(z.im) * e * e;
-  re = copysign_(select(far, one, re), z.re);
-  return {re, select(far, select(ax == like(t, kInf), copysign_(like(t, 0.0), z.im), small), im)};
+  auto infinite = ax == like(t, kInf);
+  re = copysign_(select(far, select(infinite | (t == t), one, t), re), z.re);
+  return {re, select(far, select(infinite, copysign_(like(t, 0.0), z.im), small), im)};
 }
 
 // tan z = -i tanh(i z)
