@@ -4,7 +4,24 @@
 #include <algorithm>
 
 #include "compiler/ir/narrow.h"
+
 namespace hlojit::codegen {
+namespace {
+
+// What an element takes, in elementary operations. Floats of a byte and less are taken apart and put together: an op
+// on two of them is fifty.
+int price_of(const Instruction& i) {
+  constexpr int kDecode = 12, kRoundAndEncode = 28;
+  const bool tiny = i.shape.is_array() && is_float(i.shape.type) && dtype_bits(i.shape.type) <= 8;
+  if (i.is(Opcode::kParameter)) return tiny ? kDecode : 0;
+  switch (i.info().price) {
+    case OpPrice::kFree: return 0;
+    case OpPrice::kTranscendental: return 12 + (tiny ? kRoundAndEncode : 0);
+    default: return 1 + (tiny ? kRoundAndEncode : 0);
+  }
+}
+
+}  // namespace
 
 bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
   auto& list = seen_[value];
@@ -19,7 +36,7 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     accesses_.push_back({i, stop->second(coords), dtype_bytes(i->shape.type), false, false});
     return;
   }
-  int price = i->info().price == OpPrice::kTranscendental ? 12 : i->info().price == OpPrice::kFree ? 0 : 1;
+  const int price = price_of(*i);
   operations_ += price;
   combines_masks_ |= is_elementwise(i->opcode) && i->shape.is_array() && is_pred(i->shape.type) &&
                      i->operand_count() > 0 && is_pred(i->operand(0)->shape.type);

@@ -114,7 +114,7 @@ llvm::Value* to_storage(B& b, const Value& x) {
   }
   if (!is_narrow_float(x.type)) return x.v;
   ir::Recording recording(recording_builder(b), false);
-  llvm::Value* code = math::encode_narrow(ir::F32{x.v}, math::narrow_format(x.type)).v;
+  llvm::Value* code = math::code_of(ir::F32{x.v}, math::narrow_format(x.type)).v;
   return b.CreateTrunc(code, with_scalar(x.v, b.getInt8Ty()));
 }
 

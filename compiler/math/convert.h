@@ -124,6 +124,24 @@ IntOf<F> encode_narrow(F x, const NarrowFormat& f) {
                 code);
 }
 
+// The code of a value of the format, in the low bits: encode_narrow where nothing is left to round, at half its cost.
+template <class F>
+IntOf<F> code_of(F x, const NarrowFormat& f) {
+  constexpr int M = mantissa_bits<F>, width = Number<F>::bits;
+  if (f.power_only) return encode_power(x);
+  auto b = as_int(x);
+  if (!is_f64<F> && f.mantissa == 7) return lshr(b, 16);
+  F a = abs_(x);
+  auto normal = lshr(as_int(a), M - f.mantissa) - likei(b, int64_t{exponent_bias<F> - f.bias} << f.mantissa);
+  F unit = like(x, __builtin_ldexp(1.0, 1 - f.bias - f.mantissa + M));  // its last place is that of the subnormals
+  auto code = select(a < like(x, __builtin_ldexp(1.0, 1 - f.bias)), as_int(a + unit) - as_int(unit), normal);
+  if (f.overflow == Overflow::kInfinity) code = select(code > likei(b, f.max_code), likei(b, f.max_code + 1), code);
+  if (f.overflow != Overflow::kSaturate) code = select(x != x, likei(b, nan_code(f)), code);
+  auto sign = lshr(b, width - 1);
+  if (!f.negative_zero) sign = select(code == likei(b, 0), likei(b, 0), sign);
+  return code | shl(sign, f.bits - 1);
+}
+
 // The value of a code (bits above the format's are ignored), exact.
 template <class F>
 F decode_narrow(F like_this, IntOf<F> code, const NarrowFormat& f) {

@@ -30,7 +30,9 @@ void check(DType type, F x) {
   auto code = static_cast<uint32_t>(math::encode_narrow(x, f).v);
   double want = test::plain_to_double(type, test::plain_from_double(type, static_cast<double>(x)));
   CHECK(same(test::plain_to_double(type, code), want));
-  CHECK(same(static_cast<double>(math::round_narrow(x, f)), want));
+  F rounded = math::round_narrow(x, f);
+  CHECK(same(static_cast<double>(rounded), want));
+  CHECK(static_cast<uint32_t>(math::code_of(rounded, f).v) == code);
   if (!std::isnan(x)) CHECK(code == test::plain_from_double(type, static_cast<double>(x)));
 }
 
@@ -45,7 +47,8 @@ TEST_CASE("convert: every code of every narrow float decodes exactly and encodes
       float f32 = math::decode_narrow(0.0f, {code}, f);
       double f64 = math::decode_narrow(0.0, {code}, f);
       bool ok = same(static_cast<double>(f32), want) && same(f64, want);
-      if (!std::isnan(want)) ok = ok && math::encode_narrow(f32, f).v == code;
+      if (!std::isnan(want)) ok = ok && math::encode_narrow(f32, f).v == code && math::code_of(f64, f).v == code;
+      ok = ok && math::code_of(f32, f).v == math::encode_narrow(f32, f).v;
       if (!ok) FAIL_CHECK("code ", code, ": ", f32, " ", f64, " for ", want);
     }
   }
