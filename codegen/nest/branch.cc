@@ -13,11 +13,13 @@ std::vector<llvm::Value*> branch(Scope& scope, llvm::Value* condition,
   b.CreateCondBr(condition, first, second);
   auto memo = scope.memo;
   auto reductions = scope.reductions;
+  auto rows = scope.rows;
   auto way = [&](llvm::BasicBlock*& from, const std::function<std::vector<llvm::Value*>()>& emit) {
     b.SetInsertPoint(from);
     std::vector<llvm::Value*> values = emit();
     scope.memo = memo;
     scope.reductions = reductions;
+    scope.rows = rows;
     from = b.GetInsertBlock();
     b.CreateBr(join);
     return values;

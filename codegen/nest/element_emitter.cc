@@ -88,7 +88,12 @@ Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope&
 Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scope& scope) {
   auto it = buffers_.find(i);
   if (it == buffers_.end()) unsupported(i, "without a buffer");
-  return load(scope, it->second, i->shape.type, linear_index(i->shape, coords), inside(i->shape.dims, coords, scope));
+  IndexExpr address = linear_index(i->shape, coords);
+  llvm::Value* mask = inside(i->shape.dims, coords, scope);
+  if (!mask) {
+    if (auto v = load_rows(scope, it->second, i->shape.type, address)) return *v;
+  }
+  return load(scope, it->second, i->shape.type, address, mask);
 }
 
 Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Scope& scope) {

@@ -185,6 +185,7 @@ class ElementEmitter {
                                    int64_t stride);
   std::optional<Value> load_strided(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     int64_t stride);
+  std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);

@@ -476,6 +476,28 @@ LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
   return once;
 }
 
+std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars) {
+  const LoopDigit loop = piece.loops.back();
+  if (loop.clip || loop.steps) return {std::move(piece)};
+  std::vector<LoopPiece> pieces;
+  const int64_t groups = loop.extent / count, left = loop.extent % count;
+  if (groups > 0) {
+    LoopPiece most = piece;
+    LoopDigit outer{vars.fresh(), groups, {}, {}}, inner{vars.fresh(), count, {}, {}, true};
+    substitute_in(most, loop.var, IndexExpr::var(outer.var, groups) * count + IndexExpr::var(inner.var, count));
+    most.loops.back() = outer;
+    most.loops.push_back(inner);
+    pieces.push_back(std::move(most));
+  }
+  if (left > 0) {
+    LoopDigit rest{vars.fresh(), left, {}, {}, true};
+    substitute_in(piece, loop.var, IndexExpr(groups * count) + IndexExpr::var(rest.var, left));
+    piece.loops.back() = rest;
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
 // Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too
 // short for four of them, quarters of 8 us and halves of 5 still pay: the workers spin at the time. Equal tasks in a
 // count that two and four threads share evenly.

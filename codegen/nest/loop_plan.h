@@ -40,6 +40,7 @@ struct LoopDigit {
   int64_t extent = 1;
   std::optional<Clip> clip;
   std::optional<Steps> steps;
+  bool written_out = false;  ///< its steps stand one after the other, however much is inside
 };
 
 /// Blocks of an operand that is contiguous along another digit than the lanes: `unroll` consecutive
@@ -60,6 +61,10 @@ struct LoopPiece {
 
 /// The piece with its loop number k done once, at this value of the counter.
 LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step);
+
+/// The piece with its innermost loop in groups of `count` steps that are written out; what is left of it, too, is a
+/// piece of its own.
+std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars);
 
 struct LoopPlanOptions {
   bool lanes = true;  ///< may a digit carry lanes?

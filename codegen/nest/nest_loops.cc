@@ -80,7 +80,7 @@ size_t first_short(const LoopPiece& piece, const LaneWidths& shape, int native) 
     const LoopDigit& loop = piece.loops[k - 1];
     if (loop.clip || loop.steps || loop.extent > kFewSteps) break;
     *operations *= loop.extent;
-    if (*operations > kFewOperations) break;
+    if (*operations > kFewOperations && !loop.written_out) break;
   }
   return k;
 }

@@ -14,6 +14,9 @@ namespace {
 // Terms that one accumulator takes: 333,333.3 as a million times 0.333... came out as 333,830 from one.
 constexpr int64_t kChain = 128;
 
+// Elements of a row that are written out where the lanes are rows.
+constexpr int64_t kGroup = 4;
+
 // Vectors of accumulators that a pass carries side by side.
 constexpr int kInFlight = 4;
 
@@ -263,8 +266,10 @@ class PassRun {
     sums_.own_lanes = outer_lanes_ == 1 && !pass_.serial && (sums_.running ? sums_.have_identities() : reorder);
     if (sums_.running) reorder = false;
     int widest = 1, operations = 0;
+    bool along_rows = false;
     auto walk = [&](AccessWalk& w, const Coords& inner) {
       walk_element(w, inner);
+      along_rows = reads_along_rows(w, inner);
       widest = std::max(widest, w.lane_bytes());
       operations = w.operations();
     };
@@ -275,6 +280,12 @@ class PassRun {
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     const int wide =
         sums_.running ? native : native * (pass_.members.empty() ? vectors_in_flight(operations) : kInFlight);
+    if (along_rows) {
+      std::vector<LoopPiece> grouped;
+      for (LoopPiece& p : pieces)
+        std::ranges::move(in_groups(std::move(p), kGroup, e_.vars()), std::back_inserter(grouped));
+      pieces = std::move(grouped);
+    }
     for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
 
     std::vector<int> counts;
@@ -286,6 +297,17 @@ class PassRun {
     std::sort(counts.rbegin(), counts.rend());
     if (sums_.running) counts.resize(1);  // what is carried is one value, whatever the lanes
     sums_.use_widths(counts);
+  }
+
+  /// The lanes are short rows, and their elements follow each other: ElementEmitter::load_rows takes several at once.
+  bool reads_along_rows(const AccessWalk& w, const Coords& inner) const {
+    const int lane = outer_lane();
+    if (lane < 0 || inner.empty() || inner.back().variables().size() != 1) return false;
+    const int last = inner.back().variables()[0];
+    return std::ranges::any_of(w.accesses(), [&](const Access& a) {
+      auto across = a.address.coefficient(lane);
+      return !a.write && a.bytes >= 4 && across && *across > kFewStrides && a.address.coefficient(last) == 1;
+    });
   }
 
   /// What is read and written at an element.

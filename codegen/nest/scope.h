@@ -21,6 +21,14 @@ namespace hlojit::codegen {
 /// How often y goes into x, rounded up: of counts, x >= 0.
 llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y);
 
+/// Elements next to each other, of as many rows as there are lanes: values[k] has the element k behind the one at
+/// `address` (in the lanes' own).
+struct RowLoad {
+  llvm::Value* pointer;
+  IndexExpr address;
+  std::vector<llvm::Value*> values;
+};
+
 struct Scope {
   Scope(llvm::BasicBlock* block, Scope* parent)
       : builder(block), parent(parent), depth(parent ? parent->depth + 1 : 0) {}
@@ -32,6 +40,7 @@ struct Scope {
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
   /// The same for reductions, which may have several results.
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
+  std::vector<RowLoad> rows;
 
   // A loop's own.
   llvm::BasicBlock* header = nullptr;

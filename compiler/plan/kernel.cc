@@ -143,11 +143,25 @@ bool reduces_minor(const Graph& g, const KernelPlan& plan) {
   return true;
 }
 
-/// Rows of fewer elements than a vector has lanes, and nothing of their size leaves: lanes go across them.
-bool has_short_rows(const KernelPlan& plan) {
-  constexpr int64_t kFew = 4;
-  bool full = std::ranges::any_of(plan.roots, [&](const Instruction* r) { return dims_of(r) == plan.domain; });
-  return !full && product(plan.inner_sizes()) <= kFew && product(plan.outer_sizes()) > kFew;
+/// What is read of the size of the domain is made of whole words: lanes that are rows of it load several words of each
+/// row at once.
+bool reads_words(const Graph& g, const KernelPlan& plan) {
+  for (const Instruction* m : g.members) {
+    for (const Instruction* o : m->operands()) {
+      const int64_t bits = o->shape.is_array() ? element_bits(o->shape) : 0;
+      if (!g.has(o) && o->shape.is_array() && dims_of(o) == plan.domain && bits != 32 && bits != 64) return false;
+    }
+  }
+  return true;
+}
+
+/// Rows so short that putting their lanes together at the end takes longer than what is before, and nothing of their
+/// size leaves: lanes go across them.
+bool has_short_rows(const Graph& g, const KernelPlan& plan, const TargetInfo& target) {
+  if (std::ranges::any_of(plan.roots, [&](const Instruction* r) { return dims_of(r) == plan.domain; })) return false;
+  const int64_t lanes = target.vector_bytes / 4, few = g.reduces.size() > 1 ? 4 * lanes : 5 * lanes / 2;
+  const auto length = product(plan.inner_sizes()), rows = product(plan.outer_sizes());
+  return (length <= 4 && rows > 4) || (length <= few && rows >= 2 * lanes && reads_words(g, plan));
 }
 
 /// Reductions of a stage take their elements together: where one depends on their order, sums of many terms beside it
@@ -165,7 +179,7 @@ void refuse_sums_in_order(const Graph& g, const KernelPlan& plan) {
   }
 }
 
-KernelPlan plan_reduction(const Graph& g) {
+KernelPlan plan_reduction(const Graph& g, const TargetInfo& target) {
   KernelPlan plan;
   plan.kind = KernelKind::kRows;
   plan.roots = g.roots;
@@ -194,7 +208,7 @@ KernelPlan plan_reduction(const Graph& g) {
       maps.step(*at);
   }
 
-  plan.kind = reduces_minor(g, plan) && !has_short_rows(plan) ? KernelKind::kRows : KernelKind::kColumns;
+  plan.kind = reduces_minor(g, plan) && !has_short_rows(g, plan, target) ? KernelKind::kRows : KernelKind::kColumns;
   return plan;
 }
 
@@ -259,7 +273,7 @@ KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view
   if (!g.scatters.empty()) return plan_scatter(g);
   if (auto dots = contractions(g, target); !dots.empty()) return plan_contraction(g, dots, target, config);
   if (!g.scans.empty()) return plan_scan(g);
-  KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g);
+  KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g, target);
   auto given = stages_in(config);
   if (!given || !read_stages(g, *given, target, plan)) make_stages(g, target, plan);
   return plan;
