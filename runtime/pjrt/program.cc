@@ -11,6 +11,7 @@
 #include "compiler/proto/wire.h"
 #include "layout/index.h"
 #include "runtime/entry_layouts.h"
+#include "runtime/kernels/lapack_calls.h"
 #include "runtime/pjrt/flow.h"
 #include "runtime/pjrt/layout_modes.h"
 #include "runtime/pjrt/manual.h"
@@ -115,8 +116,25 @@ void fix_layouts(const Program& p, Module& module) {
   }
 }
 
-// Products that are summed into one element of a dot or convolution, else 0.
+// Products an element of a matrix: a factorisation or solve makes as many as the matrix has rows, one that is repeated
+// until it converges some twenty times that.
+double linear_algebra_products(const Instruction& i) {
+  constexpr std::string_view kRepeated[] = {"gesdd", "gesvd", "geev", "gees", "syevd", "heevd"};
+  const std::string& target = i.attrs.custom_call_target;
+  const bool repeated =
+      std::ranges::any_of(kRepeated, [&](std::string_view name) { return target.find(name) != target.npos; });
+  int64_t rows = 1;
+  for (const Instruction* o : i.operands()) {
+    const Ints& dims = o->shape.dims;
+    if (dims.size() >= 2) rows = std::max({rows, dims[dims.size() - 1], dims[dims.size() - 2]});
+  }
+  return static_cast<double>(rows) * (repeated ? 20 : 1);
+}
+
+// Products that are summed into one element of a dot, a convolution or a result of linear algebra, else 0.
 double products_an_element(const Instruction& i) {
+  const bool lapack = i.is(Opcode::kCustomCall) && is_lapack_call(i);
+  if (lapack || i.is(Opcode::kCholesky) || i.is(Opcode::kTriangularSolve)) return linear_algebra_products(i);
   if (i.is(Opcode::kDot)) {
     double n = 1;
     for (int64_t d : i.attrs.dot.lhs_contracting)
@@ -130,22 +148,25 @@ double products_an_element(const Instruction& i) {
 }
 
 // Over in about the time that handing it to another thread and waiting for it takes (some 50 us), as far as one can
-// tell: no loops, nothing called, little data. Work is counted in elements made; a product that is summed is a
-// quarter of one.
+// tell: no loops, nothing called but our own linear algebra, little data. Work is counted in elements made; a product
+// that is summed is a quarter of one.
 bool is_brief(const Module& module) {
   double work = 0;
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
       switch (i->opcode) {
-        case Opcode::kWhile:
         case Opcode::kCustomCall:
+          if (!is_lapack_call(*i)) return false;
+          break;
+        case Opcode::kWhile:
         case Opcode::kInfeed:
         case Opcode::kOutfeed:
         case Opcode::kSort: return false;
         default: break;
       }
-      if (i->shape.is_array())
-        work += (1 + products_an_element(*i) / 4) * static_cast<double>(i->shape.element_count());
+      if (!i->shape.is_array() && !i->is(Opcode::kCustomCall)) continue;
+      for (const Shape* leaf : leaves(i->shape))
+        work += (1 + products_an_element(*i) / 4) * static_cast<double>(leaf->element_count());
     }
   }
   return work < 5e5;
