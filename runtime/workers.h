@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,10 @@ class Workers {
   ~Workers();
   /// Begins `work` at once, whatever else runs. Throws std::system_error if no thread can be had.
   void run(std::function<void()> work);
+  /// work(k) for each k in [0, count) at the same time, a thread each, the caller's for 0; throws what the first to
+  /// fail threw, once all are over. If a thread cannot be had, stop(why) is to end those that wait for it.
+  void run_together(size_t count, const std::function<void(size_t)>& work,
+                    const std::function<void(const std::string& why)>& stop);
 
  private:
   struct State {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <mutex>
-#include <thread>
 
 #include "runtime/collectives/meeting.h"
 #include "runtime/executable.h"
@@ -83,27 +81,9 @@ std::vector<std::vector<Buffer>> Executable::run_devices(std::vector<std::vector
   inputs.resize(devices, inputs[0]);
   DeviceRun run(*this, options);
   std::vector<std::vector<Buffer>> results(devices);
-  std::mutex mutex;
-  std::exception_ptr first;  // the others fail because of it
-  auto on_device = [&](size_t d) {
-    try {
-      results[d] = run.run(static_cast<int64_t>(d), std::move(inputs[d]));
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  try {
-    for (size_t d = 1; d < devices; ++d) threads.emplace_back(on_device, d);
-    on_device(0);
-  } catch (const std::exception& e) {  // no more threads can be had
-    run.stop(e.what());
-    std::lock_guard lock(mutex);
-    if (!first) first = std::make_exception_ptr(Error(ErrorKind::kFailed, "no thread for a device"));
-  }
-  for (std::thread& t : threads) t.join();
-  if (first) std::rethrow_exception(first);
+  impl_->workers.run_together(
+      devices, [&](size_t d) { results[d] = run.run(static_cast<int64_t>(d), std::move(inputs[d])); },
+      [&](const std::string& why) { run.stop(why); });
   return results;
 }
 

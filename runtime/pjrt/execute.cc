@@ -85,28 +85,11 @@ void run_each(Launch& launch) {
     return give(0, p.code->run(inputs_of(launch, 0)));
   }
   DeviceRun together(*p.code);
-  std::mutex mutex;
-  std::exception_ptr first;  // the others fail because of it
   auto on_device = [&](size_t d) {
     ffi::Execution execution(launch.user_data, launch.devices[d], launch.id);
-    try {
-      give(d, together.run(static_cast<int64_t>(d), inputs_of(launch, d)));
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-    }
+    give(d, together.run(static_cast<int64_t>(d), inputs_of(launch, d)));
   };
-  std::vector<std::thread> threads;
-  try {
-    for (size_t d = 1; d < launch.devices.size(); ++d) threads.emplace_back(on_device, d);
-    on_device(0);
-  } catch (const std::system_error& e) {  // no more threads can be had
-    together.stop(e.what());
-    std::lock_guard lock(mutex);
-    if (!first) first = std::current_exception();
-  }
-  for (std::thread& t : threads) t.join();
-  if (first) std::rethrow_exception(first);
+  p.client->workers.run_together(launch.devices.size(), on_device, [&](const std::string& why) { together.stop(why); });
 }
 
 void run(Launch& launch) {

@@ -26,6 +26,7 @@
 #include "runtime/pjrt/abi.h"
 #include "runtime/pjrt/ffi_call.h"
 #include "runtime/pjrt/shards.h"
+#include "runtime/workers.h"
 
 namespace hlojit::pjrt {
 
@@ -140,6 +141,7 @@ using Decoder = int(const char* program, size_t size, void* sink,
 
 struct PJRT_Client {
   std::string platform_name, platform_version;
+  Workers workers;  ///< of programs on several devices, whose queues end before it
   std::vector<std::unique_ptr<PJRT_Device>> owned;
   std::vector<PJRT_Device*> devices;
   std::vector<PJRT_Memory*> memories;
