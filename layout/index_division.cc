@@ -8,7 +8,7 @@
 //      sum stays between two neighbouring multiples of w, nothing is left to divide.
 //   2. If that holds for a divisor g of w instead, S / w = (S / g) / (w / g), a smaller problem
 //      whose sum has fewer terms: (4a + b) / 8 = a / 2 for b in [0,4).
-//   3. A division of a division is one division; a mod inside is moved outside.
+//   3. A division of a division, other terms beside it, is one division; a mod inside is moved outside.
 //   4. Else it becomes an atom.
 //
 // mod follows from the same splits, as S - w * (S / w). Adding rejoins c*mod(e,w) + c*w*(e/w) =
@@ -133,6 +133,17 @@ const Atom* sole_atom(const IndexExpr& e) {
   return e.terms().size() == 1 && e.terms()[0].coefficient == 1 ? e.terms()[0].atom.get() : nullptr;
 }
 
+// The one division among the terms, if it stands there once.
+const Atom* sole_division(const IndexExpr& e) {
+  const Atom* found = nullptr;
+  for (const Term& t : e.terms()) {
+    if (t.atom->kind != AtomKind::kFloorDiv) continue;
+    if (found || t.coefficient != 1) return nullptr;
+    found = t.atom.get();
+  }
+  return found;
+}
+
 void check_width(int64_t width) {
   if (width <= 0) throw Error(ErrorKind::kInvalid, "division by a width that is not positive");
 }
@@ -189,12 +200,15 @@ IndexExpr floordiv(const IndexExpr& a, int64_t width) {
     return floordiv(by->second.quotient, width / by->first);
   }
   auto [quotient, rest] = split_multiples(a, width);
-  if (const Atom* sole = sole_atom(rest)) {
+  if (const Atom* inner = sole_division(rest)) {
     int64_t wide;
-    if (sole->kind == AtomKind::kFloorDiv && !__builtin_mul_overflow(sole->width, width, &wide)) {
+    if (!__builtin_mul_overflow(inner->width, width, &wide)) {
       // (e/a + c) / w = (e + a*c) / (a*w)
-      return quotient + floordiv(*sole->operand + rest.constant() * sole->width, wide);
+      IndexExpr others = rest - Builder::of(make_atom(AtomKind::kFloorDiv, *inner->operand, inner->width));
+      return quotient + floordiv(*inner->operand + others * inner->width, wide);
     }
+  }
+  if (const Atom* sole = sole_atom(rest)) {
     if (sole->kind == AtomKind::kMod && rest.constant() == 0 && sole->width % width == 0) {
       return quotient + mod(floordiv(*sole->operand, width), sole->width / width);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "layout/lists.h"
 #include "layout/tiling.h"
 
 namespace hlojit::codegen {
@@ -308,6 +309,7 @@ class LoopPlanner {
       coords.push_back(IndexExpr::var(dim_vars_.back(), n));
     }
     walk(accesses_, coords);
+    if (auto run = one_run(walk)) return std::move(*run);
     cuts_.resize(dims_.size());
     for (;; max_runs_ /= 2) {
       for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
@@ -323,6 +325,23 @@ class LoopPlanner {
   }
 
  private:
+  // Through reshapes whose dims do not nest, elements may still follow one another in every operand: all addresses are
+  // then affine in the number of the element. (f32[2,13,3,3,4] as [18,2,26] became 1,100 instructions, dim by dim.)
+  std::optional<std::vector<LoopPiece>> one_run(const Walk& walk) const {
+    auto affine = [](const AccessWalk& w) {
+      return std::ranges::all_of(w.accesses(), [](const Access& a) { return a.address.is_affine(); });
+    };
+    if (dims_.size() < 2 || options_.in_order || accesses_.has_reduction() || affine(accesses_)) return std::nullopt;
+    const int64_t elements[] = {hlojit::product(dims_)};
+    Walk numbered = [&](AccessWalk& w, const Coords& number) { walk(w, delinearize(dims_, number[0])); };
+    AccessWalk accesses(vars_);
+    numbered(accesses, {IndexExpr::var(vars_.fresh(), elements[0])});
+    if (!affine(accesses) || !accesses.edges().empty()) return std::nullopt;
+    std::vector<LoopPiece> pieces = LoopPlanner(elements, vars_, options_).run(numbered);
+    for (LoopPiece& p : pieces) p.coords = delinearize(dims_, p.coords[0]);
+    return pieces;
+  }
+
   // A short dim that lies innermost in the result, beside one long enough for the lanes: they will be stored
   // together as a block (see interleaves).
   bool alternates(size_t d) const {

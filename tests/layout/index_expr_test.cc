@@ -50,6 +50,7 @@ TEST_CASE("division of division, mod of mod") {
   IndexExpr m = v(0, 1000);
   CHECK(floordiv(floordiv(m, 3), 5) == floordiv(m, 15));
   CHECK(floordiv(floordiv(m, 3) + 2, 5) == floordiv(m + 6, 15));
+  CHECK(floordiv(v(1, 9) + floordiv(m, 3), 5) == floordiv(v(1, 9) * 3 + m, 15));
   CHECK(mod(mod(m, 24), 8) == mod(m, 8));
   CHECK(floordiv(mod(m, 24), 8) == mod(floordiv(m, 8), 3));
   CHECK(mod(m, 1) == IndexExpr(0));
@@ -63,6 +64,8 @@ TEST_CASE("quotient and remainder rejoin") {
   CHECK(floordiv(m + 3, 7) * 14 + mod(m + 3, 7) * 2 == m * 2 + 6);
   CHECK(floordiv(m, 24) * 24 + mod(floordiv(m, 8), 3) * 8 + mod(m, 8) == m);
   CHECK(floordiv(m * 4 + 2, 8) * 8 + mod(m * 4 + 2, 8) == m * 4 + 2);
+  IndexExpr vectors = v(1, 9) * 32 + m;
+  CHECK(floordiv(floordiv(vectors, 32), 5) * 160 + mod(vectors, 160) == vectors);
   CHECK(mod(m, 8) + mod(floordiv(m, 8), 3) * 8 == mod(m, 24));
 }
 
