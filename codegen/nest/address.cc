@@ -264,7 +264,7 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
 
 namespace {
 
-// Columns of the rows, each given as 16 bytes of `per` elements, in the order of the rows: rows `per` apart stand side
+// Columns of the rows, each given as `per` elements, in the order of the rows: rows `per` apart stand side
 // by side in a vector, the squares in it are transposed at once.
 std::vector<llvm::Value*> columns_of(llvm::IRBuilderBase& b, const std::vector<llvm::Value*>& rows, int per) {
   std::vector<llvm::Value*> columns;
@@ -293,15 +293,15 @@ std::vector<llvm::Value*> columns_of(llvm::IRBuilderBase& b, const std::vector<l
 
 }  // namespace
 
-// Lanes in rows of their own: the elements next to each other in a row are mostly asked for one after the other, so 16
-// bytes of each row are loaded and transposed. (One by one, rows of 9 took 1.3 cycles an element.) Backwards if the
-// last ones came so; never beyond the buffer.
+// Lanes in rows of their own: the elements next to each other in a row are mostly asked for one after the other, so
+// four (two of 8 bytes) of each row are loaded and transposed. (One by one, rows of 9 took 1.3 cycles an element.)
+// Backwards if the last ones came so; never beyond the buffer.
 std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& buffer, DType type,
                                                const IndexExpr& address) {
-  const int lane = lane_var(address), bytes = static_cast<int>(dtype_bytes(type)), per = 16 / bytes;
-  if (lane < 0 || vector_bound(address) || packs(buffer, type) || (bytes != 4 && bytes != 8)) return std::nullopt;
+  const int lane = lane_var(address), bytes = static_cast<int>(dtype_bytes(type)), per = bytes == 8 ? 2 : 4;
+  if (lane < 0 || vector_bound(address) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
   auto stride = address.coefficient(lane);
-  const int lanes = lane_count(address), native = std::min(lanes, vector_bytes() / bytes);
+  const int lanes = lane_count(address), native = std::min(lanes, vector_bytes() / std::max(bytes, 4));
   if (!stride || *stride <= kFewStrides || native < 2 * per) return std::nullopt;
   if (std::ranges::any_of(block_ids_, [&](int id) { return address.depends_on(id); })) return std::nullopt;
   auto apart = [](const IndexExpr& x, const IndexExpr& y) -> std::optional<int64_t> {

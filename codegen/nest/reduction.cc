@@ -306,7 +306,7 @@ class PassRun {
     const int last = inner.back().variables()[0];
     return std::ranges::any_of(w.accesses(), [&](const Access& a) {
       auto across = a.address.coefficient(lane);
-      return !a.write && a.bytes >= 4 && across && *across > kFewStrides && a.address.coefficient(last) == 1;
+      return !a.write && a.bytes > 1 && across && *across > kFewStrides && a.address.coefficient(last) == 1;
     });
   }
 

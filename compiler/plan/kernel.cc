@@ -143,25 +143,27 @@ bool reduces_minor(const Graph& g, const KernelPlan& plan) {
   return true;
 }
 
-/// What is read of the size of the domain is made of whole words: lanes that are rows of it load several words of each
-/// row at once.
-bool reads_words(const Graph& g, const KernelPlan& plan) {
+/// Bits of the narrowest element that is read of the size of the domain.
+int64_t narrowest_read(const Graph& g, const KernelPlan& plan) {
+  int64_t least = 64;
   for (const Instruction* m : g.members) {
     for (const Instruction* o : m->operands()) {
-      const int64_t bits = o->shape.is_array() ? element_bits(o->shape) : 0;
-      if (!g.has(o) && o->shape.is_array() && dims_of(o) == plan.domain && bits != 32 && bits != 64) return false;
+      if (!g.has(o) && o->shape.is_array() && dims_of(o) == plan.domain)
+        least = std::min(least, element_bits(o->shape));
     }
   }
-  return true;
+  return least;
 }
 
 /// Rows so short that putting their lanes together at the end takes longer than what is before, and nothing of their
-/// size leaves: lanes go across them.
+/// size leaves: lanes go across them. Several words of each row are loaded at once; vectors of narrower elements hold
+/// longer rows.
 bool has_short_rows(const Graph& g, const KernelPlan& plan, const TargetInfo& target) {
   if (std::ranges::any_of(plan.roots, [&](const Instruction* r) { return dims_of(r) == plan.domain; })) return false;
-  const int64_t lanes = target.vector_bytes / 4, few = g.reduces.size() > 1 ? 4 * lanes : 5 * lanes / 2;
+  const int64_t lanes = target.vector_bytes / 4, bits = narrowest_read(g, plan);
+  const int64_t few = bits < 16 ? 0 : bits < 32 ? lanes : g.reduces.size() > 1 ? 4 * lanes : 5 * lanes / 2;
   const auto length = product(plan.inner_sizes()), rows = product(plan.outer_sizes());
-  return (length <= 4 && rows > 4) || (length <= few && rows >= 2 * lanes && reads_words(g, plan));
+  return (length <= 4 && rows > 4) || (length <= few && rows >= 2 * lanes);
 }
 
 /// Reductions of a stage take their elements together: where one depends on their order, sums of many terms beside it
