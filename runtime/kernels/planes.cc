@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+// How vectors are handed to functions depends on the instruction set; these functions are all inlined.
+#pragma clang diagnostic ignored "-Wpsabi"
+
 namespace hlojit {
 namespace {
 

@@ -64,36 +64,36 @@ void check(const char* name, F f) {
   }
 }
 
-#define CHECK_UNARY(f) check<1>(#f, [](auto x) { return math::f(x); })
-#define CHECK_BINARY(f) check<2>(#f, [](auto x, auto y) { return math::f(x, y); })
+#define CHECK_OF_ONE(f) check<1>(#f, [](auto x) { return math::f(x); })
+#define CHECK_OF_TWO(f) check<2>(#f, [](auto x, auto y) { return math::f(x, y); })
 
 }  // namespace
 
 TEST_CASE("math: a batch has the bits of its lanes") {
-  CHECK_UNARY(exp);
-  CHECK_UNARY(expm1);
-  CHECK_UNARY(log);
-  CHECK_UNARY(log1p);
-  CHECK_UNARY(logistic);
-  CHECK_UNARY(tanh);
-  CHECK_UNARY(sinh);
-  CHECK_UNARY(cosh);
-  CHECK_UNARY(erf);
-  CHECK_UNARY(sin);
-  CHECK_UNARY(cos);
-  CHECK_UNARY(tan);
-  CHECK_UNARY(atan);
-  CHECK_UNARY(asin);
-  CHECK_UNARY(acos);
-  CHECK_UNARY(asinh);
-  CHECK_UNARY(acosh);
-  CHECK_UNARY(atanh);
-  CHECK_UNARY(sqrt_);
-  CHECK_UNARY(rsqrt);
-  CHECK_UNARY(cbrt);
-  CHECK_UNARY(sign);
-  CHECK_UNARY(round_afz);
-  CHECK_BINARY(pow);
-  CHECK_BINARY(atan2);
-  CHECK_BINARY(remainder);
+  CHECK_OF_ONE(exp);
+  CHECK_OF_ONE(expm1);
+  CHECK_OF_ONE(log);
+  CHECK_OF_ONE(log1p);
+  CHECK_OF_ONE(logistic);
+  CHECK_OF_ONE(tanh);
+  CHECK_OF_ONE(sinh);
+  CHECK_OF_ONE(cosh);
+  CHECK_OF_ONE(erf);
+  CHECK_OF_ONE(sin);
+  CHECK_OF_ONE(cos);
+  CHECK_OF_ONE(tan);
+  CHECK_OF_ONE(atan);
+  CHECK_OF_ONE(asin);
+  CHECK_OF_ONE(acos);
+  CHECK_OF_ONE(asinh);
+  CHECK_OF_ONE(acosh);
+  CHECK_OF_ONE(atanh);
+  CHECK_OF_ONE(sqrt_);
+  CHECK_OF_ONE(rsqrt);
+  CHECK_OF_ONE(cbrt);
+  CHECK_OF_ONE(sign);
+  CHECK_OF_ONE(round_afz);
+  CHECK_OF_TWO(pow);
+  CHECK_OF_TWO(atan2);
+  CHECK_OF_TWO(remainder);
 }
