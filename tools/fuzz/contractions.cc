@@ -150,6 +150,25 @@ Instruction* scaled_dot(Draft& s) {
   return s.b.op(kScaledDot, Shape::array(kF32, {m, n}), {s.of(t, {m, k}), s.of(t, {n, k}), one, two}, std::move(a));
 }
 
+// Factors with gaps between their elements, large enough for micro-kernels, which read what lies close where it lies.
+Instruction* spread_product(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  DType t = s.random.chance(0.7) ? DType::kF32 : DType::kF64;
+  int64_t m = s.random.pick(Ints{4, 12, 33, 64}), n = s.random.pick(Ints{16, 32, 33, 64});
+  int64_t k = s.random.pick(Ints{16, 33, 64, 100});
+  auto spread = [&](const Ints& sizes) {
+    Shape shape = Shape::array(t, sizes);
+    if (s.random.chance(0.8)) shape.layout.element_size_in_bits = 2 * dtype_bits(t);
+    Instruction* x = s.b.parameter(shape);
+    s.draw.pinned.insert(x);
+    return x;
+  };
+  DotDims dims;
+  dims.lhs_contracting = {1};
+  dims.rhs_contracting = {s.random.below(2)};
+  return s.b.dot_general(spread({m, k}), spread(dims.rhs_contracting[0] == 0 ? Ints{k, n} : Ints{n, k}), dims);
+}
+
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
 // features or of the batch.
 Instruction* convolution(Draft& s) {
@@ -199,6 +218,7 @@ Instruction* convolution(Draft& s) {
 
 Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}, 0.35}; }
 Family batched_dot_family() { return {"batched products", {{batched_matmul, 20}}, 0.06}; }
+Family spread_dot_family() { return {"spread products", {{spread_product, 20}}, 0.03}; }
 Family convolution_family() {
   return {"convolution and other dots", {{convolution, 6}, {ragged_dot, 2}, {scaled_dot, 1}}, 0.08};
 }

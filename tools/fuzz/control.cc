@@ -26,6 +26,25 @@ Instruction* fusion(Draft& s) {
   return s.b.op(kFusion, c->root()->shape, in, std::move(a), {c});
 }
 
+// One of ours, as it is printed, but its tuple says layouts that are not the results'.
+Instruction* kept_fusion(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  DType t = s.type();
+  if (is_pred(t)) return nullptr;
+  const Shape plain = Shape::array(t, s.shape(2, 3));  // what it was planned for
+  Instruction* x = s.b.parameter(plain);
+  Builder b(s.draw.module, "kept");
+  Instruction* p = b.parameter(plain);
+  Instruction* root = b.tuple({b.unary(kNegate, p), b.op(kMultiply, {p, p})});
+  for (Shape& e : root->shape.elements) e.layout = draw_layout(e, s.random, 0.5);
+  Computation* c = b.build(root);
+  s.draw.pinned.insert({x, p, root, root->operand(0), root->operand(1)});
+  Attributes a;
+  a.fusion_kind = FusionKind::kLoop;
+  a.backend_config = R"({"hlojit":{"kernel":"nest"}})";
+  return s.b.op(kFusion, root->shape, {x}, std::move(a), {c});
+}
+
 // A value of any shape, of what is at hand; its first array is `first`, if there is one.
 Instruction* argument(Draft& s, const Shape& shape, Instruction* first) {
   if (!shape.is_tuple()) return first ? first : s.of(shape);
@@ -242,6 +261,7 @@ Instruction* barrier(Draft& s) {
 
 }  // namespace
 
+Family kept_fusion_family() { return {"kept fusions", {{kept_fusion, 20}}, 0.03}; }
 Family control_family() {
   return {"control",
           {{fusion, 4}, {calling_op, 2}, {looping_op, 3}, {branching_op, 2}, {again, 2}, {barrier, 1}, {constant, 1}},

@@ -57,21 +57,59 @@ Instruction* long_sum(Draft& s) {
   return reduce_by(s, kAdd, s.b.op(kMultiply, {apart, apart}), dims);
 }
 
+// Keeps the last element below a bound: what it gives depends on the order of the elements.
+Computation* last_below(Draft& s, double bound) {
+  Builder b(s.draw.module, "in_order");
+  Instruction* before = b.parameter(Shape::scalar(DType::kF32));
+  Instruction* now = b.parameter(Shape::scalar(DType::kF32));
+  Instruction* below = b.compare(Direction::kLt, now, b.constant(DType::kF32, bound));
+  return b.build(s.random.chance(0.3) ? now : b.op(kSelect, {below, now, before}));
+}
+
 // A long sum and, over the same elements, what must take them in order.
 Instruction* sum_beside_order(Draft& s) {
   if (s.draw.depth > 0) return nullptr;
   Ints sizes = long_sizes(s, 3'000, 6'000), dims = long_dim(sizes);
   DType t = DType::kF32;
   Instruction* x = terms(s, t, sizes);
-  Builder b(s.draw.module, "in_order");
-  Instruction* before = b.parameter(Shape::scalar(t));
-  Instruction* now = b.parameter(Shape::scalar(t));
-  Instruction* far = b.compare(Direction::kLt, now, b.constant(t, s.random.chance(0.5) ? 0.333 : 10));
-  b.build(s.random.chance(0.3) ? now : b.op(kSelect, {far, now, before}));
-  Instruction* last = s.b.reduce({x}, {s.b.constant(t, 5)}, b.computation(), dims);
+  Computation* in_order = last_below(s, s.random.chance(0.5) ? 0.333 : 10);
+  Instruction* last = s.b.reduce({x}, {s.b.constant(t, 5)}, in_order, dims);
   Instruction* sum = reduce_by(s, kAdd, s.random.chance(0.5) ? x : s.b.unary(kAbs, x), dims);
   s.keep(last);
   return s.random.chance(0.5) ? s.b.op(kAdd, {sum, last}) : sum;
+}
+
+// The same beside a result whose tiles cut the dimension where the operand's do not.
+Instruction* order_beside_tiles(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  const Ints sizes = {s.random.pick(Ints{24, 40, 60, 100, 130}), s.random.pick(Ints{1, 3, 8, 17})};
+  const Ints tiles = s.random.pick(std::vector<Ints>{{8, 12}, {12, 8}, {3, 8}, {5, 4}});
+  auto tiled = [&](size_t k) {
+    Layout l = Layout::descending(2);
+    l.tiles = {Tile{{tiles[k], s.random.pick(Ints{2, 4})}}};
+    return l;
+  };
+  Shape shape = Shape::array(DType::kF32, sizes);
+  shape.layout = tiled(0);
+  Instruction* x = s.b.parameter(shape);
+  Instruction* beside = s.keep(s.b.unary(s.random.chance(0.5) ? kNegate : kCosine, x));
+  beside->shape.layout = tiled(1);
+  s.draw.pinned.insert({x, beside});
+  return s.b.reduce({x}, {s.b.constant(DType::kF32, 5)}, last_below(s, 0.333),
+                    s.random.chance(0.5) ? Ints{0, 1} : Ints{0});
+}
+
+// Two sums of narrow floats in one computation, of more terms than such a float can count.
+Instruction* joint_narrow_sums(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  DType t = s.random.chance(0.7) ? DType::kBF16 : DType::kF16;
+  Ints sizes = long_sizes(s, 1'000, 6'000);
+  Builder b(s.draw.module, "sums");
+  Builder::Values p;
+  for (int k = 0; k < 4; ++k) p.push_back(b.parameter(Shape::scalar(t)));
+  b.build(b.tuple({b.op(kAdd, {p[0], p[2]}), b.op(kAdd, {p[1], p[3]})}));
+  Instruction* zero = s.b.constant(t, 0);
+  return s.b.reduce({terms(s, t, sizes), terms(s, t, sizes)}, {zero, zero}, b.computation(), long_dim(sizes));
 }
 
 // A product of a few rows and columns whose depth is long.
@@ -150,6 +188,8 @@ Instruction* select_elements(Draft& s) {
 }  // namespace
 
 Family long_sum_family() { return {"long sums", {{long_sum, 8}, {sum_beside_order, 8}, {long_dot, 4}}, 0.1}; }
+Family joint_sum_family() { return {"joint sums", {{joint_narrow_sums, 12}}, 0.03}; }
+Family tiled_order_family() { return {"order beside tiles", {{order_beside_tiles, 20}}, 0.03}; }
 Family selection_family() { return {"selections", {{select_elements, 30}}, 0.15}; }
 
 }  // namespace hlojit::tools::fuzz

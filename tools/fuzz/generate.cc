@@ -49,7 +49,8 @@ const std::vector<Family>& families() {
       convolution_family(),   scan_family(),           order_family(),         algebra_family(),
       effect_family(),        collective_family(),     size_family(),          long_sum_family(),
       selection_family(),     batched_gather_family(), applied_twice_family(), running_window_family(),
-      joined_window_family(), host_family(),           batched_dot_family()};
+      joined_window_family(), host_family(),           batched_dot_family(),   spread_dot_family(),
+      joint_sum_family(),     tiled_order_family(),    kept_fusion_family()};
   return kFamilies;
 }
 
