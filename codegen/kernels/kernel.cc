@@ -16,6 +16,7 @@
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/stages.h"
@@ -81,9 +82,13 @@ class Emission {
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
     const Ints outer = plan_.outer_sizes(), inner = plan_.inner_sizes();
+    // What is made for a later stage may be kept in another type.
+    const bool one_stage = plan_.kind == KernelKind::kNest && plan_.stages.size() == 1 && plan_.stages[0].keeps.empty();
+    const std::set<DType> in_bits = one_stage ? moved_floats(*fusion_.to_apply()) : std::set<DType>();
     int widest = 4, operations = 0;
     bool pulls = false, masks = false;
     auto walk = [&](AccessWalk& w, const Coords& at) {
+      w.move_in_bits(in_bits);
       for (const Stage& stage : plan_.stages) {
         Coords along;
         for (int64_t n : inner) along.push_back(IndexExpr::var(vars_.fresh(), n));
@@ -115,6 +120,7 @@ class Emission {
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
+      e.move_in_bits(in_bits);
       LaneWidths widths = rows      ? LaneWidths{{1}, false}
                           : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
                                     : e.widths(piece, piece.apart ? native : wide, native, overlap);

@@ -41,7 +41,10 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   combines_masks_ |= is_elementwise(i->opcode) && i->shape.is_array() && is_pred(i->shape.type) &&
                      i->operand_count() > 0 && is_pred(i->operand(0)->shape.type);
   // Scalars are computed outside of all loops; what is only moved counts a little.
-  if (i->shape.is_array() && i->shape.rank() > 0) weight_[dtype_bytes(working_type(i->shape.type))] += price + 0.5;
+  if (i->shape.is_array() && i->shape.rank() > 0) {
+    bool in_bits = in_bits_ && in_bits_->contains(i->shape.type);
+    weight_[dtype_bytes(in_bits ? i->shape.type : working_type(i->shape.type))] += price + 0.5;
+  }
   if (i->is(Opcode::kParameter)) {
     IndexExpr address = linear_index(i->shape, coords);
     std::vector<int> used = address.variables();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -41,6 +42,8 @@ class AccessWalk {
   void write(DType type, IndexExpr address) {
     accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false});
   }
+  /// Values of these types are moved as bits (compiler/analysis/movement.h), not widened.
+  void move_in_bits(const std::set<DType>& types) { in_bits_ = &types; }
   /// `value` stands in scratch: reading it is an access at this address, and nothing below it is read.
   void stop_at(const Instruction* value, std::function<IndexExpr(const Coords&)> address) {
     stops_[value] = std::move(address);
@@ -68,6 +71,7 @@ class AccessWalk {
   std::unordered_map<const Instruction*, std::vector<Coords>> seen_;
   std::unordered_set<int> symbols_;
   std::unordered_map<const Instruction*, std::function<IndexExpr(const Coords&)>> stops_;
+  const std::set<DType>* in_bits_ = nullptr;
   int operations_ = 0;
   std::map<int, double, std::greater<>> weight_;  // of operations, by the bytes of their elements
   bool has_reduction_ = false;

@@ -71,7 +71,8 @@ Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope&
     }
     case kBitcastConvert:
       if (i->operand(0)->shape.rank() != i->shape.rank()) return bitcast_convert(i, coords, scope);
-      break;
+      if (!in_bits_.contains(i->shape.type) && !in_bits_.contains(i->operand(0)->shape.type)) break;
+      return in_bits(emit(i->operand(0), coords, scope), i->shape.type, scope);
     case kMap: {
       std::vector<Value> arguments;
       for (Instruction* o : i->operands()) arguments.push_back(emit(o, coords, scope));
@@ -91,14 +92,19 @@ Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scop
   IndexExpr address = linear_index(i->shape, coords);
   llvm::Value* mask = inside(i->shape.dims, coords, scope);
   if (!mask) {
-    if (auto v = load_rows(scope, it->second, i->shape.type, address)) return *v;
+    if (auto v = load_rows(scope, it->second, kept(i->shape.type), address)) return *v;
   }
-  return load(scope, it->second, i->shape.type, address, mask);
+  return load(scope, it->second, kept(i->shape.type), address, mask);
 }
 
 Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Scope& scope) {
   const Literal& literal = *i->literal;
-  if (literal.shape().element_count() == 1 || literal.is_splat()) return constant(scope.builder, literal, 0);
+  if (literal.shape().element_count() == 1 || literal.is_splat()) {
+    if (!in_bits_.contains(literal.shape().type)) return constant(scope.builder, literal, 0);
+    Literal bits(Shape::scalar(kept(literal.shape().type)));
+    std::ranges::copy(literal.bytes().first(bits.bytes().size()), bits.bytes().begin());
+    return constant(scope.builder, bits, 0);
+  }
   // A small array: bytes in the code's own data, row-major.
   llvm::Module* module = scope.builder.GetInsertBlock()->getModule();
   llvm::StringRef bytes(reinterpret_cast<const char*>(literal.bytes().data()), literal.bytes().size());
@@ -107,8 +113,15 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
       new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
   global->setAlignment(llvm::Align(64));
   const Ints& dims = literal.shape().dims;
-  return load(scope, {global, nullptr, nullptr}, literal.shape().type, linearize(dims, coords),
+  return load(scope, {global, nullptr, nullptr}, kept(literal.shape().type), linearize(dims, coords),
               inside(dims, coords, scope));
+}
+
+// x with its bits as those of `type`, one of the two kept as bits.
+Value ElementEmitter::in_bits(const Value& x, DType type, Scope& scope) {
+  llvm::IRBuilder<>& b = scope.builder;
+  type = kept(type);
+  return from_storage(b, type, b.CreateBitCast(to_storage(b, x), storage_type(b, type, lanes_of(x))));
 }
 
 // Which operand of the sum is a product to be contracted into it: one that nothing else uses, beside an

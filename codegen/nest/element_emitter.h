@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "codegen/nest/scope.h"
 #include "codegen/options.h"
 #include "codegen/target.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/ir/instruction_set.h"
 
 namespace hlojit::codegen {
@@ -85,6 +87,10 @@ class ElementEmitter {
   /// Reads `instruction` as if it had the given value wherever it is asked for (dot in an epilogue).
   using Provider = std::function<Value(ElementEmitter&, Scope&, const Coords&)>;
   void provide(const Instruction* instruction, Provider provider) { providers_[instruction] = std::move(provider); }
+
+  /// Values of these types are only moved (compiler/analysis/movement.h): they are kept as the integers that their
+  /// bits are, and a NaN keeps its payload.
+  void move_in_bits(std::set<DType> types) { in_bits_ = std::move(types); }
 
   /// The value at coords; `scope` is where the asking code stands.
   Value emit(const Instruction* instruction, const Coords& coords, Scope& scope);
@@ -165,9 +171,12 @@ class ElementEmitter {
 
   Value compute(const Instruction* i, const Coords& coords, Scope& scope);
   Value parameter(const Instruction* i, const Coords& coords, Scope& scope);
+  /// The type in which values of `type` are kept in registers.
+  DType kept(DType type) const { return in_bits_.contains(type) ? bits_type(type) : type; }
   Value constant_at(const Instruction* i, const Coords& coords, Scope& scope);
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
+  Value in_bits(const Value& x, DType type, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
@@ -198,6 +207,7 @@ class ElementEmitter {
 
   Scope& root_;
   EmitOptions options_;
+  std::set<DType> in_bits_;
   VarSource& vars_;
   std::unordered_map<const Instruction*, BufferRef> buffers_;
   InstructionSet products_;  // parameters

@@ -95,7 +95,7 @@ Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& s
     under(condition, [&] { choices.push_back({condition, emit(i->operand(r.operand), r.coords, scope)}); });
     if (!condition) break;
   }
-  if (relation.reads.empty()) return constant(scope.builder, i->shape.type, 0, 1);
+  if (relation.reads.empty()) return constant(scope.builder, kept(i->shape.type), 0, 1);
   if (choices.empty() && !relation.fill) {
     // Asked for outside of the array, by someone who will not use it: any value of its type.
     const Read& r = relation.reads.back();

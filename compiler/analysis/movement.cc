@@ -19,4 +19,31 @@ std::span<Instruction* const> moved_operands(const Instruction& i) {
 
 size_t update_count(const Instruction& i) { return i.shape.is_tuple() ? i.shape.elements.size() : 1; }
 
+std::set<DType> moved_floats(const Computation& fused) {
+  std::set<DType> all, computed;
+  for (const auto& i : fused.instructions()) {
+    using enum Opcode;
+    bool moves = i->info().op_class == OpClass::kMoves && !i->is(kIota);
+    bool converts = i->is(kBitcastConvert) && i->operand(0)->shape.rank() == i->shape.rank();
+    moves |= converts || i->is(kParameter) || i->is(kConstant) || i->is(kSelect) || i->is(kCopy) || i->is(kTuple);
+    auto add = [&](const Shape& shape) {
+      if (!shape.is_array() || !is_narrow_float(shape.type)) return;
+      all.insert(shape.type);
+      if (!moves) computed.insert(shape.type);
+    };
+    for (const Shape* leaf : leaves(i->shape)) add(*leaf);
+    for (const Instruction* o : i->operands()) add(o->shape);
+  }
+  for (DType type : computed) all.erase(type);
+  return all;
+}
+
+DType bits_type(DType narrow_float) {
+  switch (dtype_bits(narrow_float)) {
+    case 4: return DType::kU4;
+    case 8: return DType::kU8;
+    default: return DType::kU16;
+  }
+}
+
 }  // namespace hlojit

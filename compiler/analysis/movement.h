@@ -1,6 +1,7 @@
 // Questions about ops that move elements, answered by their relations (access.h).
 #pragma once
 
+#include <set>
 #include <span>
 
 #include "compiler/analysis/access.h"
@@ -16,5 +17,12 @@ std::span<Instruction* const> moved_operands(const Instruction& move);
 
 /// How many operands an update (op_trait::kUpdates) changes: its first ones, each of which is a result.
 size_t update_count(const Instruction& update);
+
+/// Narrow floats that a fused computation only moves: no op of it computes with them, so that their bits can stand for
+/// them (bits_type).
+std::set<DType> moved_floats(const Computation& fused);
+
+/// The unsigned integer as wide as a narrow float.
+DType bits_type(DType narrow_float);
 
 }  // namespace hlojit
