@@ -318,7 +318,8 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
   }
   const Range range = address.range();
   behind = std::max(behind, range.hi + per - buffer.elements);
-  if (range.lo < behind || buffer.elements < per) return std::nullopt;
+  // (A range may be wider than what is read, and end behind the buffer.)
+  if (range.lo < behind || behind >= per || buffer.elements < per) return std::nullopt;
   IndexExpr start = address - IndexExpr(behind);
   llvm::Type* element = storage_type(b, type, 1);
   std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));

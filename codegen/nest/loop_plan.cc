@@ -496,6 +496,7 @@ LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
 }
 
 std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars) {
+  if (piece.loops.empty()) return {std::move(piece)};
   const LoopDigit loop = piece.loops.back();
   if (loop.clip || loop.steps) return {std::move(piece)};
   std::vector<LoopPiece> pieces;
