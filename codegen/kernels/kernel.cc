@@ -79,12 +79,16 @@ class Emission {
     return along_result >= along_contracted;
   }
 
+  // Floats that nothing is computed with. What is made for a later stage may be kept in another type.
+  std::set<DType> moved_in_bits() const {
+    bool one_stage = plan_.kind == KernelKind::kNest && plan_.stages.size() == 1 && plan_.stages[0].keeps.empty();
+    return one_stage ? moved_floats(*fusion_.to_apply()) : std::set<DType>();
+  }
+
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
     const Ints outer = plan_.outer_sizes(), inner = plan_.inner_sizes();
-    // What is made for a later stage may be kept in another type.
-    const bool one_stage = plan_.kind == KernelKind::kNest && plan_.stages.size() == 1 && plan_.stages[0].keeps.empty();
-    const std::set<DType> in_bits = one_stage ? moved_floats(*fusion_.to_apply()) : std::set<DType>();
+    const std::set<DType> in_bits = moved_in_bits();
     int widest = 4, operations = 0;
     bool pulls = false, masks = false;
     auto walk = [&](AccessWalk& w, const Coords& at) {

@@ -15,7 +15,7 @@ struct Planes {
 /// One pass of a transform: `s` consecutive elements (lanes times the factors done), `m` twiddle groups. Element t of
 /// input j of group p is at (m j + p) s + t of x, element t of result k at (radix p + k) s + t of y.
 template <class T>
-struct Pass {
+struct RadixPass {
   Planes<const T> x;
   Planes<T> y;
   int64_t s, m;
@@ -25,7 +25,7 @@ struct Pass {
 template <class T>
 struct LineLoops {
   /// Radix 2, 3, 4, 5, 7, 11 or 13.
-  void (*pass)(int radix, const Pass<T>& pass);
+  void (*pass)(int radix, const RadixPass<T>& pass);
   /// Element k of all lanes times the complex factors[k].
   void (*multiply)(Planes<T> x, const T* factors, int64_t count, int64_t lanes);
   /// Element k of lane t times the complex element t of factors + k * apart.

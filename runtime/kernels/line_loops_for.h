@@ -54,7 +54,7 @@ template <class T, class F>
 }
 
 template <class A, class T>
-void radix2(const Pass<T>& a) {
+void radix2(const RadixPass<T>& a) {
   const int64_t s = a.s, far = a.s * a.m;
   for (int64_t p = 0; p < a.m; ++p) {
     const T* w = a.twiddles + 2 * p;
@@ -71,7 +71,7 @@ void radix2(const Pass<T>& a) {
 }
 
 template <class A, class T>
-void radix4(const Pass<T>& a) {
+void radix4(const RadixPass<T>& a) {
   const int64_t s = a.s, far = a.s * a.m;
   for (int64_t p = 0; p < a.m; ++p) {
     const T* w = a.twiddles + 6 * p;
@@ -96,7 +96,7 @@ void radix4(const Pass<T>& a) {
 
 /// Odd radices: elements j and R - j enter by their sum and difference, results k and R - k share sums.
 template <class A, int R, class T>
-void radix_odd(const Pass<T>& a) {
+void radix_odd(const RadixPass<T>& a) {
   constexpr int H = (R - 1) / 2;
   T cosine[R], sine[R];
   for (int k = 0; k < R; ++k) {
@@ -144,7 +144,7 @@ void radix_odd(const Pass<T>& a) {
 }
 
 template <class A, class T>
-void any_radix(int radix, const Pass<T>& a) {
+void any_radix(int radix, const RadixPass<T>& a) {
   switch (radix) {
     case 2: return radix2<A>(a);
     case 3: return radix_odd<A, 3>(a);
