@@ -3,7 +3,6 @@
 #include "runtime/executable.h"
 
 #include <atomic>
-#include <cstring>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 #include "runtime/grant_threads.h"
 
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>

@@ -2,8 +2,6 @@
 // and back.
 #include "tests/compiled.h"
 
-#include <cstring>
-
 #include "hlojit/hlojit.h"
 #include "layout/index.h"
 

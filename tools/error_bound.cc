@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <unordered_map>
 #include <utility>
 

@@ -4,7 +4,6 @@
 // passes decided about it: which instructions were joined to it, and what keeps it apart from its neighbours.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>

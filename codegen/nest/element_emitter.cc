@@ -1,8 +1,6 @@
 // See element_emitter.h. Data movement is in movement.cc, reductions in reduction.cc.
 #include "codegen/nest/element_emitter.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
 

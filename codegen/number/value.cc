@@ -1,7 +1,6 @@
 // Values by lanes and parts: types, splats, selects, constants.
 #include "codegen/number/value.h"
 
-#include <cmath>
 #include <complex>
 #include <limits>
 

@@ -1,5 +1,4 @@
 // f32 and f64: the functions of compiler/math, one lane at a time.
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <type_traits>

@@ -1,6 +1,5 @@
 // gather and scatter: boxes of an operand at starting points read from an index array.
 #include <algorithm>
-#include <cstring>
 
 #include "compiler/eval/ops.h"
 #include "compiler/eval/strided.h"

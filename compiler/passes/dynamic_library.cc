@@ -5,7 +5,6 @@
 //     A  ->  | A 0 |        whose factors and solutions have A's own in their place.
 //            | 0 I |
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "compiler/passes/dynamic_fft.h"

@@ -1,6 +1,5 @@
 // Rules about structure: tuples taken apart, branches and loops whose way is known, reductions of
 // nothing, copies.
-#include <algorithm>
 
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"

@@ -1,7 +1,6 @@
 // Rules about where elements are: moves that move nothing, moves of moves, moves of what is the
 // same everywhere. All exact for every type.
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/passes/simplify_rules.h"
 

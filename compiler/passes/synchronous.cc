@@ -3,7 +3,6 @@
 #include "compiler/passes/synchronous.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "compiler/ir/async.h"

@@ -4,7 +4,7 @@
 //                                     backend_config={"hlojit":{"kernel":"nest"}}
 //   r = f32[2,4] reshape(x)  ->   r = f32[2,4] bitcast(x)      when the bytes stay where they are
 //
-// Afterwards the sequential computations hold only what design.md calls the planned module:
+// Afterwards the sequential computations hold only the planned module:
 // parameters, constants, tuples, fusions, while, conditional, bitcast. Barriers have done their job
 // (keeping fuse apart) and go. Test: tests/hlo/opt/wrap.hlo.
 #pragma once

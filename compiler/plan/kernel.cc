@@ -10,7 +10,6 @@
 #include "compiler/plan/kernel.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"

@@ -5,7 +5,6 @@
 #include "compiler/plan/stages.h"
 
 #include <algorithm>
-#include <functional>
 #include <ranges>
 
 #include "compiler/analysis/access.h"

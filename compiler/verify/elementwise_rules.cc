@@ -3,7 +3,6 @@
 // The many ops that only differ in that are rows of one table. HLO has no implicit broadcast: sizes
 // of operands and result are equal, with three exceptions (scalar bounds of clamp, scalar predicate
 // of select, and iota, which has no operand).
-#include <algorithm>
 #include <numeric>
 
 #include "compiler/verify/rules.h"

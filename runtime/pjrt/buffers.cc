@@ -1,5 +1,4 @@
 // Questions about buffers, and their end. transfers.cc fills and reads them.
-#include <fmt/format.h>
 
 #include "layout/index.h"
 #include "runtime/pjrt/objects.h"

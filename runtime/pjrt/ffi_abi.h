@@ -1,8 +1,7 @@
 // XLA's foreign function interface as published, as far as calling a handler needs it: a call frame with
 // arguments, results and attributes goes in, an error or null comes out.
 //
-// Written from the interface's facts; tests/runtime/ffi_test.cc compares the offsets with a table of its
-// own. Element types are HLO's numbers, hlojit::DType.
+// Written from the interface's facts. Element types are HLO's numbers, hlojit::DType.
 #pragma once
 
 #include <cstddef>

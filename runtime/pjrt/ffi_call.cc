@@ -4,9 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "hlojit/custom_call.h"

@@ -1,7 +1,6 @@
 // The drawing as a reader sees it, and its bounds: 100 columns, few lines, any shape.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "layout/index.h"

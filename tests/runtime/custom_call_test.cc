@@ -3,7 +3,6 @@
 #include <hlojit/custom_call.h>
 #include <hlojit/hlojit.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 

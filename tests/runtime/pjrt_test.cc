@@ -2,7 +2,6 @@
 // frontend sees it: every slot is filled, what is not written refuses by name.
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <string>
 
 #include "runtime/pjrt/objects.h"

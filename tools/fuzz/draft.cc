@@ -2,7 +2,6 @@
 #include "tools/fuzz/draft.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace hlojit::tools::fuzz {

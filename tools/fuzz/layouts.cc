@@ -1,7 +1,6 @@
 // Layouts for every array of a module: permuted, tiled, tiled again, tiles that do not divide. They change
 // no value, so that any layout may stand anywhere but at bitcasts, which bring their own.
 #include <algorithm>
-#include <numeric>
 
 #include "layout/index.h"
 #include "tools/fuzz/draft.h"

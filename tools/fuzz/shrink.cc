@@ -3,7 +3,6 @@
 #include "tools/fuzz/shrink.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "compiler/builder.h"
