@@ -23,9 +23,10 @@ std::set<DType> moved_floats(const Computation& fused) {
   std::set<DType> all, computed;
   for (const auto& i : fused.instructions()) {
     using enum Opcode;
-    bool moves = i->info().op_class == OpClass::kMoves && !i->is(kIota);
+    const OpClass op_class = i->info().op_class;
+    bool moves = op_class == OpClass::kMoves || (op_class == OpClass::kSource && !i->is(kIota));
     bool converts = i->is(kBitcastConvert) && i->operand(0)->shape.rank() == i->shape.rank();
-    moves |= converts || i->is(kParameter) || i->is(kConstant) || i->is(kSelect) || i->is(kCopy) || i->is(kTuple);
+    moves |= converts || i->is(kSelect) || i->is(kTuple);
     auto add = [&](const Shape& shape) {
       if (!shape.is_array() || !is_narrow_float(shape.type)) return;
       all.insert(shape.type);
