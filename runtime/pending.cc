@@ -9,6 +9,7 @@
 
 #include "hlojit/hlojit.h"
 #include "runtime/executable.h"
+#include "runtime/fork.h"
 
 namespace hlojit {
 
@@ -20,6 +21,7 @@ struct PendingRun::Impl {
     bool done = false;
     bool over = false;  // and told
     std::thread::id runs_on = {};
+    ThreadHome home;
     std::vector<Buffer> results;
     std::exception_ptr error;
     bool taken = false;  // the results
@@ -33,6 +35,10 @@ struct PendingRun::Impl {
   }
 
   ~Impl() {
+    if (state->home.lost()) {
+      (void)new std::shared_ptr<State>(std::move(state));  // what waits there cannot be taken apart
+      return;
+    }
     std::unique_lock lock(state->mutex);
     if (!begun || state->runs_on == std::this_thread::get_id()) return;
     state->changed.wait(lock, [&] { return state->over; });
@@ -53,6 +59,10 @@ size_t PendingRun::result_count() const { return impl_->result_shapes.size(); }
 
 void PendingRun::wait() const {
   Impl::State& s = *impl_->state;
+  if (s.home.lost()) {
+    if (s.done) return;
+    s.home.require();
+  }
   std::unique_lock lock(s.mutex);
   s.changed.wait(lock, [&] { return s.done; });
 }
@@ -132,6 +142,7 @@ PendingRun Executable::run_async(std::vector<Buffer> inputs, std::function<void(
   try {
     impl_->workers.run(std::move(work));
     impl->begun = true;
+    impl->state->home.settle();
   } catch (const std::system_error& e) {
     throw Error(ErrorKind::kFailed, std::string("no thread can be had to run on: ") + e.what());
   }

@@ -9,6 +9,12 @@
 namespace hlojit {
 
 Workers::~Workers() {
+  if (state_->home.lost()) {
+    // What threads that are not there hold cannot be taken apart.
+    (void)new std::shared_ptr<State>(std::move(state_));
+    (void)new std::vector<std::thread>(std::move(threads_));
+    return;
+  }
   {
     std::lock_guard lock(state_->mutex);
     state_->stop = true;
@@ -18,9 +24,11 @@ Workers::~Workers() {
 }
 
 void Workers::run(std::function<void()> work) {
+  state_->home.require();
   std::lock_guard lock(state_->mutex);
   if (state_->work.size() >= state_->idle) {
     threads_.emplace_back([state = state_] { state->loop(); });
+    state_->home.settle();
   }
   state_->work.push_back(std::move(work));
   state_->changed.notify_one();

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/fork.h"
+
 namespace hlojit {
 
 class Workers {
@@ -21,7 +23,8 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
   /// Waits for what runs; may be called from one of its own threads, which then ends by itself.
   ~Workers();
-  /// Begins `work` at once, whatever else runs. Throws std::system_error if no thread can be had.
+  /// Begins `work` at once, whatever else runs. Throws std::system_error if no thread can be had, Error(kFailed) in a
+  /// process forked off one that had threads here.
   void run(std::function<void()> work);
   /// work(k) for each k in [0, count) at the same time, a thread each, the caller's for 0; throws what the first to
   /// fail threw, once all are over. If a thread cannot be had, stop(why) is to end those that wait for it.
@@ -35,6 +38,7 @@ class Workers {
     std::deque<std::function<void()>> work;
     size_t idle = 0;
     bool stop = false;
+    ThreadHome home;
     void loop();
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();

@@ -1,8 +1,7 @@
 // Events, and the queues whose work they tell of.
-#include <unistd.h>
-
 #include <deque>
 
+#include "runtime/fork.h"
 #include "runtime/pjrt/objects.h"
 
 namespace hlojit::pjrt {
@@ -83,16 +82,15 @@ struct Queue::Worker {
   std::atomic<int> pending{0};
   bool stop = false;
   std::thread thread;
-  std::atomic<pid_t> process{0};  // that the thread is in
+  ThreadHome home;
 
-  bool lost() const { return process != 0 && process != getpid(); }
   void loop();
 };
 
 Queue::Queue() : worker_(std::make_unique<Worker>()) {}
 
 Queue::~Queue() {
-  if (worker_->lost()) {
+  if (worker_->home.lost()) {
     (void)worker_.release();  // what a thread that is not there holds cannot be taken apart
     return;
   }
@@ -108,17 +106,13 @@ bool Queue::idle() const { return worker_->pending.load(std::memory_order_acquir
 
 void Queue::add(std::function<void()> work) {
   Worker& w = *worker_;
-  if (w.lost()) {
-    fail(PJRT_Error_Code_FAILED_PRECONDITION,
-         "hlojit: this process was forked off one that had started to compute, and does not have its threads; start "
-         "it by other means (multiprocessing: the start method \"spawn\"), or before the first computation");
-  }
+  if (w.home.lost()) fail(PJRT_Error_Code_FAILED_PRECONDITION, std::string("hlojit: ") + kForkedOff);
   std::lock_guard lock(w.mutex);
   w.pending.fetch_add(1, std::memory_order_release);
   w.work.push_back(std::move(work));
   if (!w.thread.joinable()) {
     w.thread = std::thread([&w] { w.loop(); });
-    w.process = getpid();
+    w.home.settle();
   }
   w.changed.notify_one();
 }
