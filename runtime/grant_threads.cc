@@ -1,6 +1,7 @@
 // See grant_threads.h.
 #include "runtime/grant_threads.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -8,7 +9,6 @@
 #include <vector>
 
 #include <tbb/global_control.h>
-#include <tbb/info.h>
 
 namespace hlojit {
 namespace {
@@ -42,21 +42,18 @@ int startable(int wanted) {
 int grant_threads(int wanted) {
   static std::mutex mutex;
   static int granted = 1;  // seen to work
-  static int allowed = tbb::info::default_concurrency();
-  static tbb::global_control* control = nullptr;  // for the rest of the process
   std::lock_guard lock(mutex);
-  if (wanted <= granted) return wanted;
-  int had = 1 + startable(wanted - 1);
-  bool is_short = had < wanted;
-  if (is_short && had > 1) --had;  // somebody else may need one, too
-  granted = had;
-  if (had > allowed || is_short) {
-    // Of several controls the smallest counts.
-    delete control;
-    control = new tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(had));
-    allowed = had;
+  const int started = working_threads(wanted);
+  if (started > granted) {
+    if (startable(started) < started) return 1;  // with one to spare: somebody else may need it
+    granted = started;
   }
-  return had;
+  return wanted;
+}
+
+int working_threads(int threads) {
+  const size_t allowed = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  return static_cast<int>(std::min(static_cast<size_t>(threads), allowed));
 }
 
 }  // namespace hlojit

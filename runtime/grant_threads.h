@@ -4,9 +4,10 @@
 
 namespace hlojit {
 
-/// As many of `wanted` threads, the caller included, as the system grants; at least 1. Has oneTBB
-/// allow that many: it stops at the core count unless told otherwise, for the whole process, so it is
-/// told only if more than the cores are asked for, or if fewer than those can be had.
+/// `wanted`, the caller's thread included, if the system grants as many as oneTBB would start for them; else 1. oneTBB
+/// itself starts no more than the process has cores, or its user allows (tbb::global_control, which is theirs alone).
 int grant_threads(int wanted);
+/// So many of `threads` that work at a time: oneTBB complains of an arena for more.
+int working_threads(int threads);
 
 }  // namespace hlojit

@@ -13,6 +13,7 @@
 #include <tbb/task_arena.h>
 
 #include "runtime/float_mode.h"
+#include "runtime/fork.h"
 #include "runtime/grant_threads.h"
 #include "runtime/pool.h"
 #include "runtime/run_state.h"
@@ -52,6 +53,7 @@ thread_local Scratch scratch;
 struct ThreadPool::Impl {
   const int threads;
   std::atomic<int64_t> last_use{0};
+  ThreadHome home;
 
   explicit Impl(int threads) : threads(threads) {}
 
@@ -59,7 +61,7 @@ struct ThreadPool::Impl {
     std::lock_guard lock(mutex_);
     if (idle_.empty()) {
       if (std::ssize(arenas_) >= threads) return nullptr;
-      idle_.push_back(arenas_.emplace_back(std::make_unique<tbb::task_arena>(threads)).get());
+      idle_.push_back(arenas_.emplace_back(std::make_unique<tbb::task_arena>(working_threads(threads))).get());
     }
     tbb::task_arena* arena = idle_.back();
     idle_.pop_back();
@@ -103,7 +105,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
   }
   tbb::task_arena* arena = nullptr;
   try {
-    if (pays && !callers_.call) arena = impl_->take();
+    if (pays && !callers_.call && !impl_->home.lost()) arena = impl_->take();
     if (!pays || (!callers_.call && !arena)) {
       void* own = scratch.get(bytes);
       for (int64_t c = 0; c < chunks; ++c) {
@@ -137,6 +139,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
       callers_.call(callers_.context, chunks, f, &counted);
       return begun == chunks ? status_of_lowest.load() : abi::kFailed;
     }
+    impl_->home.settle();
     arena->execute([&] { tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); }); });
     impl_->give(arena);
     impl_->last_use.store(now_ns(), std::memory_order_relaxed);

@@ -14,8 +14,7 @@
 
 namespace hlojit {
 
-/// A pool of `threads` threads, the caller included. More than cores is obeyed; of threads that the
-/// system refuses (a limit on processes), as many as it grants.
+/// A pool of `threads` threads, the caller included; of one if the system refuses them (a limit on processes).
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);

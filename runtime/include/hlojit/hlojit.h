@@ -45,7 +45,9 @@ struct ParallelFor {
 
 /// How to compile and run. A value; the defaults are what ships.
 struct Options {
-  int threads = 0;             ///< threads of a run, at most 4096; 0: one a core. Never changes result bits.
+  /// Threads of a run, the caller's included, at most 4096; 0: one a core. No more than the cores work at a time,
+  /// unless the process has oneTBB allow it. Never changes result bits.
+  int threads = 0;
   std::string isa = "native";  ///< "native", "avx2" or "avx512"
   /// No contraction: elementwise results equal the evaluator's bit for bit. And no instruction that takes subnormal
   /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise.
@@ -183,6 +185,9 @@ class HLOJIT_API PendingRun {
 };
 
 /// Native code for one module. Cheap to copy (shared); run() may be called from many threads at once.
+/// In a process forked off one that has computed, while no call was under way, run() works on the caller's thread
+/// alone; run_async() and run_devices() of a program that had its own threads by then throw Error(kFailed), as does
+/// waiting for a run that was not over.
 class HLOJIT_API Executable {
  public:
   /// Runs the entry computation: a Buffer a parameter leaf in, a Buffer a result leaf out. Shapes must
