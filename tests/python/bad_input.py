@@ -1,8 +1,10 @@
 """What cannot be done is a Python exception that says why, and the next call works."""
 
+import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 os.environ.update(HLOJIT_AS_CPU="1", JAX_PLATFORMS="cpu")
@@ -75,6 +77,30 @@ def called(f):
 refused(lambda: called(fail), Failure, "the callback's own words")
 refused(lambda: called(lambda v: np.zeros(4, np.float32)), Failure, "(3,)", "(4,)")
 refused(lambda: jax.jit(lambda v: v + 1)(called(fail)), Failure, "the callback's own words")
+
+
+# A custom call that fails: a handler of XLA's foreign function interface, built as a user builds one.
+HANDLER = """
+#include "xla/ffi/api/ffi.h"
+namespace ffi = xla::ffi;
+static ffi::Error twice(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> y) {
+  if (x.typed_data()[0] < 0) return ffi::Error::InvalidArgument("the handler's own words");
+  for (size_t k = 0; k < x.element_count(); ++k) y->typed_data()[k] = 2 * x.typed_data()[k];
+  return ffi::Error::Success();
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(bad_input_twice, twice,
+                              ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
+"""
+with tempfile.TemporaryDirectory() as folder:
+    library = f"{folder}/twice.so"
+    subprocess.run(["clang++-19", "-std=c++17", "-O1", "-shared", "-fPIC", "-isystem", jax.ffi.include_dir(), "-x", "c++",
+                    "-", "-o", library], input=HANDLER, text=True, check=True)
+    handler = jax.ffi.pycapsule(ctypes.CDLL(library).bad_input_twice)
+jax.ffi.register_ffi_target("bad_input_twice", handler, platform="cpu")
+twice = jax.jit(lambda v: jax.ffi.ffi_call("bad_input_twice", jax.ShapeDtypeStruct((3,), np.float32))(v))
+assert twice(ones).tolist() == [2, 2, 2]
+refused(lambda: twice(-ones), Failure, "bad_input_twice", "the handler's own words")
+refused(lambda: twice(-ones) + 1, Failure, "the handler's own words")
 
 
 def run(program: str, **more) -> str:
