@@ -1,10 +1,23 @@
 // The C interface: compiling, buffers and runs. Handles around the public C++ types, errors as objects, no exception
 // out.
+#include <ranges>
 #include <utility>
 
 #include "runtime/c_handles.h"
 
 namespace hlojit::c {
+namespace {
+
+// Separated by commas.
+std::vector<std::string> names(std::string_view list) {
+  std::vector<std::string> out;
+  for (const auto& name : std::views::split(list, ',')) {
+    if (!name.empty()) out.emplace_back(name.begin(), name.end());
+  }
+  return out;
+}
+
+}  // namespace
 
 Options to_options(const hlojit_options* given) {
   hlojit_options c = take(given);
@@ -20,6 +33,12 @@ Options to_options(const hlojit_options* given) {
   o.replicas = c.replicas;
   o.partitions = c.partitions;
   if (c.dump_dir) o.dump_dir = c.dump_dir;
+  if (c.disabled_passes) o.disabled_passes = names(c.disabled_passes);
+  if (c.after_pass) {
+    o.after_pass = [c](const std::string& pass, const std::string& hlo) {
+      c.after_pass(c.after_pass_context, pass.c_str(), hlo.c_str());
+    };
+  }
   if (c.explain) o.explain = [c](const std::string& line) { c.explain(c.explain_context, line.c_str()); };
   return o;
 }
@@ -33,6 +52,17 @@ std::vector<std::string> texts(const std::vector<Shape>& shapes) {
 hlojit_buffer* wrap(Buffer buffer) {
   std::string shape = buffer.shape().to_string();
   return new hlojit_buffer{std::move(buffer), std::move(shape)};
+}
+
+std::vector<Buffer> take_inputs(hlojit_buffer* const* inputs, const unsigned char* donate, size_t count) {
+  std::vector<Buffer> in;
+  for (size_t k = 0; k < count; ++k) {
+    bool gives = donate && donate[k];
+    if (gives && std::count(inputs, inputs + count, inputs[k]) > 1)
+      throw Error(ErrorKind::kInput, "a donated buffer is given twice");
+    in.push_back(gives ? std::exchange(inputs[k]->buffer, {}) : inputs[k]->buffer);
+  }
+  return in;
 }
 
 void check_room(size_t results, size_t room) {
@@ -62,18 +92,6 @@ using hlojit::ErrorKind;
 hlojit_executable* wrap(hlojit::Executable e) {
   std::vector<std::string> parameters = texts(e.parameter_shapes()), results = texts(e.result_shapes());
   return new hlojit_executable{std::move(e), std::move(parameters), std::move(results)};
-}
-
-// The inputs of a run; donated ones are taken from their handles.
-std::vector<hlojit::Buffer> take_inputs(hlojit_buffer* const* inputs, const unsigned char* donate, size_t count) {
-  std::vector<hlojit::Buffer> in;
-  for (size_t k = 0; k < count; ++k) {
-    bool gives = donate && donate[k];
-    if (gives && std::count(inputs, inputs + count, inputs[k]) > 1)
-      throw Error(ErrorKind::kInput, "a donated buffer is given twice");
-    in.push_back(gives ? std::exchange(inputs[k]->buffer, {}) : inputs[k]->buffer);
-  }
-  return in;
 }
 
 // Null for a buffer that was donated, and for the result of a run that failed.
@@ -192,11 +210,7 @@ hlojit_error* hlojit_execute_donating(const hlojit_executable* e, hlojit_buffer*
 hlojit_error* hlojit_execute_async(const hlojit_executable* e, hlojit_buffer* const* inputs,
                                    const unsigned char* donate, size_t count, void (*done)(void*), void* context,
                                    hlojit_run** out) {
-  return guarded([&] {
-    std::function<void()> then;
-    if (done) then = [done, context] { done(context); };
-    *out = new hlojit_run{e->executable.run_async(take_inputs(inputs, donate, count), std::move(then))};
-  });
+  return hlojit_execute_async_with(e, nullptr, inputs, donate, count, done, context, out);
 }
 int hlojit_run_ready(const hlojit_run* run) { return run->run.ready(); }
 hlojit_error* hlojit_run_results(hlojit_run* run, hlojit_buffer** outputs, size_t output_count) {

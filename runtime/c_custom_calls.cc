@@ -22,6 +22,18 @@ CustomCallFunction calling(hlojit_custom_call function, std::shared_ptr<void> co
   };
 }
 
+void run_on_pool(const hlojit_pool* pool, int64_t tasks, void (*f)(void*, int64_t), void* arg) {
+  static_cast<const hlojit::CustomCallRun*>(pool->own)->parallel(tasks, [f, arg](int64_t k) { f(arg, k); });
+}
+
+CustomCallFunction calling_pooled(decltype(hlojit_call::pooled) function, std::shared_ptr<void> context) {
+  return [function, context = std::move(context)](const hlojit::CustomCallRun& run) -> std::string {
+    const hlojit_pool pool{sizeof(hlojit_pool), run.threads, run_on_pool, &run};
+    const char* wrong = function(context.get(), run.operands.data(), run.results.data(), &pool);
+    return wrong ? wrong : "";
+  };
+}
+
 std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   std::vector<const char*> out;
   for (const std::string& t : texts) out.push_back(t.c_str());
@@ -41,8 +53,10 @@ CustomCallFunction made(hlojit_call_maker maker, void* context, const CustomCall
                               out.data(),
                               out.size(),
                               site.has_side_effect};
-  hlojit_call call{sizeof(hlojit_call), nullptr, nullptr, nullptr};
+  hlojit_call call{};
+  call.struct_size = sizeof call;
   if (const char* refused = maker(context, &told, &call)) throw hlojit::Error(hlojit::ErrorKind::kUnsupported, refused);
+  if (call.pooled) return calling_pooled(call.pooled, owned(call.context, call.release));
   if (!call.function) return {};
   return calling(call.function, owned(call.context, call.release));
 }
@@ -68,6 +82,10 @@ hlojit_error* hlojit_register_call_maker(const char* target, hlojit_call_maker m
       return made(maker, context.get(), site);
     });
   });
+}
+
+hlojit_error* hlojit_load_custom_calls(const char* path) {
+  return guarded([&] { hlojit::load_custom_calls(path); });
 }
 
 hlojit_error* hlojit_register_ffi(const char* target, void* instantiate, void* prepare, void* initialize,

@@ -1,4 +1,4 @@
-// The C interface's runs on several devices, host queues, and stopping.
+// The C interface's runs with options: on several devices, with host queues, such as can be stopped.
 #include <utility>
 
 #include "runtime/c_handles.h"
@@ -71,3 +71,29 @@ hlojit_error* hlojit_execute_devices(const hlojit_executable* e, const hlojit_ru
     }
   });
 }
+
+hlojit_error* hlojit_execute_async_with(const hlojit_executable* e, const hlojit_run_options* options,
+                                        hlojit_buffer* const* inputs, const unsigned char* donate, size_t count,
+                                        void (*done)(void*), void* context, hlojit_run** out) {
+  return guarded([&] {
+    std::function<void()> then;
+    if (done) then = [done, context] { done(context); };
+    *out = new hlojit_run{
+        e->executable.run_async(take_inputs(inputs, donate, count), std::move(then), to_options(options))};
+  });
+}
+
+hlojit_error* hlojit_device_run_make(const hlojit_executable* e, const hlojit_run_options* options,
+                                     hlojit_device_run** out) {
+  return guarded(
+      [&] { *out = new hlojit_device_run{hlojit::DeviceRun(e->executable, to_options(options)), e->results.size()}; });
+}
+hlojit_error* hlojit_device_run_on(hlojit_device_run* run, int64_t device, hlojit_buffer* const* inputs, size_t count,
+                                   hlojit_buffer** outputs, size_t output_count) {
+  return guarded([&] {
+    check_room(run->results, output_count);
+    give_results(run->run.run(device, take_inputs(inputs, nullptr, count)), outputs);
+  });
+}
+void hlojit_device_run_stop(hlojit_device_run* run, const char* why) { run->run.stop(why); }
+void hlojit_device_run_free(hlojit_device_run* run) { delete run; }

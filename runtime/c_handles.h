@@ -34,6 +34,10 @@ struct hlojit_queues {
 struct hlojit_stop {
   std::atomic<bool> stop = false;
 };
+struct hlojit_device_run {
+  hlojit::DeviceRun run;
+  size_t results;
+};
 struct hlojit_run {
   hlojit::PendingRun run;
 };
@@ -79,6 +83,9 @@ void check_room(size_t results, size_t room);
 void give_results(std::vector<Buffer> results, hlojit_buffer** outputs);
 /// Bytes for hlojit_bytes_free.
 void give_bytes(const std::string& bytes, char** out, size_t* size);
+
+/// The inputs of a run; those to be donated (of all, none if `donate` is null) are taken from their handles.
+std::vector<Buffer> take_inputs(hlojit_buffer* const* inputs, const unsigned char* donate, size_t count);
 
 std::vector<std::string> texts(const std::vector<Shape>& shapes);
 /// The caller's options; null: the defaults.

@@ -64,6 +64,14 @@ hlojit_error* hlojit_module_run_passes(const hlojit_module* module, const hlojit
   return guarded([&] { *out = wrap(hlojit::run_passes(module->module, to_options(options), until ? until : "")); });
 }
 
+const char* hlojit_pass_name(size_t index) {
+  static const std::vector<std::string> names = hlojit::pass_list();
+  return at(names, index);
+}
+hlojit_error* hlojit_module_extract(const hlojit_module* module, const char* instruction, hlojit_module** out) {
+  return guarded([&] { *out = wrap(hlojit::extract(module->module, instruction)); });
+}
+
 hlojit_error* hlojit_emit(const hlojit_module* module, const char* what, const hlojit_options* options, char** out,
                           size_t* size) {
   return guarded([&] {

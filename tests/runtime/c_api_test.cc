@@ -1,5 +1,5 @@
 // The C interface: a program through it, its errors, and the table of its ABI. What came
-// with version 4 runs in C99 (c_program.c).
+// with versions 4 and 5 runs in C99 (c_program.c).
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -197,8 +197,8 @@ TEST_CASE("c: other layouts, and the program's graph") {
   hlojit_executable_free(program);
 }
 
-TEST_CASE("c: the ABI is the one of version 4") {
-  CHECK(hlojit_abi_version() == 4);
+TEST_CASE("c: the ABI is the one of version 5") {
+  CHECK(hlojit_abi_version() == 5);
   struct {
     const char* name;
     size_t found, promised;
@@ -223,6 +223,9 @@ TEST_CASE("c: the ABI is the one of version 4") {
       {"options.dump_dir", offsetof(hlojit_options, dump_dir), 80},
       {"options.explain", offsetof(hlojit_options, explain), 88},
       {"options.explain_context", offsetof(hlojit_options, explain_context), 96},
+      {"options.disabled_passes", offsetof(hlojit_options, disabled_passes), 104},
+      {"options.after_pass", offsetof(hlojit_options, after_pass), 112},
+      {"options.after_pass_context", offsetof(hlojit_options, after_pass_context), 120},
       {"kernel.name", offsetof(hlojit_kernel, name), 8},
       {"kernel.kind", offsetof(hlojit_kernel, kind), 16},
       {"phase.name", offsetof(hlojit_phase, name), 8},
@@ -242,6 +245,10 @@ TEST_CASE("c: the ABI is the one of version 4") {
       {"call.function", offsetof(hlojit_call, function), 8},
       {"call.context", offsetof(hlojit_call, context), 16},
       {"call.release", offsetof(hlojit_call, release), 24},
+      {"call.pooled", offsetof(hlojit_call, pooled), 32},
+      {"pool.threads", offsetof(hlojit_pool, threads), 8},
+      {"pool.run", offsetof(hlojit_pool, run), 16},
+      {"pool.own", offsetof(hlojit_pool, own), 24},
       {"cost.flops", offsetof(hlojit_cost, flops), 8},
       {"cost.bytes_read", offsetof(hlojit_cost, bytes_read), 16},
       {"cost.bytes_written", offsetof(hlojit_cost, bytes_written), 24},

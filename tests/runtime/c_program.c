@@ -113,8 +113,36 @@ static void stopped(void) {
   CHECK(tells(hlojit_buffer_borrow(&zero, "f32[]", &in), NULL));
   hlojit_stop_set(stop);
   CHECK(tells(hlojit_execute_devices(program, &options, &in, 1, &out, 1), "stopped"));
+  hlojit_run* run;
+  CHECK(tells(hlojit_execute_async_with(program, &options, &in, NULL, 1, NULL, NULL, &run), NULL));
+  CHECK(tells(hlojit_run_results(run, &out, 1), "stopped"));
+  hlojit_run_free(run);
   hlojit_stop_free(stop);
   hlojit_buffer_free(in);
+  hlojit_executable_free(program);
+}
+
+static void on_threads_of_the_caller(void) {
+  hlojit_options options = {sizeof options};
+  options.replicas = 2;
+  hlojit_executable* program = compiled(kSum, &options);
+  hlojit_device_run* run;
+  const float data[2] = {1, 2};
+  hlojit_buffer *in, *out;
+  CHECK(tells(hlojit_buffer_borrow(data, "f32[2]", &in), NULL));
+  CHECK(tells(hlojit_device_run_make(program, NULL, &run), NULL));
+  CHECK(tells(hlojit_device_run_on(run, 2, &in, 1, &out, 1), "device 2 of 2"));
+  hlojit_device_run_stop(run, "the other one is ill");
+  CHECK(tells(hlojit_device_run_on(run, 0, &in, 1, &out, 1), "the other one is ill"));
+  hlojit_device_run_free(run);
+  hlojit_executable_free(program);
+  options.replicas = 1;
+  program = compiled("HloModule m\nENTRY e { p = f32[2] parameter(0)  ROOT r = f32[2] negate(p) }", &options);
+  CHECK(tells(hlojit_device_run_make(program, NULL, &run), NULL));
+  CHECK(tells(hlojit_device_run_on(run, 0, &in, 1, &out, 1), NULL));
+  CHECK(first(out) == -1);
+  hlojit_device_run_free(run);
+  hlojit_buffer_free(in), hlojit_buffer_free(out);
   hlojit_executable_free(program);
 }
 
@@ -185,6 +213,45 @@ static void promised(void) {
   CHECK(tells(hlojit_register_ffi("c_program_ffi", NULL, NULL, NULL, NULL), "execute"));
 }
 
+/* rows: each row's sum, the rows shared among the program's threads. */
+typedef struct rows_of {
+  const float* in;
+  float* out;
+} rows_of;
+static void add_row(void* arg, int64_t k) {
+  const rows_of* rows = (const rows_of*)arg;
+  rows->out[k] = rows->in[2 * k] + rows->in[2 * k + 1];
+}
+static const char* add_rows(void* context, const void* const* operands, void* const* results, const hlojit_pool* pool) {
+  rows_of rows = {(const float*)operands[0], (float*)results[0]};
+  pool->run(pool, 3, add_row, &rows);
+  return context || pool->threads < 1 ? "what is this?" : NULL;
+}
+static const char* make_rows(void* context, const hlojit_call_site* site, hlojit_call* out) {
+  (void)context, (void)site;
+  out->pooled = add_rows;
+  return NULL;
+}
+
+static void shared_work(void) {
+  CHECK(tells(hlojit_register_call_maker("c_program_rows", make_rows, NULL, NULL), NULL));
+  hlojit_executable* program = compiled(
+      "HloModule m\nENTRY e { p = f32[3,2] parameter(0)\n"
+      "ROOT r = f32[3] custom-call(p), custom_call_target=\"c_program_rows\" }",
+      NULL);
+  const float data[6] = {1, 2, 3, 4, 5, 6};
+  hlojit_buffer *in, *out;
+  CHECK(tells(hlojit_buffer_borrow(data, "f32[3,2]", &in), NULL));
+  CHECK(tells(hlojit_execute(program, &in, 1, &out, 1), NULL));
+  CHECK(first(out) == 3 && ((const float*)hlojit_buffer_data(out))[2] == 11);
+  hlojit_buffer_free(in), hlojit_buffer_free(out);
+  hlojit_executable_free(program);
+  CHECK(tells(hlojit_load_custom_calls("no-such-library.so"), "no-such-library.so"));
+}
+
+static void count_passes(void* context, const char* pass, const char* hlo) {
+  *(int*)context += strcmp(pass, "fuse") == 0 && strncmp(hlo, "HloModule", 9) == 0;
+}
 static void count_lines(void* context, const char* line) { *(int*)context += line[0] != '\0'; }
 
 static void looked_at(const char* folder) {
@@ -219,6 +286,22 @@ static void looked_at(const char* folder) {
   CHECK(size > 4 && memcmp(bytes, "\177ELF", 4) == 0);
   hlojit_bytes_free(bytes);
   CHECK(tells(hlojit_emit(module, "paper", NULL, &bytes, &size), "not paper"));
+  int fused = 0;
+  for (size_t k = 0; hlojit_pass_name(k); ++k) fused += strcmp(hlojit_pass_name(k), "fuse") == 0;
+  CHECK(fused == 1);
+  options.after_pass = count_passes;
+  options.after_pass_context = &fused;
+  hlojit_executable_free(program);
+  program = compiled(text, &options);
+  CHECK(fused == 2);
+  options.disabled_passes = "cse,no-such-pass";
+  CHECK(tells(hlojit_compile(module, &options, &program), "no-such-pass"));
+  options.disabled_passes = NULL;
+  hlojit_module* part;
+  CHECK(tells(hlojit_module_extract(module, "q", &part), NULL));
+  CHECK(strstr(hlojit_module_text(part), "exponential(") && !strstr(hlojit_module_text(part), "add("));
+  hlojit_module_free(part);
+  CHECK(tells(hlojit_module_extract(module, "nobody", &part), "nobody"));
   const float zeros[2] = {0, 0};
   hlojit_buffer *in, *out;
   CHECK(tells(hlojit_buffer_borrow(zeros, "f32[2]", &in), NULL));
@@ -239,6 +322,8 @@ int main(int count, char** arguments) {
   on_two_devices();
   fed_by_queues();
   stopped();
+  on_threads_of_the_caller();
+  shared_work();
   promised();
   looked_at(arguments[1]);
   printf("%d failures\n", failures);

@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HLOJIT_ABI_VERSION 4
+#define HLOJIT_ABI_VERSION 5
 
 typedef struct hlojit_error hlojit_error;
 typedef struct hlojit_module hlojit_module;
@@ -138,7 +138,16 @@ typedef struct hlojit_options {
   /* Receives each decision of the compiler, a line each, on the thread that compiles; NULL: nobody. */
   void (*explain)(void* explain_context, const char* line);
   void* explain_context;
+  /* Since version 5. */
+  /* Names of passes to leave out (hlojit_pass_name), separated by commas; NULL: none. */
+  const char* disabled_passes;
+  /* Receives the program's text after each pass that changed something, on the thread that compiles; NULL: nobody. */
+  void (*after_pass)(void* after_pass_context, const char* pass, const char* hlo);
+  void* after_pass_context;
 } hlojit_options;
+
+/* Since version 5. The passes in their order; NULL if there is none of that number. */
+HLOJIT_C_API const char* hlojit_pass_name(size_t index);
 
 /* options: NULL for the defaults. */
 HLOJIT_C_API hlojit_error* hlojit_compile(const hlojit_module* module, const hlojit_options* options,
@@ -149,6 +158,11 @@ HLOJIT_C_API void hlojit_executable_free(hlojit_executable* executable);
  * NULL for the defaults. */
 HLOJIT_C_API hlojit_error* hlojit_module_run_passes(const hlojit_module* module, const hlojit_options* options,
                                                     const char* until, hlojit_module** out);
+
+/* Since version 5. One instruction of a sequential computation (a fusion), "NAME" or "COMPUTATION/NAME", as a module of
+ * its own. HLOJIT_INPUT if there is none of that name. */
+HLOJIT_C_API hlojit_error* hlojit_module_extract(const hlojit_module* module, const char* instruction,
+                                                 hlojit_module** out);
 
 /* Since version 4. What the compiler makes of it, as `*size` bytes that hlojit_bytes_free frees: "hlo" (after all
  * passes), "llvm", "asm" or "obj". */
@@ -293,6 +307,23 @@ HLOJIT_C_API hlojit_error* hlojit_execute_devices(const hlojit_executable* execu
                                                   const hlojit_run_options* options, hlojit_buffer* const* inputs,
                                                   size_t input_count, hlojit_buffer** outputs, size_t output_count);
 
+/* Since version 5. hlojit_execute_async with such options: a run on one device that can be stopped, and has queues. */
+HLOJIT_C_API hlojit_error* hlojit_execute_async_with(const hlojit_executable* executable,
+                                                     const hlojit_run_options* options, hlojit_buffer* const* inputs,
+                                                     const unsigned char* donate, size_t input_count,
+                                                     void (*done)(void* context), void* context, hlojit_run** out);
+
+/* Since version 5. One run of a program on its devices whose threads are the caller's: hlojit_device_run_on is called
+ * once for each device, from threads of their own. A device that never comes makes the others fail after wait_s;
+ * hlojit_device_run_stop makes all that wait for others fail with the reason. */
+typedef struct hlojit_device_run hlojit_device_run;
+HLOJIT_C_API hlojit_error* hlojit_device_run_make(const hlojit_executable* executable,
+                                                  const hlojit_run_options* options, hlojit_device_run** out);
+HLOJIT_C_API hlojit_error* hlojit_device_run_on(hlojit_device_run* run, int64_t device, hlojit_buffer* const* inputs,
+                                                size_t input_count, hlojit_buffer** outputs, size_t output_count);
+HLOJIT_C_API void hlojit_device_run_stop(hlojit_device_run* run, const char* why);
+HLOJIT_C_API void hlojit_device_run_free(hlojit_device_run* run);
+
 /* ---- custom calls ------------------------------------------------------------------------------ */
 
 /* Since version 2. Serves custom_call_target="target": called at each execution with a pointer an operand leaf
@@ -304,6 +335,15 @@ HLOJIT_C_API hlojit_error* hlojit_execute_devices(const hlojit_executable* execu
 typedef const char* (*hlojit_custom_call)(void* context, const void* const* operands, void* const* results);
 HLOJIT_C_API hlojit_error* hlojit_register_custom_call(const char* target, hlojit_custom_call function, void* context,
                                                        void (*release)(void* context));
+
+/* Since version 5. The threads of the program that makes a call, for as long as the call lasts: run(pool, tasks, f,
+ * arg) calls f(arg, k) once for each k in [0, tasks), on any of them in any order, and returns when all are done. */
+typedef struct hlojit_pool {
+  size_t struct_size;
+  int threads;
+  void (*run)(const struct hlojit_pool* pool, int64_t tasks, void (*f)(void* arg, int64_t k), void* arg);
+  const void* own; /* the library's */
+} hlojit_pool;
 
 /* Since version 4. The same for a target whose function depends on what the program says of the call. `maker` is called
  * when a program is compiled, at least once for each call; it fills in a function with a context of its own (released
@@ -322,10 +362,18 @@ typedef struct hlojit_call {
   hlojit_custom_call function;
   void* context;
   void (*release)(void* context); /* or NULL */
+  /* Since version 5. In place of `function`, for one that shares its work with the program's threads. */
+  const char* (*pooled)(void* context, const void* const* operands, void* const* results,
+                        const struct hlojit_pool* pool);
 } hlojit_call;
 typedef const char* (*hlojit_call_maker)(void* context, const hlojit_call_site* site, hlojit_call* out);
 HLOJIT_C_API hlojit_error* hlojit_register_call_maker(const char* target, hlojit_call_maker maker, void* context,
                                                       void (*release)(void* context));
+
+/* Since version 5. Serves targets by `void TARGET(void* out, const void** in)` of a shared library, of calls of
+ * API_VERSION_ORIGINAL: `in` has a pointer an operand, `out` is the result's memory; a tuple is an array of pointers to
+ * its elements. HLOJIT_INPUT if the library cannot be loaded. It is never unloaded. */
+HLOJIT_C_API hlojit_error* hlojit_load_custom_calls(const char* path);
 
 /* Since version 4. Serves a target by handlers of XLA's foreign function interface (XLA_FFI_Handler*, as the macros of
  * its headers define them); those of other stages than execute may be NULL. */
