@@ -30,6 +30,31 @@ for wrong in (np.zeros(4, np.float32), np.zeros(3, np.int32)):
     except ValueError as e:
         assert "parameter 0" in str(e)
 
+# Memory is read where it lies, of whatever shows it: a buffer, DLPack, and what has a type keeps it.
+class Tensor:
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+three = np.array([1, 2, 3], np.float32)
+for same in (three, memoryview(three), Tensor(three), [1, 2, 3], (1.0, 2.0, 3.0)):
+    np.testing.assert_array_equal(twice(same), [2, 4, 6])
+for same in (three, memoryview(three), Tensor(three)):
+    seen = hlojit.arrays.to_bytes(same, ("f32", [3], "f32[3]"), 0)
+    assert seen.__array_interface__["data"][0] == three.__array_interface__["data"][0]
+for wrong in (memoryview(np.zeros(3)), Tensor(np.zeros(3, np.int32))):
+    try:
+        twice(wrong)
+        raise AssertionError("another type was taken")
+    except ValueError as e:
+        assert "parameter 0 is f32[3]{0}, got" in str(e), e
+
 # bf16 by ml_dtypes; several results; what lies in another order is read all the same.
 import ml_dtypes
 

@@ -27,6 +27,13 @@ for _hlo, _name in {
 ShapeFacts = tuple[str, Sequence[int], str]
 
 
+def as_array(value: object) -> np.ndarray:
+    """The value as an array; of arrays, buffers and what speaks DLPack the memory itself."""
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
 def to_bytes(value: object, shape: ShapeFacts, number: int) -> np.ndarray:
     """The bytes of an array for parameter `number`; the array itself if it lies in order already.
 
@@ -36,9 +43,9 @@ def to_bytes(value: object, shape: ShapeFacts, number: int) -> np.ndarray:
     dtype = DTYPES.get(element)
     if dtype is None:
         raise ValueError(f"NumPy has no type for {text}, parameter {number}")
-    array = np.asarray(value)
-    if not isinstance(value, np.ndarray) and not hasattr(value, "dtype"):
-        array = array.astype(dtype)  # Python's own numbers and lists have no type of their own
+    array = as_array(value)
+    if isinstance(value, (bool, int, float, complex, list, tuple)):
+        array = array.astype(dtype)  # Python's own have no such type
     if array.dtype != dtype or list(array.shape) != list(dims):
         raise ValueError(f"parameter {number} is {text}, got {array.dtype}{list(array.shape)}")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

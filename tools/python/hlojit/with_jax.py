@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hlojit.program import Executable, compile
 
 
@@ -17,7 +19,7 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
     """
     if function is None:
         return functools.partial(jit, **options)
-    compiled: dict[Any, tuple[Executable, list[int], Any]] = {}
+    compiled: dict[Any, tuple[Executable, Any]] = {}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -28,9 +30,8 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
         if key not in compiled:
             lowered = jax.jit(function, keep_unused=True).lower(*args, **kwargs)
             proto = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-            compiled[key] = (compile(proto, **{"scatter_oob_window": True, **options}), [], lowered.out_tree)
-        executable, _, out_tree = compiled[key]
-        import numpy as np
+            compiled[key] = (compile(proto, **{"scatter_oob_window": True, **options}), lowered.out_tree)
+        executable, out_tree = compiled[key]
 
         arrays = [np.asarray(x, dtype=d) for x, (_, d) in zip(leaves, key[1])]
         out = executable(*arrays)
