@@ -141,8 +141,12 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
       from = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, from, i64(b, last));
       position = position + symbol(*at, from, Range{0, last});
     } else if (most <= 1) {
-      // One turn or none: the position must not look as if it were known outside of the loop.
-      position = symbol(*at, index(start, s), Range{0, loop.extent - 1});
+      // One turn or none: the position must not look as if it were known outside of the loop. It counts vectors, and
+      // no more of them than there are, so that addresses stay affine.
+      llvm::Value* number =
+          s.builder.CreateLShr(index(start, s), static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
+      inner->once = true;
+      position = symbol(*at, number, Range{0, std::max<int64_t>(1, loop.extent / lanes - 1)}) * lanes;
     } else {
       int counter = vars_.fresh();
       bind(counter, *at, inner->counter);

@@ -29,8 +29,13 @@ std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
   llvm::IRBuilder<>& b = loop->builder;
   auto* exit = llvm::BasicBlock::Create(context, "exit", f);
   llvm::BasicBlock* latch = b.GetInsertBlock();
-  llvm::Value* advanced = b.CreateNUWAdd(loop->counter, b.getInt64(static_cast<uint64_t>(loop->step)), "next");
-  b.CreateCondBr(b.CreateICmpULT(advanced, loop->trip), loop->header, exit);
+  llvm::Value* advanced = nullptr;
+  if (loop->once) {
+    b.CreateBr(exit);
+  } else {
+    advanced = b.CreateNUWAdd(loop->counter, b.getInt64(static_cast<uint64_t>(loop->step)), "next");
+    b.CreateCondBr(b.CreateICmpULT(advanced, loop->trip), loop->header, exit);
+  }
 
   llvm::BasicBlock* before = parent.builder.GetInsertBlock();
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(loop->trip);
@@ -42,12 +47,12 @@ std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
     parent.builder.CreateCondBr(enters, loop->header, exit);
   }
   loop->counter->addIncoming(parent.builder.getInt64(0), before);
-  loop->counter->addIncoming(advanced, latch);
+  if (advanced) loop->counter->addIncoming(advanced, latch);
   parent.builder.SetInsertPoint(exit);
   std::vector<llvm::Value*> finals;
   for (size_t k = 0; k < loop->carried.size(); ++k) {
     loop->carried[k]->addIncoming(loop->initial[k], before);
-    loop->carried[k]->addIncoming(next[k], latch);
+    if (advanced) loop->carried[k]->addIncoming(next[k], latch);
     if (always) {
       finals.push_back(next[k]);
       continue;

@@ -47,6 +47,7 @@ struct Scope {
   llvm::PHINode* counter = nullptr;
   llvm::Value* trip = nullptr;
   int64_t step = 1;
+  bool once = false;  ///< the trip is none or one
   std::vector<llvm::PHINode*> carried;
   std::vector<llvm::Value*> initial;
 };
