@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ir/narrow.h"
+#include "layout/index.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -30,6 +31,17 @@ bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
   return false;
 }
 
+void AccessWalk::check_bounds(const Shape& shape, const IndexExpr& address) {
+  const Range at = address.range();
+  within_buffers_ &= at.lo >= 0 && at.hi < physical_elements(shape);
+}
+
+void AccessWalk::write(const Shape& shape, const Coords& coords) {
+  IndexExpr address = linear_index(shape, coords);
+  check_bounds(shape, address);
+  write(shape.type, std::move(address));
+}
+
 void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (visited(i, coords)) return;
   if (auto stop = stops_.find(i); stop != stops_.end()) {
@@ -49,6 +61,8 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     IndexExpr address = linear_index(i->shape, coords);
     std::vector<int> used = address.variables();
     bool random = std::any_of(used.begin(), used.end(), [&](int v) { return symbols_.contains(v); });
+    check_bounds(i->shape, address);
+    within_buffers_ &= !random;
     accesses_.push_back({i, address, dtype_bytes(i->shape.type), false, random});
     return;
   }
@@ -80,6 +94,7 @@ void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
       if (g.always()) continue;
       // A window's guards stay: dims they are about are not to be lost in merged ones.
       if (!g.expr.is_affine() || is_reduction(*i)) add_index(g.expr);
+      within_buffers_ = false;
       edges_.push_back({g.expr, g.lo, false});
       edges_.push_back({g.expr, g.hi, true});
     }

@@ -38,7 +38,7 @@ class AccessWalk {
   void read(const Instruction* value, const Coords& coords);
   /// Adds what one element of `value` needs, by its relation.
   void follow(const Instruction* value, const AccessRelation& relation);
-  void write(const Shape& shape, const Coords& coords) { write(shape.type, linear_index(shape, coords)); }
+  void write(const Shape& shape, const Coords& coords);
   void write(DType type, IndexExpr address) {
     accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false});
   }
@@ -54,6 +54,8 @@ class AccessWalk {
   /// Elementary operations met, weighted by price: how large the loop body is.
   int operations() const { return operations_; }
   bool has_reduction() const { return has_reduction_; }
+  /// Every address lies within its array's buffer, padding included, and no element is of another kind than the rest.
+  bool within_buffers() const { return within_buffers_; }
   /// Conditions are combined with conditions.
   bool combines_masks() const { return combines_masks_; }
   /// Bytes of the element that vectors should be filled with: the widest one that takes a good part of the
@@ -63,6 +65,7 @@ class AccessWalk {
 
  private:
   bool visited(const Instruction* value, const Coords& coords);
+  void check_bounds(const Shape& shape, const IndexExpr& address);
   void add_index(const IndexExpr& expr) { accesses_.push_back({nullptr, expr, 0, false, false}); }
 
   VarSource& vars_;
@@ -75,6 +78,7 @@ class AccessWalk {
   int operations_ = 0;
   std::map<int, double, std::greater<>> weight_;  // of operations, by the bytes of their elements
   bool has_reduction_ = false;
+  bool within_buffers_ = true;
   bool combines_masks_ = false;
 };
 
