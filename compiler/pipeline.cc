@@ -15,6 +15,7 @@
 #include "compiler/passes/expand.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/fuse.h"
+#include "compiler/passes/hoist.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/layouts.h"
 #include "compiler/passes/legalize_check.h"
@@ -65,6 +66,8 @@ constexpr Pass kPasses[] = {
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts, true},
     {"pack", pack},
+    // With the copies that pack made.
+    {"hoist", hoist},
     // What is left now must be in some kernel, or the module is refused by name.
     {"legalize_check", legalize_check, true},
     {"fuse", fuse},

@@ -1,7 +1,10 @@
 // See pack.h.
 #include "compiler/passes/pack.h"
 
+#include <unordered_set>
+
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/invariant.h"
 #include "compiler/passes/explain.h"
 #include "compiler/plan/contraction.h"
 
@@ -14,7 +17,9 @@ constexpr int64_t kPartOfLastLevel = 4;
 
 class Packer {
  public:
-  Packer(Computation& c, const PipelineOptions& options) : c_(c), options_(options) {}
+  /// `same`: the values that a loop would have packed in each of its rounds, and `hoist` will pack before it.
+  Packer(Computation& c, InstructionSet same, const PipelineOptions& options)
+      : c_(c), same_(std::move(same)), options_(options) {}
 
   bool run() {
     bool changed = false;
@@ -28,12 +33,13 @@ class Packer {
   bool visit(Instruction* dot) {
     MatrixProduct product(*dot, dot->shape, sum_lanes(*dot, options_.target.vector_bytes));
     auto blocks = choose_blocks(*dot, product, options_.target);
-    if (!blocks || product.m <= kMostBlockRows) return false;
+    if (!blocks) return false;
     const bool one = blocks->multiply_add == MultiplyAdd::kOne;
     if (one && !is_float(sum_type(*dot))) return false;
     auto panels = panel_layout(*dot, product, *blocks);
     size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
+    if (product.m <= kMostBlockRows && !same_.contains(operand)) return false;
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;
     as.type = one ? sum_type(*dot) : form_of(blocks->multiply_add).packed;
@@ -68,6 +74,7 @@ class Packer {
   }
 
   Computation& c_;
+  const InstructionSet same_;
   const PipelineOptions& options_;
   std::vector<std::pair<Instruction*, Instruction*>> made_;
 };
@@ -76,7 +83,16 @@ class Packer {
 
 bool pack(Module& module, const PipelineOptions& options) {
   bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= Packer(*c, options).run();
+  const auto computations = sequential_computations(module);
+  std::unordered_set<const Computation*> bodies;
+  for (const Computation* c : computations) {
+    for (const auto& i : c->instructions()) {
+      if (i->is(Opcode::kWhile)) bodies.insert(i->while_body());
+    }
+  }
+  for (Computation* c : computations) {
+    changed |= Packer(*c, bodies.contains(c) ? invariant_values(*c) : InstructionSet(), options).run();
+  }
   return changed;
 }
 

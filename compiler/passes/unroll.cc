@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/invariant.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/replace_ops.h"
 
@@ -19,12 +20,6 @@ std::optional<int64_t> integer(const Instruction* i) {
     return std::nullopt;
   }
   return i->literal->as_int(0);
-}
-
-/// Number of the state's element that `i` is, read off the parameter; -1 if it is none.
-int64_t state_element(const Instruction* i, const Computation& c) {
-  bool read = i->is(Opcode::kGetTupleElement) && i->operand(0) == c.parameters()[0];
-  return read ? i->attrs.tuple_index : -1;
 }
 
 /// How often the body runs, if the text says so.

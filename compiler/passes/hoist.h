@@ -1,0 +1,17 @@
+// Computes before a loop what each of its rounds would compute anew: copies into another layout, products, sums and
+// functions of values that no round changes. They become elements of the loop's state, which the body hands on.
+//
+//   body: x, w = state;  y = dot(x, w.panels = copy(w));  root (y, w)
+//     ->  w.panels = copy(w), before the loop;  body: x, w, w.panels = state;  y = dot(x, w.panels);  root (y, w,
+//     w.panels)
+//
+// What is cheap stays: it would be read from memory instead. Test: tests/hlo/opt/hoist.hlo.
+#pragma once
+
+#include "compiler/pipeline.h"
+
+namespace hlojit {
+
+bool hoist(Module& module, const PipelineOptions& options);
+
+}  // namespace hlojit
