@@ -46,6 +46,8 @@ TEST_CASE("c: parse, compile, run, donate") {
   cost.struct_size = sizeof cost;
   hlojit_get_cost(program, &cost);
   CHECK(cost.bytes_read == 24);
+  CHECK(std::string(hlojit_memory_report(program)).find("arena 0 bytes") == 0);
+  CHECK(std::string(hlojit_version()).find('.') != std::string::npos);
 
   const float q[] = {1, 2, 3};
   hlojit_buffer *in[2] = {}, *out[2] = {};
@@ -159,6 +161,8 @@ TEST_CASE("c: other layouts, and the program's graph") {
   hlojit_executable* program = nullptr;
   REQUIRE(failed(hlojit_parse(text, std::strlen(text), &module)).empty());
   CHECK(std::string(hlojit_module_parameter_shape(module, 1)) == "f32[2,3]{1,0}");
+  CHECK(std::string(hlojit_module_result_shape(module, 0)) == "f32[3,2]{1,0}");
+  CHECK(hlojit_module_result_shape(module, 1) == nullptr);
   CHECK(hlojit_module_parameter_shape(module, 2) == nullptr);
   const char* columns[] = {nullptr, "f32[2,3]{0,1}"};
   const char* wrong[] = {"f32[3,2]{0,1}", nullptr};
@@ -175,6 +179,13 @@ TEST_CASE("c: other layouts, and the program's graph") {
   REQUIRE(failed(hlojit_execute(program, in, 2, &out, 1)).empty());
   const float sums[] = {11, 44, 22, 55, 33, 66};
   CHECK(std::memcmp(hlojit_buffer_data(out), sums, sizeof sums) == 0);
+  hlojit_buffer* turned = nullptr;
+  REQUIRE(failed(hlojit_buffer_relayout(out, "f32[3,2]{0,1}", &turned)).empty());
+  CHECK(std::string(hlojit_buffer_shape(turned)) == "f32[3,2]{0,1}");
+  CHECK(hlojit_buffer_size(turned) == sizeof sums);
+  CHECK(static_cast<const float*>(hlojit_buffer_data(turned))[1] == 22);
+  hlojit_buffer_free(turned);
+  CHECK(failed(hlojit_buffer_relayout(out, "f32[2,3]", &turned)).find("f32[2,3]") != std::string::npos);
   for (hlojit_buffer* b : {in[0], in[1], out}) hlojit_buffer_free(b);
 
   hlojit_graph* graph = nullptr;
