@@ -332,6 +332,13 @@ std::vector<WindowDim> Builder::window(const Shape& shape, const Ints& sizes, co
   return dims;
 }
 
+Computation* Builder::combiner(Opcode opcode, DType type) {
+  Builder b(computation_->parent()->add_computation_before(op_name(opcode), computation_));
+  Instruction* x = b.parameter(Shape::scalar(type));
+  Instruction* y = b.parameter(Shape::scalar(type));
+  return b.build(b.binary(opcode, x, y));
+}
+
 Instruction* Builder::reduce_window(Values inputs, Values inits, Computation* reducer, const Ints& sizes,
                                     const Ints& strides, Padding padding) {
   if (inputs.empty()) fail("operand-count", "reduce-window needs an input");
@@ -430,14 +437,9 @@ Instruction* Builder::sort(Values values, Computation* less, int64_t dimension, 
 }
 
 Instruction* Builder::cross_replica_sum(Instruction* x) {
-  Computation* sum = computation_->parent()->add_computation_before("add", computation_);
-  Builder b(sum);
-  Instruction* left = b.parameter(Shape::scalar(x->shape.type));
-  Instruction* right = b.parameter(Shape::scalar(x->shape.type));
-  b.build(b.binary(Opcode::kAdd, left, right));
   Attributes a;
   a.other = {{"replica_groups", "{}"}};
-  return op(Opcode::kAllReduce, {x}, std::move(a), {sum});
+  return op(Opcode::kAllReduce, {x}, std::move(a), {combiner(Opcode::kAdd, x->shape.type)});
 }
 
 }  // namespace hlojit

@@ -89,6 +89,8 @@ class Builder {
   Instruction* pad(Instruction* x, Instruction* value, std::vector<PadDim> padding);
 
   // ---- reductions and windows ----------------------------------------------------------------
+  /// A new computation, placed before this one, that combines two scalars by a binary op: what reductions apply.
+  Computation* combiner(Opcode opcode, DType type);
   Instruction* reduce(Values inputs, Values inits, Computation* reducer, const Ints& dimensions);
   Instruction* reduce_window(Values inputs, Values inits, Computation* reducer, const Ints& sizes, const Ints& strides,
                              Padding padding);
@@ -114,7 +116,7 @@ class Builder {
   Instruction* while_loop(Computation* condition, Computation* body, Instruction* init);
   Instruction* conditional(Instruction* index, std::vector<Computation*> branches, Values arguments);
   Instruction* sort(Values values, Computation* less, int64_t dimension, bool stable);
-  /// all-reduce over all replicas with a computation that adds, made here.
+  /// all-reduce over all replicas by addition.
   Instruction* cross_replica_sum(Instruction* x);
 
  private:

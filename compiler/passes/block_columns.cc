@@ -65,10 +65,7 @@ Instruction* blocked_dot(Builder& b, const Instruction& dot) {
   a.operand_precision = dot.attrs.operand_precision;
   Instruction *p = in_blocks(b, x), *q = in_blocks(b, y);
   Instruction* blocks = b.op(Opcode::kDot, Shape::array(type, {p->shape.dims[0], dot.shape.dims[0]}), {p, q}, a);
-  Builder add(b.computation()->parent()->add_computation_before("add", b.computation()));
-  Instruction* sum = add.parameter(Shape::scalar(type));
-  Computation* adder = add.build(add.binary(Opcode::kAdd, sum, add.parameter(Shape::scalar(type))));
-  return b.reduce({blocks}, {b.constant(type, 0)}, adder, {0});
+  return b.reduce({blocks}, {b.constant(type, 0)}, b.combiner(Opcode::kAdd, type), {0});
 }
 
 }  // namespace

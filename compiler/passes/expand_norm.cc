@@ -61,7 +61,7 @@ class BatchNorm {
   Instruction* shifted(Instruction* variance) {
     return b_.binary(kAdd, variance, b_.constant(type_, op_.attrs.epsilon));
   }
-  Instruction* sum(Instruction* v) { return b_.reduce({v}, {b_.constant(type_, 0)}, adder(), reduced_); }
+  Instruction* sum(Instruction* v) { return b_.reduce({v}, {b_.constant(type_, 0)}, b_.combiner(kAdd, type_), reduced_); }
   Instruction* averaged(Instruction* sums) {
     if (count_) return b_.binary(kDivide, sums, count_);
     int64_t n = 1;
@@ -73,16 +73,6 @@ class BatchNorm {
     return b_.binary(kAdd, b_.binary(kMultiply, centred, spread(factor)), spread(offset));
   }
 
-  Computation* adder() {
-    if (adder_) return adder_;
-    Computation* here = b_.computation();
-    adder_ = here->parent()->add_computation_before("add", here);
-    Builder a(adder_);
-    Instruction* x = a.parameter(Shape::scalar(type_));
-    Instruction* y = a.parameter(Shape::scalar(type_));
-    return a.build(a.binary(kAdd, x, y));
-  }
-
   Builder& b_;
   const Instruction& op_;
   Instruction* const count_;
@@ -91,7 +81,6 @@ class BatchNorm {
   const int64_t feature_;
   Builder::Values in_;
   Ints reduced_;
-  Computation* adder_ = nullptr;
 };
 
 }  // namespace

@@ -29,9 +29,7 @@ class PrefixSums {
     std::optional<Literal> neutral = neutral_number(step, type);
     init_enters_last_ = neutral.has_value();
     neutral_ = neutral ? b.constant(std::move(*neutral)) : init;
-    Builder c(b.computation()->parent()->add_computation_before("step", b.computation()));
-    Instruction* x = c.parameter(Shape::scalar(type));
-    combine_ = c.build(c.binary(step, x, c.parameter(Shape::scalar(type))));
+    combine_ = b.combiner(step, type);
   }
 
   bool init_enters_last() const { return init_enters_last_; }

@@ -84,10 +84,8 @@ Instruction* expand_whole_windows(Builder& b, const Instruction& op) {
   Instruction* fits =
       b.binary(kAnd, b.compare(Direction::kGe, starts, everywhere(0)), b.compare(Direction::kLe, starts, most));
   if (vectors) {
-    Builder both(b.computation()->parent()->add_computation_before("both", b.computation()));
-    Instruction* x = both.parameter(Shape::scalar(DType::kPred));
-    both.build(both.binary(kAnd, x, both.parameter(Shape::scalar(DType::kPred))));
-    Instruction* all = b.reduce({fits}, {b.constant(DType::kPred, 1)}, both.computation(), {s.index_vector_dim});
+    Computation* both = b.combiner(kAnd, DType::kPred);
+    Instruction* all = b.reduce({fits}, {b.constant(DType::kPred, 1)}, both, {s.index_vector_dim});
     Ints kept;
     for (int64_t d = 0; d < starts->shape.rank(); ++d) {
       if (d != s.index_vector_dim) kept.push_back(d);

@@ -18,12 +18,6 @@ struct Fixture {
   Instruction* constant(std::string_view shape, std::string_view text) {
     return b.constant(parse_literal(Shape::parse(shape), text));
   }
-  Computation* scalar_op(Opcode opcode, DType type) {
-    Builder inner(module.add_computation_before(op_name(opcode), b.computation()));
-    Instruction* x = inner.parameter(Shape::scalar(type));
-    Instruction* y = inner.parameter(Shape::scalar(type));
-    return inner.build(inner.binary(opcode, x, y));
-  }
   // Value of the instruction; the module is valid and survives printing.
   std::string value(Instruction* root) {
     b.build_entry(root);
@@ -109,11 +103,11 @@ TEST_CASE_FIXTURE(Fixture, "dimension -1 is the last") {
 TEST_CASE_FIXTURE(Fixture, "windows, SAME and VALID") {
   Instruction* x = constant("f32[5]", "{10000,1000,100,10,1}");
   Instruction* most = b.constant(DType::kF32, 3e38);
-  Computation* min = scalar_op(Opcode::kMinimum, DType::kF32);
+  Computation* min = b.combiner(Opcode::kMinimum, DType::kF32);
   CHECK(value(b.reduce_window({x}, {most}, min, {3}, {2}, Builder::Padding::kValid)) == "{100, 1}");
   CHECK(value(b.reduce_window({x}, {most}, min, {3}, {2}, Builder::Padding::kSame)) == "{1000, 10, 1}");
   Instruction* zero = b.constant(DType::kF32, 0);
-  Computation* add = scalar_op(Opcode::kAdd, DType::kF32);
+  Computation* add = b.combiner(Opcode::kAdd, DType::kF32);
   CHECK(value(b.reduce({x}, {zero}, add, {0})) == "11111");
   Instruction* image = constant("f32[1,1,5]", "{{{1,2,3,4,5}}}");
   Instruction* kernel = constant("f32[1,1,3]", "{{{1,2,3}}}");
