@@ -135,13 +135,13 @@ std::vector<AtomPtr> IndexExpr::div_mod_atoms() const {
   return out;
 }
 
-IndexExpr IndexExpr::substitute(std::span<const std::optional<IndexExpr>> values) const {
+IndexExpr IndexExpr::substitute(std::span<const Substitution> values) const {
   IndexExpr out(constant_);
   for (const Term& t : terms_) {
     const Atom& a = *t.atom;
     if (a.kind == AtomKind::kVar) {
-      bool given = a.var >= 0 && static_cast<size_t>(a.var) < values.size() && values[a.var];
-      out = out + (given ? *values[a.var] : Builder::of(t.atom)) * t.coefficient;
+      auto given = std::ranges::find(values, a.var, &Substitution::var);
+      out = out + (given != values.end() ? given->value : Builder::of(t.atom)) * t.coefficient;
     } else {
       IndexExpr operand = a.operand->substitute(values);
       IndexExpr value = a.kind == AtomKind::kMod ? mod(operand, a.width) : floordiv(operand, a.width);
@@ -149,6 +149,22 @@ IndexExpr IndexExpr::substitute(std::span<const std::optional<IndexExpr>> values
     }
   }
   return out;
+}
+
+IndexExpr IndexExpr::substitute(int id, const IndexExpr& value) const {
+  const Substitution one[] = {{id, value}};
+  return substitute(one);
+}
+
+std::vector<IndexExpr> substitute(std::span<const IndexExpr> list, std::span<const IndexExpr::Substitution> values) {
+  std::vector<IndexExpr> out;
+  for (const IndexExpr& e : list) out.push_back(e.substitute(values));
+  return out;
+}
+
+std::vector<IndexExpr> substitute(std::span<const IndexExpr> list, int id, const IndexExpr& value) {
+  const IndexExpr::Substitution one[] = {{id, value}};
+  return substitute(list, one);
 }
 
 int64_t IndexExpr::evaluate(std::span<const int64_t> values) const {

@@ -65,8 +65,10 @@ class IndexExpr {
   std::vector<int> variables() const;
   /// Every floordiv / mod atom, innermost first, without duplicates.
   std::vector<std::shared_ptr<const Atom>> div_mod_atoms() const;
-  /// Replaces variables: `values[id]` where present (has value), simplifying again.
-  IndexExpr substitute(std::span<const std::optional<IndexExpr>> values) const;
+  /// Replaces variables, all at once, simplifying again.
+  struct Substitution;
+  IndexExpr substitute(std::span<const Substitution> values) const;
+  IndexExpr substitute(int id, const IndexExpr& value) const;
   /// Value for given variable values.
   int64_t evaluate(std::span<const int64_t> values) const;
   std::string to_string() const;
@@ -87,6 +89,15 @@ class IndexExpr {
   int64_t constant_;
   std::vector<Term> terms_;  // sorted by a structural order, coefficients non-zero
 };
+
+struct IndexExpr::Substitution {
+  int var;
+  IndexExpr value;
+};
+
+/// Each expression of a list with its variables replaced.
+std::vector<IndexExpr> substitute(std::span<const IndexExpr> list, std::span<const IndexExpr::Substitution> values);
+std::vector<IndexExpr> substitute(std::span<const IndexExpr> list, int id, const IndexExpr& value);
 
 /// Position in elements (as linear_index) of symbolic coordinates, one per logical dimension.
 /// `coordinates` must be in bounds for the shape.

@@ -13,6 +13,7 @@
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
+#include "codegen/nest/loop_split.h"
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"

@@ -124,10 +124,7 @@ void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_
     std::vector<IndexExpr> addresses;
     e_.begin_block(s, unroll);
     for (const IndexExpr& u : e_.block()) {
-      std::vector<std::optional<IndexExpr>> values_of(static_cast<size_t>(unroll.var) + 1);
-      values_of.back() = u;
-      Coords x;
-      for (const IndexExpr& y : c) x.push_back(y.substitute(values_of));
+      const Coords x = substitute(c, unroll.var, u);
       values.push_back(packed_value(s, source(x)));
       addresses.push_back(place(x));
     }

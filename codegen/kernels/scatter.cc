@@ -16,7 +16,7 @@
 #include <cmath>
 
 #include "codegen/kernels/function.h"
-#include "codegen/nest/loop_plan.h"
+#include "codegen/nest/loop_split.h"
 #include "codegen/nest/reducer.h"
 #include "codegen/target.h"
 #include "layout/index.h"
@@ -209,14 +209,9 @@ class ScatterEmission {
         e_.loops(s, piece, 0, e_.widths(piece, 2 * native, native, false), {},
                  [&](Scope& inside, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
                    int lanes = part.count;
-                   std::vector<std::optional<IndexExpr>> values;
-                   for (size_t k = 0; k < at.size(); ++k) {
-                     values.resize(std::max(values.size(), static_cast<size_t>(inner_vars[k]) + 1));
-                     values[static_cast<size_t>(inner_vars[k])] = at[k];
-                   }
-                   Coords target, from;
-                   for (const IndexExpr& x : w.target) target.push_back(x.substitute(values));
-                   for (const IndexExpr& x : placed) from.push_back(x.substitute(values));
+                   std::vector<IndexExpr::Substitution> values;
+                   for (size_t k = 0; k < at.size(); ++k) values.push_back({inner_vars[k], at[k]});
+                   const Coords target = substitute(w.target, values), from = substitute(placed, values);
                    std::vector<Guard> guards = single;
                    for (Guard& g : guards) g.expr = g.expr.substitute(values);
                    llvm::Value* mask = e_.holds(guards, inside);

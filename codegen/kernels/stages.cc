@@ -13,13 +13,7 @@ namespace {
 std::vector<Coords> block_of(ElementEmitter& e, const Coords& coords, const Unroll& unroll) {
   if (unroll.var < 0) return {coords};
   std::vector<Coords> block;
-  std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(unroll.var) + 1);
-  for (int64_t k = 0; k < unroll.count; ++k) {
-    values.back() = e.block_var(static_cast<size_t>(k));
-    Coords c;
-    for (const IndexExpr& x : coords) c.push_back(x.substitute(values));
-    block.push_back(std::move(c));
-  }
+  for (const IndexExpr& number : e.block()) block.push_back(substitute(coords, unroll.var, number));
   return block;
 }
 

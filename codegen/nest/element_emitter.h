@@ -36,6 +36,9 @@ struct BufferRef {
   int64_t element_bits = 0;  ///< from one element to the next; 0: the type's own bytes
 };
 
+/// Tells LLVM which buffers the access cannot overlap.
+void annotate(llvm::Instruction* access, const BufferRef& buffer);
+
 /// Values of one op brought to the same lane count.
 void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values);
 /// `condition` (i1, scalar or a lane each) chooses between two values of one type.
@@ -130,7 +133,6 @@ class ElementEmitter {
   /// Block of unrolled digits: variables u[0..count) standing for the constants 0..count-1.
   void begin_block(Scope& scope, const Unroll& unroll);
   const std::vector<IndexExpr>& block() const { return block_; }
-  IndexExpr block_var(size_t k) const { return block_[k]; }
   int block_id(size_t k) const { return block_ids_[k]; }
 
   /// The expression's value: i64 scalar, or vector where it depends on lanes. Terms of outer
@@ -198,7 +200,6 @@ class ElementEmitter {
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);
-  void annotate(llvm::Instruction* access, const BufferRef& buffer);
   void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
                     const IndexExpr& address);
   bool vector_bound(const IndexExpr& expr) const;

@@ -13,6 +13,8 @@
 #include <bit>
 
 #include "codegen/nest/element_emitter.h"
+#include "codegen/nest/loop_order.h"
+#include "codegen/nest/loop_split.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -164,11 +166,7 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
       bound_[lane] = {at, nullptr, step};
       part.number = part.number + IndexExpr::var(lane, step);
     }
-    std::vector<std::optional<IndexExpr>> values(static_cast<size_t>(loop.var) + 1);
-    values.back() = position + part.number;
-    Coords coords;
-    for (const IndexExpr& e : piece.coords) coords.push_back(e.substitute(values));
-    next = body(*at, coords, part, next);
+    next = body(*at, substitute(piece.coords, loop.var, position + part.number), part, next);
   }
   if (inner) next = close_loop(s, std::move(inner), next);
   return fresh < lanes ? in_last_lanes(s.builder, lanes, fresh, old, std::move(next)) : next;

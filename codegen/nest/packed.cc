@@ -20,12 +20,6 @@ llvm::Value* byte_like(llvm::Value* v, int64_t c) {
   return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(c) & 0xFF);
 }
 
-IndexExpr at_first_lane(const IndexExpr& address, int lane) {
-  std::vector<std::optional<IndexExpr>> first(static_cast<size_t>(lane) + 1);
-  first[static_cast<size_t>(lane)] = IndexExpr(0);
-  return address.substitute(first);
-}
-
 }  // namespace
 
 // Do the lanes follow each other from the beginning of a byte on and fill all they touch?
@@ -33,7 +27,7 @@ bool ElementEmitter::fills_bytes(const IndexExpr& address, int64_t per_byte) con
   int lane = lane_var(address);
   if (lane < 0 || vector_bound(address) || address.coefficient(lane) != 1) return false;
   if (lane_count(address) % per_byte != 0) return false;
-  IndexExpr phase = mod(at_first_lane(address, lane), per_byte);
+  IndexExpr phase = mod(address.substitute(lane, 0), per_byte);
   return phase.is_constant() && phase.constant() == 0;
 }
 
@@ -47,7 +41,7 @@ Value ElementEmitter::load_packed(Scope& scope, const BufferRef& buffer, DType t
   llvm::Value *bytes, *shift;
   if (!mask && fills_bytes(address, per_byte)) {
     auto* run = llvm::FixedVectorType::get(b.getInt8Ty(), static_cast<unsigned>(lanes / per_byte));
-    IndexExpr first = floordiv(at_first_lane(address, lane_var(address)), per_byte);
+    IndexExpr first = floordiv(address.substitute(lane_var(address), 0), per_byte);
     auto* l = b.CreateAlignedLoad(run, address_of(scope, buffer, b.getInt8Ty(), first), llvm::Align(1));
     annotate(l, buffer);
     std::vector<int> repeat;
@@ -88,7 +82,7 @@ void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const I
       part = b.CreateShl(part, byte_like(part, k * bits));
       bytes = bytes ? b.CreateOr(bytes, part) : part;
     }
-    IndexExpr first = floordiv(at_first_lane(address, lane_var(address)), per_byte);
+    IndexExpr first = floordiv(address.substitute(lane_var(address), 0), per_byte);
     auto* s = b.CreateAlignedStore(bytes, address_of(scope, buffer, b.getInt8Ty(), first), llvm::Align(1));
     return annotate(s, buffer);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/nest/branch.h"
+#include "codegen/nest/loop_split.h"
 #include "codegen/nest/pass.h"
 #include "codegen/nest/reducer.h"
 

@@ -24,7 +24,6 @@ llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* 
 /// Elements next to each other, of as many rows as there are lanes: values[k] has the element k behind the one at
 /// `address` (in the lanes' own).
 struct RowLoad {
-  llvm::Value* pointer;
   IndexExpr address;
   std::vector<llvm::Value*> values;
 };
@@ -40,7 +39,8 @@ struct Scope {
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
   /// The same for reductions, which may have several results.
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
-  std::vector<RowLoad> rows;
+  /// Of each buffer, by its pointer.
+  std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
 
   // A loop's own.
   llvm::BasicBlock* header = nullptr;

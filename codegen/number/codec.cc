@@ -2,6 +2,7 @@
 #include "codegen/number/codec.h"
 
 #include "codegen/number/ir_number.h"
+#include "codegen/number/parts.h"
 #include "compiler/math/convert.h"
 
 namespace hlojit::codegen {
@@ -71,10 +72,7 @@ llvm::Value* round_bf16(B& b, llvm::Value* x, bool any_nan) {
 
 }  // namespace
 
-llvm::Type* storage_type(B& b, DType type, int lanes) {
-  llvm::Type* scalar = storage_scalar(b, type);
-  return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes));
-}
+llvm::Type* storage_type(B& b, DType type, int lanes) { return vector_of(storage_scalar(b, type), lanes); }
 
 Value from_storage(B& b, DType type, llvm::Value* raw) {
   switch (type) {

@@ -6,6 +6,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "codegen/number/parts.h"
 #include "compiler/math/convert.h"
 
 namespace hlojit::codegen {
@@ -41,10 +42,7 @@ Value take_parts(DType type, std::span<llvm::Value* const> parts, size_t& at) {
   return x;
 }
 
-llvm::Type* register_type(B& b, DType type, int lanes) {
-  llvm::Type* scalar = register_scalar(b, type);
-  return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes));
-}
+llvm::Type* register_type(B& b, DType type, int lanes) { return vector_of(register_scalar(b, type), lanes); }
 
 int lanes_of(const Value& x) {
   auto* t = llvm::dyn_cast<llvm::FixedVectorType>(x.v->getType());

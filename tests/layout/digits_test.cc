@@ -217,10 +217,10 @@ Outcome cut_and_compare(const Case& c) {
       }
       coords.push_back(sum);
     }
-    std::vector<std::optional<IndexExpr>> values(coords.begin(), coords.end());
-    Coords cut, anew = c.addresses(coords);
+    std::vector<IndexExpr::Substitution> values;
+    for (const IndexExpr& e : coords) values.push_back({static_cast<int>(values.size()), e});
+    Coords cut = substitute(uncut, values), anew = c.addresses(coords);
     for (size_t a = 0; a < uncut.size(); ++a) {
-      cut.push_back(uncut[a].substitute(values));
       for (const IndexExpr& e : {cut[a], anew[a]}) {
         if (e.is_affine()) continue;
         outcome.affine = false;

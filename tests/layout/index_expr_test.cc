@@ -103,9 +103,7 @@ TEST_CASE("coefficient, variables, substitution") {
   CHECK(e.div_mod_atoms().size() == 1);
   CHECK(e.to_string() == "3*v0 + floordiv(v3, 4) - 2");
   CHECK(e.range() == Range{-2, 27});
-  std::vector<std::optional<IndexExpr>> values(4);
-  values[3] = v(4, 3) * 4 + v(5, 4);
-  CHECK(e.substitute(values) == a * 3 + v(4, 3) - 2);
+  CHECK(e.substitute(3, v(4, 3) * 4 + v(5, 4)) == a * 3 + v(4, 3) - 2);
   CHECK(v(7, 1) == IndexExpr(0));
 }
 

@@ -1,0 +1,245 @@
+// Loads. The coefficient of the lane variable decides how a vector is read: 0 a splat, 1 contiguous, -1 reversed, a
+// block of an unrolled digit transposed in registers, small strides as whole vectors of which lanes are picked, rows
+// side by side, else a gather.
+#include <algorithm>
+#include <bit>
+
+#include <llvm/IR/IntrinsicInst.h>
+
+#include "codegen/nest/element_emitter.h"
+#include "codegen/nest/packed.h"
+#include "codegen/number/parts.h"
+
+namespace hlojit::codegen {
+namespace {
+
+// Lanes at addresses of their own, a masked one left out (zero). No machine moves 16 bytes so: of c128 each part goes
+// on its own.
+Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::Value* pointers, llvm::Value* mask) {
+  int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements());
+  auto part = [&](llvm::Type* element, llvm::Value* from) {
+    llvm::Type* whole = vector_of(element, lanes);
+    llvm::Align align(element->getScalarSizeInBits() / 8);
+    auto* l = b.CreateMaskedGather(whole, from, align, mask, llvm::Constant::getNullValue(whole));
+    annotate(l, buffer);
+    return l;
+  };
+  if (type != DType::kC128) return from_storage(b, type, part(storage_type(b, type, 1), pointers));
+  llvm::Type* f64 = b.getDoubleTy();
+  llvm::Value* imaginary = b.CreateConstGEP1_64(f64, pointers, 1);
+  llvm::Value* real = part(f64, pointers);
+  return {type, real, part(f64, imaginary)};
+}
+
+}  // namespace
+
+std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
+                                                const IndexExpr& address) {
+  int lane = lane_var(address);
+  auto stride = address.coefficient(lane);
+  if (block_ids_.empty() || !stride || *stride <= 1) return std::nullopt;
+  size_t k = 0;
+  while (k < block_ids_.size() && !address.depends_on(block_ids_[k])) ++k;
+  if (k == block_ids_.size() || address.coefficient(block_ids_[k]) != 1) return std::nullopt;
+  auto count = static_cast<int64_t>(block_ids_.size());
+  int lanes = lane_count(address);
+  if (count != lanes && *stride != count) return std::nullopt;
+
+  IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[k], 0);
+  llvm::IRBuilder<>& b = scope.builder;
+  for (const BlockLoad& known : block_loads_) {
+    if (known.scope == &scope && known.pointer == buffer.pointer && known.address == base) {
+      return from_storage(b, type, known.values[k]);
+    }
+  }
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
+  std::vector<llvm::Value*> values;
+  if (*stride == count) {
+    // The whole block is one run of memory: load it and pick every count-th element.
+    auto* wide =
+        b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
+    annotate(wide, buffer);
+    for (int64_t j = 0; j < count; ++j) {
+      std::vector<int> mask;
+      for (int l = 0; l < lanes; ++l) mask.push_back(static_cast<int>(l * count + j));
+      values.push_back(b.CreateShuffleVector(wide, mask));
+    }
+  } else {
+    for (int l = 0; l < lanes; ++l) {
+      auto* row = b.CreateAlignedLoad(vector_of(element, count),
+                                      address_of(scope, buffer, element, base + IndexExpr(l * *stride)), align);
+      annotate(row, buffer);
+      values.push_back(row);
+    }
+    values = transposed(b, values);
+  }
+  block_loads_.push_back({&scope, buffer.pointer, base, values});
+  return from_storage(b, type, values[k]);
+}
+
+// Lanes in rows of their own: the elements next to each other in a row are mostly asked for one after the other, so
+// four (two of 8 bytes) of each row are loaded and transposed. (One by one, rows of 9 took 1.3 cycles an element.)
+// Backwards if the last ones came so; never beyond the buffer.
+std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& buffer, DType type,
+                                               const IndexExpr& address) {
+  const int lane = lane_var(address), bytes = static_cast<int>(dtype_bytes(type)), per = bytes == 8 ? 2 : 4;
+  if (lane < 0 || vector_bound(address) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
+  auto stride = address.coefficient(lane);
+  const int lanes = lane_count(address), native = std::min(lanes, vector_bytes() / std::max(bytes, 4));
+  if (!stride || *stride <= kFewStrides || native < 2 * per) return std::nullopt;
+  if (std::ranges::any_of(block_ids_, [&](int id) { return address.depends_on(id); })) return std::nullopt;
+  auto apart = [](const IndexExpr& x, const IndexExpr& y) -> std::optional<int64_t> {
+    IndexExpr d = x - y;
+    return d.terms().empty() ? std::optional(d.constant()) : std::nullopt;
+  };
+  llvm::IRBuilder<>& b = scope.builder;
+  int64_t behind = 0;  // the first element loaded
+  std::vector<RowLoad>& loaded = scope.rows[buffer.pointer];
+  for (const RowLoad& known : loaded) {
+    auto at = apart(address, known.address);
+    if (!at || std::ssize(known.values) != per) continue;
+    if (*at >= 0 && *at < per) return from_storage(b, type, known.values[static_cast<size_t>(*at)]);
+    if (*at == -1) behind = per - 1;
+  }
+  const Range range = address.range();
+  behind = std::max(behind, range.hi + per - buffer.elements);
+  // (A range may be wider than what is read, and end behind the buffer.)
+  if (range.lo < behind || behind >= per || buffer.elements < per) return std::nullopt;
+  IndexExpr start = address - IndexExpr(behind);
+  llvm::Type* element = storage_type(b, type, 1);
+  std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));
+  for (int from = 0; from < lanes; from += native) {
+    std::vector<llvm::Value*> rows;
+    for (int l = from; l < from + native; ++l) {
+      llvm::Value* row = address_of(scope, buffer, element, start.substitute(lane, l));
+      auto* x = b.CreateAlignedLoad(vector_of(element, per), row, llvm::Align(static_cast<uint64_t>(bytes)));
+      annotate(x, buffer);
+      rows.push_back(x);
+    }
+    auto columns = transposed(b, rows);
+    for (size_t k = 0; k < columns.size(); ++k) parts[k].push_back(columns[k]);
+  }
+  RowLoad made{start, {}};
+  for (auto& p : parts) made.values.push_back(joined(b, p));
+  loaded.push_back(std::move(made));
+  return from_storage(b, type, loaded.back().values[static_cast<size_t>(behind)]);
+}
+
+// Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane
+// shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). The buffer must
+// consist of whole groups, so that nothing behind its end is read.
+std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& buffer, DType type,
+                                                 const IndexExpr& address, int64_t stride) {
+  int64_t bytes = dtype_bytes(type);
+  bool fits = stride > 1 && stride * bytes <= 8 && std::has_single_bit(static_cast<uint64_t>(stride * bytes));
+  if (!fits || buffer.elements == 0 || buffer.elements % stride != 0) return std::nullopt;
+  IndexExpr phase = mod(address, stride);
+  if (lane_count(phase) > 1) return std::nullopt;
+  IndexExpr base = address - phase;
+  int lane = lane_var(base);
+  llvm::IRBuilder<>& b = scope.builder;
+  int lanes = lane_count(address);
+  auto group_bits = static_cast<unsigned>(8 * stride * bytes);
+  auto* groups = vector_of(b.getIntNTy(group_bits), lanes);
+  llvm::Type* element = storage_type(b, type, 1);
+  auto* wide = b.CreateAlignedLoad(groups, address_of(scope, buffer, element, base.substitute(lane, 0)),
+                                   llvm::Align(static_cast<uint64_t>(bytes)));
+  annotate(wide, buffer);
+  llvm::Value* shift = b.CreateMul(index(phase, scope), b.getInt64(static_cast<uint64_t>(8 * bytes)));
+  shift = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(shift, b.getIntNTy(group_bits)));
+  llvm::Value* narrow =
+      b.CreateTrunc(b.CreateLShr(wide, shift), vector_of(b.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes));
+  return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
+}
+
+// Every few elements, forwards or backwards: the vectors from the first of them to the last, the last vector
+// moved back to end there, and each lane picked out of the one that has it. Nothing beyond is read. Eight
+// lanes of stride 2 took 10 cycles as a gather, take 2 so.
+std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef& buffer, DType type,
+                                                  const IndexExpr& address, int64_t stride) {
+  int64_t step = std::abs(stride), lanes = lane_count(address);
+  int64_t n = std::min<int64_t>(lanes, vector_bytes() / dtype_bytes(type));
+  if (step < 2 || step > kFewStrides || n < 4) return std::nullopt;
+  int lane = lane_var(address);
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
+  int64_t last = (n - 1) * step + 1 - n;  // where the last vector begins
+  std::vector<llvm::Value*> parts;
+  for (int64_t part = 0; part < lanes; part += n) {
+    IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1);  // the lowest
+    llvm::Value* picked = nullptr;
+    for (int64_t v = 0; v < step; ++v) {
+      int64_t start = std::min(v * n, last);
+      auto* l = b.CreateAlignedLoad(vector_of(element, n), address_of(scope, buffer, element, base + IndexExpr(start)),
+                                    align);
+      annotate(l, buffer);
+      std::vector<int> mask;
+      for (int64_t k = 0; k < n; ++k) {
+        int64_t at = (stride > 0 ? k : n - 1 - k) * step;
+        mask.push_back(static_cast<int>(at / n == v ? n + at - start : k));
+      }
+      picked = b.CreateShuffleVector(picked ? picked : llvm::PoisonValue::get(l->getType()), l, mask);
+    }
+    parts.push_back(picked);
+  }
+  return from_storage(b, type, joined(b, parts));
+}
+
+Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                           llvm::Value* mask) {
+  if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
+  int lanes = lane_count(address);
+  auto* mask_lanes = mask ? llvm::dyn_cast<llvm::FixedVectorType>(mask->getType()) : nullptr;
+  if (lanes == 1 && !mask_lanes) {
+    llvm::Value* at = index(address, scope);
+    // The first element is there to be read whenever the array has one.
+    if (mask) at = b.CreateSelect(mask, at, b.getInt64(0));
+    auto* l = b.CreateAlignedLoad(element, b.CreateGEP(element, buffer.pointer, at), align);
+    annotate(l, buffer);
+    return from_storage(b, type, l);
+  }
+  // Where all lanes are read or none, a vector from the buffer's beginning does for none: a masked load whose
+  // address is no memory takes a processor hundreds of cycles.
+  llvm::Value* all = mask && !mask_lanes && buffer.elements >= lanes ? mask : nullptr;
+  if (mask_lanes)
+    lanes = static_cast<int>(mask_lanes->getNumElements());
+  else if (mask)
+    mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+  auto* whole = vector_of(element, lanes);
+  int lane = lane_var(address);
+  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  if (stride && (*stride == 1 || *stride == -1)) {
+    const IndexExpr lowest = address.substitute(lane, *stride == 1 ? 0 : lanes - 1);
+    llvm::Value* pointer = address_of(scope, buffer, element, lowest);
+    if (all) pointer = b.CreateSelect(all, pointer, buffer.pointer);
+    llvm::Instruction* l;
+    if (!mask || all)
+      l = b.CreateAlignedLoad(whole, pointer, align);
+    else
+      l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask),
+                             llvm::Constant::getNullValue(whole));
+    annotate(l, buffer);
+    return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l));
+  }
+  if (stride && !mask) {
+    if (auto v = load_block(scope, buffer, type, address)) return *v;
+    if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
+    if (auto v = load_strided(scope, buffer, type, address, *stride)) return *v;
+  }
+  llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
+  // No machine gathers elements of less than a word: they are loaded one by one. Under a mask each would be a branch
+  // and a block of its own (50 gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.
+  if (mask && element->getPrimitiveSizeInBits() < 32 && buffer.elements > 0) {
+    at = b.CreateSelect(mask, at, llvm::Constant::getNullValue(at->getType()));
+    mask = nullptr;
+  }
+  if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  return gather(b, type, buffer, b.CreateGEP(element, buffer.pointer, at), mask);
+}
+
+}  // namespace hlojit::codegen

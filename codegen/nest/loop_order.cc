@@ -1,0 +1,240 @@
+// See loop_order.h. Lanes go to the digit that the larger part of the traffic has at stride 1.
+#include "codegen/nest/loop_order.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace hlojit::codegen {
+namespace {
+
+using Substitutions = std::vector<IndexExpr::Substitution>;
+
+int64_t stride_of(const Access& a, int var) { return a.address.coefficient(var).value_or(INT64_MAX); }
+
+bool clip_needs(const LoopDigit& inner, const LoopDigit& outer) {
+  return inner.clip && inner.clip->so_far.depends_on(outer.var);
+}
+
+}  // namespace
+
+int lanes_for(int64_t extent, int max_lanes) {
+  int lanes = 1;
+  while (2 * lanes <= max_lanes && 2 * lanes <= extent) lanes *= 2;
+  return lanes;
+}
+
+void substitute_in(std::vector<LoopDigit>& loops, std::span<const IndexExpr::Substitution> values) {
+  for (LoopDigit& l : loops) {
+    if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);
+    if (l.steps) l.steps->first = l.steps->first.substitute(values);
+  }
+}
+
+LoopOrder::LoopOrder(std::span<const DimPiece* const> pieces, std::span<const int> dim_vars,
+                     std::span<const Access> all, VarSource& vars)
+    : vars_(vars) {
+  Substitutions dims;
+  for (const DimPiece* piece : pieces) {
+    IndexExpr sum(piece->start);
+    for (const Digit& digit : piece->digits) {
+      LoopDigit loop{vars.fresh(), digit.extent, std::nullopt, std::nullopt};
+      if (digit.clipped) loop.clip = Clip{sum, piece->limit, digit.stride, 1};
+      sum = sum + IndexExpr::var(loop.var, digit.extent) * digit.stride;
+      if (digit.extent > 1 || digit.clipped) loops.push_back(loop);
+    }
+    coords.push_back(sum);
+  }
+  for (size_t d = 0; d < pieces.size(); ++d) dims.push_back({dim_vars[d], coords[d]});
+  for (Access a : all) {
+    a.address = a.address.substitute(dims);
+    accesses.push_back(std::move(a));
+  }
+}
+
+void LoopOrder::substitute_all(std::span<const IndexExpr::Substitution> values) {
+  for (Access& a : accesses) a.address = a.address.substitute(values);
+  coords = substitute(coords, values);
+  substitute_in(loops, values);
+}
+
+// Outer and inner are one loop if every address advances evenly across their border.
+bool LoopOrder::mergeable(const LoopDigit& outer, const LoopDigit& inner) const {
+  if (inner.clip || inner.steps || outer.steps) return false;
+  for (const LoopDigit& l : loops) {
+    if (clip_needs(l, outer) || clip_needs(l, inner)) return false;
+  }
+  for (const Access& a : accesses) {
+    auto o = a.address.coefficient(outer.var);
+    auto i = a.address.coefficient(inner.var);
+    if (!o || !i || *o != *i * inner.extent) return false;
+  }
+  return true;
+}
+
+void LoopOrder::merge_digits() {
+  for (size_t k = 0; k + 1 < loops.size();) {
+    LoopDigit outer = loops[k], inner = loops[k + 1];
+    if (!mergeable(outer, inner)) {
+      ++k;
+      continue;
+    }
+    LoopDigit merged{vars_.fresh(), outer.extent * inner.extent, outer.clip, std::nullopt};
+    if (merged.clip) merged.clip->factor *= inner.extent;
+    IndexExpr m = IndexExpr::var(merged.var, merged.extent);
+    loops[k] = merged;
+    loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    substitute_all(Substitutions{{outer.var, floordiv(m, inner.extent)}, {inner.var, mod(m, inner.extent)}});
+    if (k > 0) --k;
+  }
+}
+
+// The access whose memory order decides the loop order: the first write, else the widest read.
+const Access* LoopOrder::leader() const {
+  const Access* best = nullptr;
+  for (const Access& a : accesses) {
+    if (a.write) return &a;
+    if (a.bytes == 0 || a.random) continue;
+    if (!best || a.address.range().hi > best->address.range().hi) best = &a;
+  }
+  return best;
+}
+
+void LoopOrder::order() {
+  const Access* lead = leader();
+  if (!lead) return;
+  auto weight = [&](const LoopDigit& l) {
+    int64_t s = stride_of(*lead, l.var);
+    return s == INT64_MAX ? s : s < 0 ? -s : s;
+  };
+  std::ranges::stable_sort(loops, std::greater{}, weight);
+  // A clipped digit stays inside the digits its trip count depends on.
+  for (size_t k = 0; k < loops.size(); ++k) {
+    for (size_t j = k + 1; j < loops.size(); ++j) {
+      if (!clip_needs(loops[k], loops[j])) continue;
+      std::rotate(loops.begin() + static_cast<std::ptrdiff_t>(k), loops.begin() + static_cast<std::ptrdiff_t>(j),
+                  loops.begin() + static_cast<std::ptrdiff_t>(j) + 1);
+      k = static_cast<size_t>(-1);
+      break;
+    }
+  }
+}
+
+// The write fills memory without gaps if steps along the lanes alternate with a short digit of its own: the
+// vectors of that digit's values are interleaved in registers (the two words of a random block).
+bool LoopOrder::interleaves(const Access& write, int64_t stride, int block) const {
+  return std::ranges::any_of(loops, [&](const LoopDigit& o) {
+    return o.extent == stride && !o.clip && stride <= block && write.address.coefficient(o.var) == 1;
+  });
+}
+
+// Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little.
+double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block) const {
+  double score = 0;
+  for (const Access& a : accesses) {
+    if (a.bytes == 0) continue;
+    auto s = a.address.coefficient(l.var);
+    double weight = a.bytes * (a.write ? 1.5 : 1.0);
+    if (!s)
+      score -= 0.2 * weight;
+    else if (*s == 1)
+      score += weight;
+    else if (*s == -1)
+      score += 0.8 * weight;
+    else if (*s == 0)
+      score += 0.1 * weight;
+    else if (*s > 1 && *s * a.bytes <= 8)
+      score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
+    else if (!a.write && std::abs(*s) <= kFewStrides)
+      score += 0.5 * weight;  // whole vectors, shuffled
+    else if (a.write && *s > 1 && interleaves(a, *s, block))
+      score += 0.8 * weight;
+  }
+  double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
+  return score * fill;
+}
+
+// No other digit's trip count depends on it.
+bool LoopOrder::can_be_innermost(const LoopDigit& l) const {
+  return std::ranges::none_of(loops, [&](const LoopDigit& o) { return o.var != l.var && clip_needs(o, l); });
+}
+
+bool LoopOrder::choose_lanes(int max_lanes, int block, bool in_order) {
+  double best = 0;
+  size_t at = loops.size();
+  for (size_t k = 0; k < loops.size(); ++k) {
+    if (loops[k].extent < 2 || !can_be_innermost(loops[k])) continue;
+    if (in_order && k + 1 != loops.size()) continue;
+    double s = lane_score(loops[k], max_lanes, block);
+    if (s > best || (s == best && s > 0)) best = s, at = k;
+  }
+  if (at == loops.size()) return false;
+  std::rotate(loops.begin() + static_cast<std::ptrdiff_t>(at), loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+              loops.end());
+  return true;
+}
+
+// Beside many operations writes a few elements apart do not count: swish of an odd number of rows in T(8,128)(2,1)
+// takes 1.6 times as long by single vectors.
+bool LoopOrder::lanes_apart(int operations) const {
+  constexpr int kMany = 8;
+  const int64_t writes = operations > kMany ? kFewStrides : 1;
+  return std::ranges::any_of(accesses, [&](const Access& a) {
+    std::optional<int64_t> s = a.address.coefficient(loops.back().var);
+    return a.bytes > 0 && (!s || std::abs(*s) > (a.write ? writes : kFewStrides));
+  });
+}
+
+Unroll LoopOrder::choose_unroll(int block, bool overlap) {
+  const LoopDigit lane = loops.back();
+  int chosen = -1;
+  for (const Access& a : accesses) {
+    if (a.bytes == 0 || a.random) continue;
+    auto s = a.address.coefficient(lane.var);
+    if (!s || *s == 0 || *s == 1 || *s == -1) continue;
+    for (size_t k = 0; k + 1 < loops.size(); ++k) {
+      const LoopDigit& l = loops[k];
+      // Squares are transposed; what fills memory without gaps may be of any count.
+      bool fits = std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block))) ||
+                  (a.write && *s == l.extent && l.extent <= block);
+      bool usable =
+          !l.clip && !l.steps && can_be_innermost(l) && fits && (l.extent % block == 0 || l.extent < block || overlap);
+      if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
+    }
+    if (chosen >= 0) break;
+  }
+  if (chosen < 0) return {};
+  LoopDigit digit = loops[static_cast<size_t>(chosen)];
+  loops.erase(loops.begin() + chosen);
+  int64_t count = std::min<int64_t>(digit.extent, block);
+  int inside = vars_.fresh();
+  IndexExpr value = IndexExpr::var(inside, count);
+  if (digit.extent % count != 0) {
+    LoopDigit blocks{vars_.fresh(), (digit.extent + count - 1) / count, std::nullopt,
+                     Steps{IndexExpr(0), count, digit.extent - count}};
+    value = value + IndexExpr::var(blocks.var, Range{0, digit.extent - count});
+    loops.insert(loops.begin() + chosen, blocks);
+  } else if (digit.extent > count) {
+    LoopDigit blocks{vars_.fresh(), digit.extent / count, std::nullopt, std::nullopt};
+    value = value + IndexExpr::var(blocks.var, blocks.extent) * count;
+    loops.insert(loops.begin() + chosen, blocks);
+  }
+  substitute_all(Substitutions{{digit.var, value}});
+  return {inside, count};
+}
+
+// (The rows of a bf16 pair: its elements can then be stored together.)
+Unroll LoopOrder::choose_group() {
+  for (size_t k = 0; k < loops.size(); ++k) {
+    const LoopDigit l = loops[k];
+    if (l.clip || (l.extent != 2 && l.extent != 4) || !can_be_innermost(l)) continue;
+    bool contiguous = std::ranges::any_of(accesses, [&](const Access& a) {
+      return a.bytes > 0 && a.bytes * l.extent <= 4 && a.address.coefficient(l.var) == 1;
+    });
+    if (!contiguous) continue;
+    loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(k));
+    return {l.var, l.extent};
+  }
+  return {};
+}
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,55 @@
+// The loops of one box of a domain while they are planned: digits made, merged, brought into order, lanes and blocks
+// chosen among them, by what they do to every access. loop_plan.h says what comes of it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/nest/loop_plan.h"
+
+namespace hlojit::codegen {
+
+struct LoopOrder {
+  /// One digit a loop, dimension by dimension, outermost digit first: pieces[d] is the box's part of the dimension that
+  /// the accesses know as dim_vars[d].
+  LoopOrder(std::span<const DimPiece* const> pieces, std::span<const int> dim_vars, std::span<const Access> accesses,
+            VarSource& vars);
+
+  /// Neighbours that every address passes evenly become one loop.
+  void merge_digits();
+  /// Outer to inner by the memory order of the first write, else of the widest read.
+  void order();
+  /// Moves the digit that is best for vectors innermost; false if none is good. `block`: how many values of another
+  /// digit may be handled together.
+  bool choose_lanes(int max_lanes, int block, bool in_order);
+  /// Do elements of a vector have to be moved one by one?
+  bool lanes_apart(int operations) const;
+  /// Takes a block out of a digit along which some access is contiguous that strides along the lanes; `overlap`: its
+  /// last blocks may do some elements twice.
+  Unroll choose_unroll(int block, bool overlap);
+  /// Takes out a small digit along which some access is contiguous, of loops without lanes.
+  Unroll choose_group();
+
+  std::vector<LoopDigit> loops;
+  Coords coords;
+  std::vector<Access> accesses;
+
+ private:
+  void substitute_all(std::span<const IndexExpr::Substitution> values);
+  bool mergeable(const LoopDigit& outer, const LoopDigit& inner) const;
+  const Access* leader() const;
+  bool can_be_innermost(const LoopDigit& digit) const;
+  bool interleaves(const Access& write, int64_t stride, int block) const;
+  double lane_score(const LoopDigit& digit, int max_lanes, int block) const;
+
+  VarSource& vars_;
+};
+
+/// Lanes a digit of this extent gets: the largest power of two <= both.
+int lanes_for(int64_t extent, int max_lanes);
+
+/// Replaces variables in what digits say of outer ones.
+void substitute_in(std::vector<LoopDigit>& loops, std::span<const IndexExpr::Substitution> values);
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,145 @@
+// See loop_split.h.
+#include "codegen/nest/loop_split.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/nest/loop_order.h"
+
+namespace hlojit::codegen {
+namespace {
+
+void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
+  const IndexExpr::Substitution values[] = {{var, value}};
+  piece.coords = substitute(piece.coords, values);
+  substitute_in(piece.loops, values);
+}
+
+}  // namespace
+
+LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
+  LoopPiece once = piece;
+  substitute_in(once, piece.loops[k].var, IndexExpr(step));
+  once.loops[k].extent = 1;
+  return once;
+}
+
+std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars) {
+  if (piece.loops.empty()) return {std::move(piece)};
+  const LoopDigit loop = piece.loops.back();
+  if (loop.clip || loop.steps) return {std::move(piece)};
+  std::vector<LoopPiece> pieces;
+  const int64_t groups = loop.extent / count, left = loop.extent % count;
+  if (groups > 0) {
+    LoopPiece most = piece;
+    LoopDigit outer{vars.fresh(), groups, {}, {}}, inner{vars.fresh(), count, {}, {}, true};
+    substitute_in(most, loop.var, IndexExpr::var(outer.var, groups) * count + IndexExpr::var(inner.var, count));
+    most.loops.back() = outer;
+    most.loops.push_back(inner);
+    pieces.push_back(std::move(most));
+  }
+  if (left > 0) {
+    LoopDigit rest{vars.fresh(), left, {}, {}, true};
+    substitute_in(piece, loop.var, IndexExpr(groups * count) + IndexExpr::var(rest.var, left));
+    piece.loops.back() = rest;
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+// Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too
+// short for four of them, quarters of 8 us and halves of 5 still pay: the workers spin at the time. Equal tasks in a
+// count that two and four threads share evenly.
+int64_t chunks_for(int64_t ns) {
+  constexpr int64_t kMost = 256;
+  if (ns >= 4 * 20'000) return std::min(ns / (4 * 20'000) * 4, kMost);
+  if (ns >= 4 * 8'000) return 4;
+  return ns >= 2 * 5'000 ? 2 : 1;
+}
+
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap) {
+  size_t taken = 0;
+  int64_t have = 1;
+  while (have < chunks && taken < piece.loops.size()) {
+    LoopDigit& loop = piece.loops[taken];
+    bool lane = piece.has_lanes && taken + 1 == piece.loops.size();
+    int64_t want = (chunks + have - 1) / have;
+    if (loop.extent <= want && !lane) {
+      have *= loop.extent;
+      ++taken;
+      continue;
+    }
+    if (loop.clip) break;  // its trip count is not known here
+    int64_t unit = lane ? grain : 1;
+    int64_t per = (loop.extent / want + unit - 1) / unit * unit;
+    if (per < unit) per = unit;
+    // Equal parts, if there are some of about that size: then no part needs to know where the digit ends.
+    for (int64_t even = per; even > per / 2 && even >= unit; even -= unit) {
+      if (loop.extent % even != 0) continue;
+      per = even;
+      break;
+    }
+    int64_t parts = (loop.extent + per - 1) / per;
+    if (parts < 2) break;
+    LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
+    LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
+    IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
+    if (loop.extent % per != 0 && lane && overlap) {
+      // The last part ends where the digit ends: all parts have the same code.
+      outer.steps = Steps{IndexExpr(0), per, loop.extent - per};
+      so_far = IndexExpr::var(outer.var, Range{0, loop.extent - per});
+    } else if (loop.extent % per != 0) {
+      inner.clip = Clip{so_far, loop.extent, 1, 1};
+    }
+    if (loop.steps) {
+      // The variable keeps its meaning; only its counter starts further up.
+      inner.var = loop.var;
+      inner.steps = Steps{loop.steps->first + so_far, loop.steps->step, loop.steps->last};
+    } else {
+      substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
+    }
+    piece.loops[taken] = inner;
+    piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(taken), outer);
+    ++taken;
+    break;
+  }
+  return taken;
+}
+
+std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSource& vars) {
+  std::vector<size_t> cuts;
+  int64_t chain = 1;  // steps of one accumulator inside the last cut
+  for (size_t k = piece.loops.size(); k-- > 0;) {
+    const LoopDigit loop = piece.loops[k];
+    int64_t unit = piece.has_lanes && k + 1 == piece.loops.size() ? lanes : 1;
+    int64_t steps = (loop.extent + unit - 1) / unit;
+    if (steps <= most / chain) {
+      chain *= steps;
+    } else if (steps <= most || loop.clip || loop.steps) {
+      if (chain > 1) cuts.push_back(k + 1);
+      chain = steps;
+    } else {
+      int64_t inside = std::max<int64_t>(1, most / chain);
+      for (int64_t even = inside; even >= std::max<int64_t>(1, inside / 2); --even) {
+        if (loop.extent % (even * unit) != 0) continue;
+        inside = even;
+        break;
+      }
+      int64_t per = inside * unit, parts = (loop.extent + per - 1) / per;
+      LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
+      LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
+      IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
+      if (loop.extent % per != 0) inner.clip = Clip{so_far, loop.extent, 1, 1};
+      substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
+      piece.loops[k] = inner;
+      piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(k), outer);
+      for (size_t& c : cuts) ++c;
+      cuts.push_back(k + 1);
+      chain = 1;
+      ++k;  // the outer part is looked at next
+    }
+  }
+  return cuts;
+}
+
+}  // namespace hlojit::codegen

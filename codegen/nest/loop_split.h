@@ -1,0 +1,33 @@
+// Planned loops cut further, for what the plan did not know: tasks for the cores, steps written out, sums in levels.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/nest/loop_plan.h"
+
+namespace hlojit::codegen {
+
+/// The piece with its loop number k done once, at this value of the counter.
+LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step);
+
+/// The piece with its innermost loop in groups of `count` steps that are written out; what is left of it, too, is a
+/// piece of its own.
+std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars);
+
+/// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
+int64_t chunks_for(int64_t ns);
+
+/// Splits the outermost loops so that about `chunks` equal parts can run in parallel. Returns how many
+/// leading loops of the piece are then chunk loops; their extents' product is the chunk count.
+/// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside.
+/// `overlap`: neighbouring chunks may compute some elements both.
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap = false);
+
+/// Cuts the piece's loops into levels of at most `most` steps each, so that a sum over them can be made of
+/// partial sums of that length, combined level by level: its error grows with `most` and the number of
+/// levels, not with the number of terms. Returns the positions at which a level begins (`loops[k]` and
+/// what is inside it), without the outermost. `lanes`: elements a step of the lane digit.
+std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSource& vars);
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,134 @@
+// Stores, the mirror of load.cc: contiguous, reversed, a block transposed or interleaved in registers, else a scatter.
+#include <bit>
+#include <numeric>
+
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/nest/element_emitter.h"
+#include "codegen/nest/packed.h"
+#include "codegen/number/parts.h"
+
+namespace hlojit::codegen {
+namespace {
+
+void scatter(llvm::IRBuilderBase& b, const Value& value, const BufferRef& buffer, llvm::Value* pointers,
+             llvm::Value* mask) {
+  auto part = [&](llvm::Value* v, llvm::Value* to) {
+    annotate(b.CreateMaskedScatter(v, to, llvm::Align(v->getType()->getScalarSizeInBits() / 8), mask), buffer);
+  };
+  if (value.type != DType::kC128) return part(to_storage(b, value), pointers);
+  part(value.v, pointers);
+  part(value.imag, b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1));
+}
+
+// A power of two of rows, their elements in turn: pairs of rows interleaved until a single vector is left.
+llvm::Value* interleaved(llvm::IRBuilderBase& b, std::vector<llvm::Value*> rows) {
+  while (rows.size() > 1) {
+    std::vector<llvm::Value*> next;
+    size_t half = rows.size() / 2;
+    auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
+    std::vector<int> mask;
+    for (int l = 0; l < n; ++l) mask.push_back(l), mask.push_back(n + l);
+    for (size_t k = 0; k < half; ++k) next.push_back(b.CreateShuffleVector(rows[k], rows[k + half], mask));
+    rows = std::move(next);
+  }
+  return rows[0];
+}
+
+// Of any number of rows, so interleaved, a vector of `lanes`: number `part`.
+llvm::Value* interleaved_part(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, int64_t part, int64_t lanes) {
+  const auto count = std::ssize(rows);
+  llvm::Value* run = llvm::PoisonValue::get(rows[0]->getType());
+  for (int64_t k = 0; k < count; ++k) {
+    std::vector<int> mask;
+    for (int64_t l = 0; l < lanes; ++l) {
+      int64_t at = part * lanes + l;
+      mask.push_back(static_cast<int>(at % count == k ? lanes + at / count : l));
+    }
+    run = b.CreateShuffleVector(run, rows[static_cast<size_t>(k)], mask);
+  }
+  return run;
+}
+
+}  // namespace
+
+// A contiguous store; past the cache where the buffer asks for it and the address is aligned by form.
+void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
+                                  const IndexExpr& address) {
+  llvm::IRBuilder<>& b = scope.builder;
+  auto bytes = static_cast<int64_t>(element->getScalarSizeInBits() / 8);
+  auto* s = b.CreateAlignedStore(vector, address_of(scope, buffer, element, address),
+                                 llvm::Align(static_cast<uint64_t>(bytes)));
+  annotate(s, buffer);
+  if (!buffer.streaming) return;
+  int64_t unit = std::gcd(int64_t{64}, address.constant() * bytes);
+  for (const IndexExpr::Term& t : address.terms()) unit = std::gcd(unit, t.coefficient * bytes);
+  auto whole = static_cast<int64_t>(vector->getType()->getPrimitiveSizeInBits() / 8);
+  if (unit < std::min<int64_t>(whole, options_.target->vector_bytes())) return;
+  s->setAlignment(llvm::Align(static_cast<uint64_t>(unit)));
+  s->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                 llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+}
+
+void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value,
+                           llvm::Value* mask) {
+  llvm::IRBuilder<>& b = scope.builder;
+  int lanes = lane_count(address);
+  value = splat(b, value, lanes);
+  if (packs(buffer, value.type)) return store_packed(scope, buffer, address, value, mask);
+  llvm::Type* element = storage_type(b, value.type, 1);
+  llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
+  llvm::Value* raw = to_storage(b, value);
+  if (lanes == 1)
+    return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
+  int lane = lane_var(address);
+  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  if (mask && !mask->getType()->isVectorTy()) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+  if (mask && stride == 1) {
+    llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(lane, 0));
+    return annotate(b.CreateMaskedStore(raw, pointer, align, mask), buffer);
+  }
+  if (!mask && stride == 1) return store_vector(scope, buffer, element, raw, address.substitute(lane, 0));
+  if (!mask && stride == -1) {
+    return store_vector(scope, buffer, element, reversed(b, raw), address.substitute(lane, lanes - 1));
+  }
+  if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  scatter(b, value, buffer, b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope)), mask);
+}
+
+void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
+                                 const std::vector<Value>& values) {
+  const IndexExpr& address = addresses[0];
+  int lane = lane_var(address);
+  int lanes = lane_count(address);
+  auto count = static_cast<int64_t>(values.size());
+  auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
+  auto unit = address.coefficient(block_ids_[0]);
+  bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) &&
+               (count == lanes || *stride == count);
+  if (!block) {
+    for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
+    return;
+  }
+  llvm::IRBuilder<>& b = scope.builder;
+  IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[0], 0);
+  DType type = values[0].type;
+  llvm::Type* element = storage_type(b, type, 1);
+  std::vector<llvm::Value*> rows;
+  for (const Value& v : values) rows.push_back(to_storage(b, splat(b, v, lanes)));
+  if (*stride == count && count != lanes) {
+    if (std::has_single_bit(static_cast<uint64_t>(count))) {
+      return store_vector(scope, buffer, element, interleaved(b, std::move(rows)), base);
+    }
+    for (int64_t part = 0; part < count; ++part) {
+      store_vector(scope, buffer, element, interleaved_part(b, rows, part, lanes), base + IndexExpr(part * lanes));
+    }
+    return;
+  }
+  rows = transposed(b, rows);
+  for (int l = 0; l < lanes; ++l) {
+    store_vector(scope, buffer, element, rows[static_cast<size_t>(l)], base + IndexExpr(l * *stride));
+  }
+}
+
+}  // namespace hlojit::codegen
