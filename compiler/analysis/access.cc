@@ -262,28 +262,6 @@ std::optional<Coords> operand_coords(const Instruction& i, size_t k, std::span<c
   return found->coords;
 }
 
-std::optional<std::vector<int>> followed_dims(const Instruction& i, size_t k) {
-  const Shape& shape = i.shape.is_tuple() ? i.shape.elements.at(0) : i.shape;
-  Coords result, reduced;
-  VarSource vars;
-  for (int64_t n : shape.dims) result.push_back(IndexExpr::var(vars.fresh(), n));
-  for (int64_t n : reduction_sizes(i)) reduced.push_back(IndexExpr::var(vars.fresh(), n));
-  std::optional<Coords> coords = operand_coords(i, k, result, reduced);
-  if (!coords) return std::nullopt;
-  std::vector<int> dims;
-  for (const IndexExpr& e : *coords) {
-    if (e.is_constant()) {
-      dims.push_back(-1);
-      continue;
-    }
-    std::vector<int> used = e.variables();
-    if (used.size() != 1 || !(e == IndexExpr::var(used[0], e.range()))) return std::nullopt;
-    bool is_reduced = used[0] >= shape.rank();
-    dims.push_back(is_reduced ? -1 : used[0]);
-  }
-  return dims;
-}
-
 // Elementwise is what the class says; no relation has to be made to know it, and fuse asks it of all pairs.
 bool reads_own_element(const Instruction& i, size_t k) {
   const Shape& operand = i.operand(k)->shape;

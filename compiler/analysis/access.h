@@ -93,9 +93,6 @@ AccessRelation access_relation(const Instruction& instruction, std::span<const I
 std::optional<Coords> operand_coords(const Instruction& instruction, size_t k, std::span<const IndexExpr> result,
                                      std::span<const IndexExpr> reduced = {});
 
-/// For each dim of operand k the result dim that has the same index, or -1 (a dim of size 1, reduced, or
-/// fixed). nullopt if some dim is anything else (shifted, cut, guarded, known at run time only).
-std::optional<std::vector<int>> followed_dims(const Instruction& instruction, size_t k);
 /// Operand k is read only at the coordinates of the result element itself, and has its sizes.
 bool reads_own_element(const Instruction& instruction, size_t k);
 
