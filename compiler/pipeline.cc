@@ -7,7 +7,6 @@
 
 #include "compiler/passes/alias.h"
 #include "compiler/passes/bitcasts.h"
-#include "compiler/passes/block_columns.h"
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/devices.h"
@@ -60,7 +59,6 @@ constexpr Pass kPasses[] = {
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
     {"split_reductions", split_reductions},
-    {"block_columns", block_columns},
     {"split_concatenations", split_concatenations},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.

@@ -61,7 +61,9 @@ class BatchNorm {
   Instruction* shifted(Instruction* variance) {
     return b_.binary(kAdd, variance, b_.constant(type_, op_.attrs.epsilon));
   }
-  Instruction* sum(Instruction* v) { return b_.reduce({v}, {b_.constant(type_, 0)}, b_.combiner(kAdd, type_), reduced_); }
+  Instruction* sum(Instruction* v) {
+    return b_.reduce({v}, {b_.constant(type_, 0)}, b_.combiner(kAdd, type_), reduced_);
+  }
   Instruction* averaged(Instruction* sums) {
     if (count_) return b_.binary(kDivide, sums, count_);
     int64_t n = 1;

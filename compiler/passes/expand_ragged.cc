@@ -59,13 +59,15 @@ class RaggedDot {
     std::vector<WindowDim> running(static_cast<size_t>(last) + 1);
     running.back().size = std::max<int64_t>(groups_, 1);
     running.back().pad_low = running.back().size - 1;
-    Instruction* ends = b_.reduce_window({sizes}, {b_.constant(DType::kS64, 0)}, b_.combiner(kAdd, DType::kS64), running);
+    Instruction* ends =
+        b_.reduce_window({sizes}, {b_.constant(DType::kS64, 0)}, b_.combiner(kAdd, DType::kS64), running);
     Ints table = sizes->shape.dims, of = counted(0, last + 1);
     table.insert(table.end() - 1, size_);
     of.back() = last + 1;
     Instruction* entry = b_.iota(Shape::array(DType::kS64, table), last);
     Instruction* behind = b_.compare(Direction::kLe, b_.broadcast_in_dim(ends, table, of), entry);
-    return b_.reduce({b_.convert(behind, DType::kS32)}, {b_.constant(DType::kS32, 0)}, b_.combiner(kAdd, DType::kS32), {last + 1});
+    return b_.reduce({b_.convert(behind, DType::kS32)}, {b_.constant(DType::kS32, 0)}, b_.combiner(kAdd, DType::kS32),
+                     {last + 1});
   }
 
   Instruction* zeros(DType type, const Ints& sizes) {

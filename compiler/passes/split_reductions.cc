@@ -5,16 +5,28 @@
 #include <optional>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/builder.h"
 #include "compiler/ir/combining.h"
 #include "compiler/passes/explain.h"
 
 namespace hlojit {
 namespace {
 
+// For the cores.
 constexpr int64_t kMinElements = 1 << 17;  // below, one core is as fast
 constexpr int64_t kMaxKept = 8;            // as many results keep the cores busy
 constexpr int64_t kFewestParts = 16, kMostParts = 1024, kParts = 256;
 constexpr int64_t kAlignedElements = 16;
+// For memory.
+constexpr int64_t kShare = 32 << 20;    // bytes of the last cache that one program may count on, whatever it says
+constexpr int64_t kRowBytes = 4 << 10;  // of shorter rows a strip is most
+constexpr int64_t kFewestRows = 8, kRows = 16, kMostRows = 32;
+
+/// How a reduction is cut: dim `dim` in equal parts, or in as many and a rest.
+struct Cut {
+  int64_t dim, parts;
+  bool rest = false;
+};
 
 /// The divisor of n nearest to kParts within the limits, or 0; one that leaves rows (of `inner`
 /// elements a step) that start at a vector's place is preferred.
@@ -38,12 +50,51 @@ Ints dims_to_cut(const Instruction* reduce) {
   return dims;
 }
 
-bool worth_splitting(const Instruction* reduce) {
-  if (reduce->operand_count() != 2 || !reduce->control_predecessors.empty()) return false;
+/// So that all cores have some of the few results' work.
+std::optional<Cut> cut_for_cores(const Instruction* reduce) {
   const Shape& shape = reduce->operand(0)->shape;
-  return !shape.has_dynamic_dims() && !shape.layout.tiled() && shape.element_count() >= kMinElements &&
-         reduce->shape.element_count() < kMaxKept && !is_complex(reduce->shape.type) &&
-         combining_op(*reduce->to_apply());
+  if (shape.layout.tiled() || shape.element_count() < kMinElements || reduce->shape.element_count() >= kMaxKept ||
+      is_complex(reduce->shape.type)) {
+    return std::nullopt;
+  }
+  const Ints dims = dims_to_cut(reduce);
+  for (int64_t d : dims) {
+    int64_t inner = 1;
+    for (int64_t m : shape.layout.minor_to_major) {
+      if (m == d) break;
+      inner *= shape.dims[m];
+    }
+    const int64_t parts = parts_of(shape.dims[d], inner);
+    if (parts > 0 && (parts < shape.dims[d] || reduce->attrs.dimensions.size() > 1)) return Cut{d, parts};
+  }
+  auto largest = std::ranges::max_element(dims, {}, [&](int64_t d) { return shape.dims[d]; });
+  if (largest == dims.end() || shape.dims[*largest] < 4 * kParts) return std::nullopt;
+  return Cut{*largest, kParts, true};
+}
+
+/// Rows of a block: the divisor of n nearest to kRows, or 0.
+int64_t rows_of(int64_t n) {
+  int64_t best = 0;
+  for (int64_t d = kFewestRows; d <= std::min(n / 2, kMostRows); ++d) {
+    if (n % d == 0 && (best == 0 || std::abs(d - kRows) < std::abs(best - kRows))) best = d;
+  }
+  return best;
+}
+
+/// So that memory is read from end to end: blocks of rows of a matrix of words, too large for the caches.
+std::optional<Cut> cut_for_memory(const Shape& x, const TargetInfo& target) {
+  if (x.rank() != 2 || x.has_dynamic_dims() || x.layout != Layout::descending(2)) return std::nullopt;
+  const int64_t bytes = dtype_bytes(x.type), rows = rows_of(x.dims[0]);
+  if ((bytes != 4 && bytes != 8) || x.dense_bytes() < std::min(kShare, target.llc_bytes)) return std::nullopt;
+  return x.dims[1] * bytes >= kRowBytes && rows > 0 ? std::optional(Cut{0, x.dims[0] / rows}) : std::nullopt;
+}
+
+std::optional<Cut> cut_of(const Instruction* reduce, const TargetInfo& target) {
+  const bool plain = reduce->operand_count() == 2 && reduce->control_predecessors.empty() &&
+                     !reduce->operand(0)->shape.has_dynamic_dims() && combining_op(*reduce->to_apply());
+  if (!plain) return std::nullopt;
+  if (auto cut = cut_for_cores(reduce)) return cut;
+  return reduce->attrs.dimensions == Ints{0} ? cut_for_memory(reduce->operand(0)->shape, target) : std::nullopt;
 }
 
 /// Elements [start, limit) of dim d.
@@ -133,32 +184,11 @@ Computation* widened(const Computation& reducer) {
   return wide;
 }
 
-bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
-  if (!worth_splitting(old)) return false;
-  Instruction* x = old->operand(0);
-  Ints dims = dims_to_cut(old);
-  auto parts_in = [&](int64_t d) {
-    int64_t inner = 1;
-    for (int64_t m : x->shape.layout.minor_to_major) {
-      if (m == d) break;
-      inner *= x->shape.dims[m];
-    }
-    return parts_of(x->shape.dims[d], inner);
-  };
-  auto divides = [&](int64_t d) {
-    int64_t parts = parts_in(d);
-    return parts > 0 && (parts < x->shape.dims[d] || old->attrs.dimensions.size() > 1);
-  };
-  auto even = std::ranges::find_if(dims, divides);
-  auto largest = std::ranges::max_element(dims, {}, [&](int64_t d) { return x->shape.dims[d]; });
-  if (even == dims.end() && (largest == dims.end() || x->shape.dims[*largest] < 4 * kParts)) return false;
-
-  explain(options, "split_reductions", c, "{} of {} elements: {} parts along dimension {}{}", old->name,
-          x->shape.element_count(), even != dims.end() ? parts_in(*even) : kParts,
-          even != dims.end() ? *even : *largest, even != dims.end() ? "" : " and a rest");
-  Opcode step = *combining_op(*old->to_apply());
-  Reduction r{c, old, old->to_apply(), old->operand(1), nullptr};
-  bool narrow = is_narrow_float(old->shape.type) && !has_trait(step, op_trait::kIdempotent);
+Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut) {
+  Instruction* x = old.operand(0);
+  Opcode step = *combining_op(*old.to_apply());
+  Reduction r{c, &old, old.to_apply(), old.operand(1), nullptr};
+  bool narrow = is_narrow_float(old.shape.type) && !has_trait(step, op_trait::kIdempotent);
   auto converted = [&](Instruction* value, DType type) {
     Shape shape = value->shape;
     shape.type = type;
@@ -171,8 +201,46 @@ bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
     x = converted(x, DType::kF32);
   }
   r.neutral = neutral_value(c, step, r.init);
-  Instruction* made = even != dims.end() ? r.in_parts(x, *even, parts_in(*even)) : r.with_rest(x, *largest);
-  if (narrow) made = converted(made, old->shape.type);
+  Instruction* made = cut.rest ? r.with_rest(x, cut.dim) : r.in_parts(x, cut.dim, cut.parts);
+  return narrow ? converted(made, old.shape.type) : made;
+}
+
+/// A vector times a matrix: sums of columns, too.
+std::optional<Cut> cut_of_dot(const Instruction& dot, const TargetInfo& target) {
+  const DotDims& d = dot.attrs.dot;
+  const Shape &x = dot.operand(0)->shape, &y = dot.operand(1)->shape;
+  const bool plain = d.lhs_batch.empty() && d.lhs_contracting == Ints{0} && d.rhs_contracting == Ints{0} &&
+                     x.type == dot.shape.type && y.type == dot.shape.type && is_float(dot.shape.type) &&
+                     dot.control_predecessors.empty() && x.rank() + y.rank() == 3;
+  return plain ? cut_for_memory(x.rank() == 2 ? x : y, target) : std::nullopt;
+}
+
+Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
+  Builder b(&c);
+  auto blocks = [&](Instruction* x) {
+    Ints sizes = x->shape.dims;
+    sizes[0] /= cut.parts;
+    sizes.insert(sizes.begin(), cut.parts);
+    return b.reshape(x, sizes);
+  };
+  Attributes a;
+  a.dot = {{0}, {0}, {1}, {1}};
+  a.dot_algorithm = dot.attrs.dot_algorithm;
+  a.operand_precision = dot.attrs.operand_precision;
+  const DType type = dot.shape.type;
+  Instruction *x = blocks(dot.operand(0)), *y = blocks(dot.operand(1));
+  Instruction* sums = b.op(Opcode::kDot, Shape::array(type, {cut.parts, dot.shape.dims[0]}), {x, y}, a);
+  return b.reduce({sums}, {b.constant(type, 0)}, b.combiner(Opcode::kAdd, type), {0});
+}
+
+bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
+  const bool reduces = old->is(Opcode::kReduce);
+  if (!reduces && !old->is(Opcode::kDot)) return false;
+  const auto cut = reduces ? cut_of(old, options.target) : cut_of_dot(*old, options.target);
+  if (!cut) return false;
+  explain(options, "split_reductions", c, "{}: {} parts along dimension {}{}", old->name, cut->parts, cut->dim,
+          cut->rest ? " and a rest" : "");
+  Instruction* made = reduces ? split_reduce(c, *old, *cut) : split_dot(c, *old, *cut);
   made->shape.layout = old->shape.layout;
   made->location = old->location;
   old->replace_all_uses_with(made);
@@ -185,7 +253,7 @@ bool split_reductions(Module& module, const PipelineOptions& options) {
   bool changed = false;
   for (Computation* c : sequential_computations(module)) {
     bool here = false;
-    for (Instruction* i : c->snapshot()) here |= i->is(Opcode::kReduce) && split(*c, i, options);
+    for (Instruction* i : c->snapshot()) here |= split(*c, i, options);
     if (here) c->sort_topologically();
     changed |= here;
   }
