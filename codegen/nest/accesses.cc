@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ir/narrow.h"
+#include "compiler/plan/cost.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -11,15 +12,12 @@ namespace {
 
 // What an element takes, in elementary operations. Floats of a byte and less are taken apart and put together: an op
 // on two of them is fifty.
-int price_of(const Instruction& i) {
+int operations_of(const Instruction& i) {
   constexpr int kDecode = 12, kRoundAndEncode = 28;
   const bool tiny = i.shape.is_array() && is_float(i.shape.type) && dtype_bits(i.shape.type) <= 8;
   if (i.is(Opcode::kParameter)) return tiny ? kDecode : 0;
-  switch (i.info().price) {
-    case OpPrice::kFree: return 0;
-    case OpPrice::kTranscendental: return 12 + (tiny ? kRoundAndEncode : 0);
-    default: return 1 + (tiny ? kRoundAndEncode : 0);
-  }
+  const int own = op_cost(i.info().price).operations;
+  return own + (own > 0 && tiny ? kRoundAndEncode : 0);
 }
 
 }  // namespace
@@ -48,14 +46,14 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     accesses_.push_back({i, stop->second(coords), dtype_bytes(i->shape.type), false, false});
     return;
   }
-  const int price = price_of(*i);
-  operations_ += price;
+  const int operations = operations_of(*i);
+  operations_ += operations;
   combines_masks_ |= is_elementwise(i->opcode) && i->shape.is_array() && is_pred(i->shape.type) &&
                      i->operand_count() > 0 && is_pred(i->operand(0)->shape.type);
   // Scalars are computed outside of all loops; what is only moved counts a little.
   if (i->shape.is_array() && i->shape.rank() > 0) {
     bool in_bits = in_bits_ && in_bits_->contains(i->shape.type);
-    weight_[dtype_bytes(in_bits ? i->shape.type : working_type(i->shape.type))] += price + 0.5;
+    weight_[dtype_bytes(in_bits ? i->shape.type : working_type(i->shape.type))] += operations + 0.5;
   }
   if (i->is(Opcode::kParameter)) {
     IndexExpr address = linear_index(i->shape, coords);

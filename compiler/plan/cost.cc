@@ -44,14 +44,7 @@ bool is_scalar(const Instruction* i) { return i->shape.is_array() && i->shape.ra
 double count(const Shape& shape) { return static_cast<double>(shape.element_count()); }
 
 double code_size(const Instruction* i) {
-  if (has_trait(*i, op_trait::kRandomPlaces)) return kOneByOne;
-  switch (i->info().price) {
-    case OpPrice::kFree: return 0.5;
-    case OpPrice::kCheap: return 1;
-    case OpPrice::kDivide: return 3;
-    case OpPrice::kTranscendental: return 40;
-  }
-  return 1;
+  return has_trait(*i, op_trait::kRandomPlaces) ? kOneByOne : op_cost(i->info().price).instructions;
 }
 
 /// The dim of size above 1 that is minor in memory, or -1.
@@ -374,15 +367,19 @@ class Sweep {
 
 }  // namespace
 
+const OpCost& op_cost(OpPrice price) {
+  static constexpr OpCost kCosts[] = {
+      {.cycles = 0, .instructions = 0.5, .operations = 0},   // free
+      {.cycles = 0.5, .instructions = 1, .operations = 1},   // cheap
+      {.cycles = 5, .instructions = 3, .operations = 1},     // divide
+      {.cycles = 20, .instructions = 40, .operations = 12},  // transcendental
+  };
+  return kCosts[static_cast<size_t>(price)];
+}
+
 double cycles_per_vector(const Instruction& i) {
   if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
-  switch (i.info().price) {
-    case OpPrice::kFree: return 0;
-    case OpPrice::kCheap: return 0.5;
-    case OpPrice::kDivide: return 5;
-    case OpPrice::kTranscendental: return 20;
-  }
-  return 0;
+  return op_cost(i.info().price).cycles;
 }
 
 double KernelCost::work_ns() const { return std::max(memory_ns, compute_ns); }
