@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <type_traits>
 #include <utility>
 
 #include <hwy/contrib/sort/vqsort.h>
@@ -61,27 +62,26 @@ void sort_few(Key* keys, size_t n) {
   }
 }
 
-}  // namespace
-
-void sort_integers(uint8_t* keys, size_t n) {
-  if (n <= kFew) return sort_few(keys, n);
+// By how often each value occurs.
+void sort_bytes(uint8_t* keys, size_t n) {
   std::array<size_t, 256> count{};
   for (size_t k = 0; k < n; ++k) ++count[keys[k]];
   for (size_t v = 0; v < 256; ++v) keys = std::fill_n(keys, count[v], static_cast<uint8_t>(v));
 }
-void sort_integers(uint16_t* keys, size_t n) {
-  n <= kFew ? sort_few(keys, n) : sorter()(keys, n, hwy::SortAscending());
-}
-void sort_integers(uint32_t* keys, size_t n) {
-  n <= kFew ? sort_few(keys, n) : sorter()(keys, n, hwy::SortAscending());
-}
-void sort_integers(uint64_t* keys, size_t n) {
-  n <= kFew ? sort_few(keys, n) : sorter()(keys, n, hwy::SortAscending());
-}
-void sort_integers(Wide* keys, size_t n) {
-  static_assert(sizeof(hwy::uint128_t) == sizeof(Wide));
+
+}  // namespace
+
+template <class Key>
+void sort_integers(Key* keys, size_t n) {
   if (n <= kFew) return sort_few(keys, n);
-  sorter()(reinterpret_cast<hwy::uint128_t*>(keys), n, hwy::SortAscending());
+  if constexpr (sizeof(Key) == 1) {
+    sort_bytes(keys, n);
+  } else if constexpr (std::is_same_v<Key, Wide>) {
+    static_assert(sizeof(hwy::uint128_t) == sizeof(Wide));
+    sorter()(reinterpret_cast<hwy::uint128_t*>(keys), n, hwy::SortAscending());
+  } else {
+    sorter()(keys, n, hwy::SortAscending());
+  }
 }
 
 template <class Key>
@@ -113,10 +113,14 @@ Key* sort_integers(ThreadPool& pool, Key* keys, Key* scratch, size_t n) {
   return keys;
 }
 
-template uint8_t* sort_integers(ThreadPool&, uint8_t*, uint8_t*, size_t);
-template uint16_t* sort_integers(ThreadPool&, uint16_t*, uint16_t*, size_t);
-template uint32_t* sort_integers(ThreadPool&, uint32_t*, uint32_t*, size_t);
-template uint64_t* sort_integers(ThreadPool&, uint64_t*, uint64_t*, size_t);
-template Wide* sort_integers(ThreadPool&, Wide*, Wide*, size_t);
+#define HLOJIT_SORT_OF(Key)                  \
+  template void sort_integers(Key*, size_t); \
+  template Key* sort_integers(ThreadPool&, Key*, Key*, size_t)
+HLOJIT_SORT_OF(uint8_t);
+HLOJIT_SORT_OF(uint16_t);
+HLOJIT_SORT_OF(uint32_t);
+HLOJIT_SORT_OF(uint64_t);
+HLOJIT_SORT_OF(Wide);
+#undef HLOJIT_SORT_OF
 
 }  // namespace hlojit

@@ -14,12 +14,9 @@ struct Wide {
   bool operator<(const Wide& other) const { return high < other.high || (high == other.high && low < other.low); }
 };
 
-/// Sorts keys[0, n) in place on the calling thread.
-void sort_integers(uint8_t* keys, size_t n);
-void sort_integers(uint16_t* keys, size_t n);
-void sort_integers(uint32_t* keys, size_t n);
-void sort_integers(uint64_t* keys, size_t n);
-void sort_integers(Wide* keys, size_t n);
+/// Sorts keys[0, n) in place on the calling thread. Keys are uint8_t, uint16_t, uint32_t, uint64_t or Wide.
+template <class Key>
+void sort_integers(Key* keys, size_t n);
 
 /// Sorts keys[0, n) on the pool with scratch[0, n); returns which of the two holds the result. (The
 /// result is the same however the work is split: equal keys are the same bits.)
