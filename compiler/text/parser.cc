@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/ir/async.h"
-#include "compiler/text/attribute_forms.h"
 #include "compiler/text/attributes.h"
+#include "compiler/text/literal_text.h"
+#include "compiler/text/module_header.h"
+#include "compiler/text/suggestion.h"
 #include "compiler/verify/shape_inference.h"
 
 namespace hlojit {
@@ -33,10 +36,7 @@ class Parser : public References {
   void parse() {
     refuse_mlir();
     if (in_.accept_word("HloModule")) {
-      module_.name = in_.name("the module's name");
-      in_.accept(':');
-      header_attributes();
-      stack_info();
+      read_module_header(in_, module_);
     } else if (at_single_instruction()) {
       single_instruction();
       return;
@@ -77,104 +77,6 @@ class Parser : public References {
   }
 
  private:
-  // ---- module -------------------------------------------------------------------------------
-
-  void header_attributes() {
-    static constexpr std::string_view kTyped[] = {"is_scheduled",       "entry_computation_layout",
-                                                  "input_output_alias", "buffer_donor",
-                                                  "replica_count",      "num_partitions"};
-    static constexpr std::string_view kText[] = {
-        "alias_passthrough_params", "allow_spmd_sharding_propagation_to_parameters",
-        "allow_spmd_sharding_propagation_to_output", "frontend_attributes", "origin_recovery_table"};
-    ModuleConfig& config = module_.config;
-    std::vector<std::string_view> seen;
-    while (in_.accept(',')) {
-      in_.skip();
-      size_t start = in_.pos();
-      std::string_view name = in_.identifier("the name of a module attribute");
-      in_.expect('=', "after the name of an attribute");
-      if (std::ranges::find(seen, name) != seen.end()) {
-        in_.fail(start, "duplicate-attribute", "attribute '" + std::string(name) + "' is given twice");
-      }
-      seen.push_back(name);
-      if (name == "is_scheduled") {
-        config.is_scheduled = in_.boolean();
-      } else if (name == "entry_computation_layout") {
-        entry_layout();
-      } else if (name == "input_output_alias") {
-        config.input_output_alias = read_aliases(in_);
-      } else if (name == "buffer_donor") {
-        buffer_donors();
-      } else if (name == "replica_count") {
-        config.replica_count = device_count();
-      } else if (name == "num_partitions") {
-        config.num_partitions = device_count();
-      } else if (std::ranges::find(kText, name) != std::end(kText)) {
-        bool braces = in_.peek() == '{' || name == kText[3] || name == kText[4];
-        std::string text = braces ? std::string(in_.balanced()) : in_.boolean() ? "true" : "false";
-        config.other.emplace_back(name, std::move(text));
-      } else {
-        std::string allowed;
-        for (auto list : {std::span<const std::string_view>(kTyped), std::span<const std::string_view>(kText)}) {
-          for (std::string_view a : list) allowed += (allowed.empty() ? "" : ", ") + std::string(a);
-        }
-        in_.fail(start, "unknown-attribute", "unknown attribute '" + std::string(name) + "' of a module",
-                 "allowed: " + allowed);
-      }
-    }
-  }
-
-  int64_t device_count() {
-    in_.skip();
-    size_t start = in_.pos();
-    int64_t count = in_.integer("a number of devices");
-    if (count < 1) in_.fail(start, "device-count", "the number of devices is at least 1");
-    return count;
-  }
-
-  void entry_layout() {
-    ModuleConfig& config = module_.config;
-    in_.expect('{', "before the entry layout");
-    in_.expect('(', "before the parameters' shapes");
-    while (!in_.accept(')')) {
-      if (!config.entry_parameters.empty()) in_.expect(',', "between the parameters' shapes");
-      config.entry_parameters.push_back(in_.shape());
-    }
-    in_.expect("->", "before the result's shape");
-    config.entry_result = in_.shape();
-    in_.expect('}', "after the entry layout");
-    config.has_entry_layout = true;
-  }
-
-  void buffer_donors() {
-    auto& donors = module_.config.buffer_donor;
-    in_.expect('{', "before buffer donors");
-    while (!in_.accept('}')) {
-      if (!donors.empty()) in_.expect(',', "between buffer donors");
-      in_.expect('(', "before a buffer donor");
-      int64_t parameter = in_.integer("the number of a parameter");
-      in_.expect(',', "after the number of the parameter");
-      donors.emplace_back(parameter, read_ints(in_));
-      in_.expect(')', "after a buffer donor");
-    }
-  }
-
-  // Tables of source positions, as optimised dumps carry them: rows of a number and a string or
-  // braces.
-  void stack_info() {
-    for (std::string_view table : {"FileNames", "FunctionNames", "FileLocations", "StackFrames"}) {
-      if (!in_.accept_word(table)) continue;
-      while (in_.peek() >= '0' && in_.peek() <= '9') {
-        in_.integer("the number of a row");
-        if (in_.peek() == '"') {
-          in_.quoted();
-        } else {
-          in_.balanced();
-        }
-      }
-    }
-  }
-
   // ---- computations -------------------------------------------------------------------------
 
   void computation() {
@@ -543,37 +445,6 @@ class Parser : public References {
     made->location = in_.location(pos);
     if (!name.empty()) body_->names.emplace(name, made);
     return made;
-  }
-
-  // ---- suggestions --------------------------------------------------------------------------
-
-  static size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= a.size(); ++i) {
-      size_t diagonal = std::exchange(row[0], i);
-      for (size_t j = 1; j <= b.size(); ++j) {
-        size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-      }
-    }
-    return row.back();
-  }
-
-  static std::string suggest_opcode(std::string_view word) {
-    if (word.size() > 40) return {};
-    size_t best = 3;
-    std::string_view nearest;
-    for (int i = 0; i < op_count(); ++i) {
-      std::string_view name = op_name(static_cast<Opcode>(i));
-      size_t distance = edit_distance(word, name);
-      if (distance < std::min(best, word.size())) {
-        best = distance;
-        nearest = name;
-      }
-    }
-    return nearest.empty() ? "" : "did you mean '" + std::string(nearest) + "'?";
   }
 
   Cursor in_;
