@@ -6,8 +6,10 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -95,152 +97,200 @@ void input_options(CLI::App* verb, Request& r) {
   verb->add_option("--random", r.random, "Seed for every leaf not given")->check(number<uint64_t>());
 }
 
-CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& what, const std::string& examples) {
-  CLI::App* verb = app.add_subcommand(name, what);
-  verb->footer("Examples:\n" + examples);
-  return verb;
-}
+/// The verbs with their options, read into one Request.
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", "hlojit " + version());
+    run();
+    batch();
+    check();
+    opt();
+    compile();
+    bench();
+    layout();
+    fuzz();
+    for (CLI::App* verb : app_.get_subcommands({})) verb->set_version_flag("--version", "hlojit " + version());
+  }
 
-int main_with(int argc, char** argv) {
-  CLI::App app{"hlojit: HLO in, native SIMD code out", "hlojit"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "hlojit " + version());
-  Request r;
-  std::string source;
-  Output output;
-  Sink out = [&](const std::string& text) { output.write(text); };
-  std::function<void()> action;
-  int batch_code = 0;
+  /// The exit code.
+  int answer(int argc, char** argv) {
+    Outcome o;
+    try {
+      parse(argc, argv);
+    } catch (const CLI::Success& e) {
+      return app_.exit(e);
+    } catch (const CLI::ParseError& e) {
+      o.code = 2;
+      o.message = fmt::format("usage: {}", e.what());
+    }
+    if (o.code == 0) {
+      o = of_many_ ? guarded(action_, &source_) : watched(request_, true, action_, &source_);
+      Outcome written = guarded([&] { output_.flush(); }, nullptr);  // what a failing verb said counts too
+      if (o.code == 0) o = written;
+    }
+    if (o.code != 0) std::fprintf(stderr, "hlojit: %s\n%s", o.message.c_str(), o.details.c_str());
+    return o.code != 0 ? o.code : batch_code_;
+  }
 
-  CLI::App* run = add_verb(app, "run", "Compile and run the entry computation",
-                           "  hlojit run bench/hlo/softmax.hlo --random 1 --print\n"
-                           "  hlojit run bench/hlo/gelu.hlo --input bench/golden/gelu/in_0.npy --output-dir out");
-  module_argument(run, r);
-  input_options(run, r);
-  run->add_option("--output-dir", r.output_dir, "Write out_0.npy, out_1.npy, ... here");
-  run->add_flag("--print", r.print, "Print each result leaf as SHAPE LITERAL");
-  run->add_option("--infeed", r.infeed,
-                  "F.npy: next leaf of every device's infeed; D:F.npy: of device D's (repeatable)");
-  run->add_option("--wait-s", r.wait_s, "Seconds a device waits for another or for the host (default 60)")
-      ->check(number<double>());
-  run->callback([&] { action = [&] { run_verb(r, source, out); }; });
+ private:
+  CLI::App* add_verb(const std::string& name, const std::string& what, const std::string& examples) {
+    CLI::App* verb = app_.add_subcommand(name, what);
+    verb->footer("Examples:\n" + examples);
+    return verb;
+  }
 
-  CLI::App* batch =
-      add_verb(app, "batch", "Answer JSON requests, a line each",
-               "  echo '{\"cmd\": \"layout\", \"shape\": \"f32[3,5]{1,0:T(2,2)}\", \"index\": [2,3]}' | hlojit batch\n"
-               "  echo '{\"cmd\": \"bench\", \"module\": \"bench/hlo/gelu.hlo\"}' | hlojit batch");
-  batch->callback([&] { action = [&] { batch_code = batch_verb(); }; });
-
-  CLI::App* check = add_verb(app, "check", "Parse and verify a module",
-                             "  hlojit check bench/hlo/transformer_block.hlo\n"
-                             "  hlojit check bench/hlo/softmax.hlo --against-eval --random 7");
-  module_argument(check, r);
-  input_options(check, r);
-  check->add_flag("--compiles", r.compiles, "Also list every op and type of it that is not compiled");
-  check->add_flag("--against-eval", r.against_eval, "Also run it compiled and on the evaluator, and compare");
-  check->add_option("--rtol", r.rtol, "Allow this error relative to each value")->check(number<double>());
-  check->add_option("--ulp", r.ulp, "Allow this error in units in the last place")->check(number<double>());
-  check->callback([&] { action = [&] { check_verb(r, source, out); }; });
-
-  CLI::App* opt = add_verb(app, "opt", "Print HLO after passes, in text that can be fed back in",
-                           "  hlojit opt bench/hlo/softmax.hlo --until=fuse\n"
-                           "  hlojit opt --list-passes");
-  module_argument(opt, r, false);
-  opt->add_option("--passes", r.passes, "Run just these passes, in this order")->delimiter(',');
-  opt->add_option("--until", r.until, "Stop after this pass");
-  opt->add_flag("--list-passes", r.list_passes, "Names of all passes, in order");
-  opt->add_option("--extract", r.extract, "Print this instruction (NAME or COMPUTATION/NAME) as a module of its own");
-  opt->add_flag("--explain", r.explain, "Tell each decision with its costs (stderr)");
-  opt->callback([&] { action = [&] { opt_verb(r, source, out); }; });
-
-  CLI::App* compile = add_verb(app, "compile", "Print what the compiler makes of a module",
-                               "  hlojit compile bench/hlo/gelu.hlo --emit=llvm\n"
-                               "  hlojit compile bench/hlo/gelu.hlo --emit=asm -o gelu.s");
-  module_argument(compile, r);
-  compile->add_option("--emit", r.emit, "HLO after all passes, LLVM IR, assembly or an object file")
-      ->required()
-      ->check(CLI::IsMember({"hlo", "llvm", "asm", "obj"}));
-  compile->add_option("-o,--output", r.output, "Write to this file instead of standard output");
-  compile->callback([&] { action = [&] { compile_verb(r, source, out); }; });
-
-  CLI::App* bench = add_verb(app, "bench", "Time a module and compare with this machine's limits",
-                             "  hlojit bench bench/hlo/big/softmax.hlo\n"
-                             "  hlojit bench bench/hlo/transformer_block.hlo --explain --threads 1");
-  module_argument(bench, r);
-  input_options(bench, r);
-  bench->add_flag("--explain", r.explain,
-                  "Also each kernel: time, what bounds it, what fused or split it; compile phases, memory");
-  bench->add_option("--min-ms", r.min_ms, "Measure for at least this long (default 200)")->check(number<double>());
-  bench->callback([&] { action = [&] { bench_verb(r, source, out); }; });
-
-  CLI::App* layout = add_verb(app, "layout", "Where elements lie in memory",
-                              "  hlojit layout 'f32[3,5]{1,0:T(2,2)}' --index 2,3\n"
-                              "  hlojit layout 'bf16[10,130]{1,0:T(8,128)(2,1)}' --linear 1025 --json");
-  std::vector<int64_t> index;
-  layout->add_option("SHAPE", r.shape, "Shape with layout")->required();
-  auto* index_option =
-      layout->add_option("--index", index, "Multi-index i,j,...")->delimiter(',')->check(number<int64_t>());
-  layout->add_option("--linear", r.linear, "Position in the buffer")->check(number<int64_t>());
-  layout->add_flag("--json", r.json, "Print one JSON object");
-  layout->callback([&] {
-    if (index_option->count() > 0) r.index = index;
-    action = [&] { layout_verb(r, out); };
-  });
-
-  CLI::App* fuzz = add_verb(app, "fuzz", "Random modules, compiled and compared with the evaluator",
-                            "  hlojit fuzz --seed 1 --count 5\n"
-                            "  hlojit fuzz --seed 3 --seconds 0.5 --out failures");
-  fuzz->add_option("--seed", r.seed, "The first module's seed; each further module has the next (default 1)")
-      ->check(number<uint64_t>());
-  fuzz->add_option("--count", r.count, "How many modules (default 1000)")->check(number<int64_t>());
-  fuzz->add_option("--seconds", r.seconds, "Go on for this long instead")->check(number<double>());
-  fuzz->add_flag("--census", r.census,
-                 "Run nothing: count the ops, types and layouts that are drawn, and tell which are not and why");
-  fuzz->add_option("--draw", r.draw, "Families of ops that every module draws from")
-      ->delimiter(',')
-      ->check(CLI::IsMember(fuzz::family_names()));
-  fuzz->add_option("--out", r.out, "Write failing modules here instead of standard output");
-  fuzz->callback([&] {
-    action = [&] {
-      check_request(r);
-      if (!r.out.empty()) make_folder(r.out);
-      fuzz_verb(r, out);
-    };
-  });
-
-  for (CLI::App* verb : {run, check, opt, compile, bench}) common_options(verb, r);
-
-  for (CLI::App* verb : app.get_subcommands({})) verb->set_version_flag("--version", "hlojit " + version());
-
-  Outcome o;
-  try {
+  void parse(int argc, char** argv) {
     std::string word = argc > 1 ? argv[1] : "-";
-    bool known = std::ranges::any_of(app.get_subcommands({}), [&](CLI::App* verb) { return verb->get_name() == word; });
+    bool known =
+        std::ranges::any_of(app_.get_subcommands({}), [&](CLI::App* verb) { return verb->get_name() == word; });
     if (!word.starts_with("-") && !known) {
       throw CLI::ParseError(fmt::format("there is no verb '{}' (see hlojit --help)", word.substr(0, 60)), 2);
     }
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    o.code = 2;
-    o.message = fmt::format("usage: {}", e.what());
+    app_.parse(argc, argv);
   }
-  if (o.code == 0) {
-    bool of_many = batch->parsed() || fuzz->parsed();  // these are bounded by their parts
-    o = of_many ? guarded(action, &source) : watched(r, true, action, &source);
-    Outcome written = guarded([&] { output.flush(); }, nullptr);  // what a failing verb said counts too
-    if (o.code == 0) o = written;
+
+  void run() {
+    CLI::App* verb = add_verb("run", "Compile and run the entry computation",
+                              "  hlojit run bench/hlo/softmax.hlo --random 1 --print\n"
+                              "  hlojit run bench/hlo/gelu.hlo --input bench/golden/gelu/in_0.npy --output-dir out");
+    module_argument(verb, request_);
+    input_options(verb, request_);
+    verb->add_option("--output-dir", request_.output_dir, "Write out_0.npy, out_1.npy, ... here");
+    verb->add_flag("--print", request_.print, "Print each result leaf as SHAPE LITERAL");
+    verb->add_option("--infeed", request_.infeed,
+                     "F.npy: next leaf of every device's infeed; D:F.npy: of device D's (repeatable)");
+    verb->add_option("--wait-s", request_.wait_s, "Seconds a device waits for another or for the host (default 60)")
+        ->check(number<double>());
+    verb->callback([this] { action_ = [this] { run_verb(request_, source_, out_); }; });
+    common_options(verb, request_);
   }
-  if (o.code != 0) std::fprintf(stderr, "hlojit: %s\n%s", o.message.c_str(), o.details.c_str());
-  return o.code != 0 ? o.code : batch_code;
-}
+
+  void batch() {
+    CLI::App* verb = add_verb(
+        "batch", "Answer JSON requests, a line each",
+        "  echo '{\"cmd\": \"layout\", \"shape\": \"f32[3,5]{1,0:T(2,2)}\", \"index\": [2,3]}' | hlojit batch\n"
+        "  echo '{\"cmd\": \"bench\", \"module\": \"bench/hlo/gelu.hlo\"}' | hlojit batch");
+    verb->callback([this] {
+      of_many_ = true;
+      action_ = [this] { batch_code_ = batch_verb(); };
+    });
+  }
+
+  void check() {
+    CLI::App* verb = add_verb("check", "Parse and verify a module",
+                              "  hlojit check bench/hlo/transformer_block.hlo\n"
+                              "  hlojit check bench/hlo/softmax.hlo --against-eval --random 7");
+    module_argument(verb, request_);
+    input_options(verb, request_);
+    verb->add_flag("--compiles", request_.compiles, "Also list every op and type of it that is not compiled");
+    verb->add_flag("--against-eval", request_.against_eval, "Also run it compiled and on the evaluator, and compare");
+    verb->add_option("--rtol", request_.rtol, "Allow this error relative to each value")->check(number<double>());
+    verb->add_option("--ulp", request_.ulp, "Allow this error in units in the last place")->check(number<double>());
+    verb->callback([this] { action_ = [this] { check_verb(request_, source_, out_); }; });
+    common_options(verb, request_);
+  }
+
+  void opt() {
+    CLI::App* verb = add_verb("opt", "Print HLO after passes, in text that can be fed back in",
+                              "  hlojit opt bench/hlo/softmax.hlo --until=fuse\n"
+                              "  hlojit opt --list-passes");
+    module_argument(verb, request_, false);
+    verb->add_option("--passes", request_.passes, "Run just these passes, in this order")->delimiter(',');
+    verb->add_option("--until", request_.until, "Stop after this pass");
+    verb->add_flag("--list-passes", request_.list_passes, "Names of all passes, in order");
+    verb->add_option("--extract", request_.extract,
+                     "Print this instruction (NAME or COMPUTATION/NAME) as a module of its own");
+    verb->add_flag("--explain", request_.explain, "Tell each decision with its costs (stderr)");
+    verb->callback([this] { action_ = [this] { opt_verb(request_, source_, out_); }; });
+    common_options(verb, request_);
+  }
+
+  void compile() {
+    CLI::App* verb = add_verb("compile", "Print what the compiler makes of a module",
+                              "  hlojit compile bench/hlo/gelu.hlo --emit=llvm\n"
+                              "  hlojit compile bench/hlo/gelu.hlo --emit=asm -o gelu.s");
+    module_argument(verb, request_);
+    verb->add_option("--emit", request_.emit, "HLO after all passes, LLVM IR, assembly or an object file")
+        ->required()
+        ->check(CLI::IsMember({"hlo", "llvm", "asm", "obj"}));
+    verb->add_option("-o,--output", request_.output, "Write to this file instead of standard output");
+    verb->callback([this] { action_ = [this] { compile_verb(request_, source_, out_); }; });
+    common_options(verb, request_);
+  }
+
+  void bench() {
+    CLI::App* verb = add_verb("bench", "Time a module and compare with this machine's limits",
+                              "  hlojit bench bench/hlo/big/softmax.hlo\n"
+                              "  hlojit bench bench/hlo/transformer_block.hlo --explain --threads 1");
+    module_argument(verb, request_);
+    input_options(verb, request_);
+    verb->add_flag("--explain", request_.explain,
+                   "Also each kernel: time, what bounds it, what fused or split it; compile phases, memory");
+    verb->add_option("--min-ms", request_.min_ms, "Measure for at least this long (default 200)")
+        ->check(number<double>());
+    verb->callback([this] { action_ = [this] { bench_verb(request_, source_, out_); }; });
+    common_options(verb, request_);
+  }
+
+  void layout() {
+    CLI::App* verb = add_verb("layout", "Where elements lie in memory",
+                              "  hlojit layout 'f32[3,5]{1,0:T(2,2)}' --index 2,3\n"
+                              "  hlojit layout 'bf16[10,130]{1,0:T(8,128)(2,1)}' --linear 1025 --json");
+    verb->add_option("SHAPE", request_.shape, "Shape with layout")->required();
+    auto* index = verb->add_option("--index", index_, "Multi-index i,j,...")->delimiter(',')->check(number<int64_t>());
+    verb->add_option("--linear", request_.linear, "Position in the buffer")->check(number<int64_t>());
+    verb->add_flag("--json", request_.json, "Print one JSON object");
+    verb->callback([this, index] {
+      if (index->count() > 0) request_.index = index_;
+      action_ = [this] { layout_verb(request_, out_); };
+    });
+  }
+
+  void fuzz() {
+    CLI::App* verb = add_verb("fuzz", "Random modules, compiled and compared with the evaluator",
+                              "  hlojit fuzz --seed 1 --count 5\n"
+                              "  hlojit fuzz --seed 3 --seconds 0.5 --out failures");
+    verb->add_option("--seed", request_.seed, "The first module's seed; each further module has the next (default 1)")
+        ->check(number<uint64_t>());
+    verb->add_option("--count", request_.count, "How many modules (default 1000)")->check(number<int64_t>());
+    verb->add_option("--seconds", request_.seconds, "Go on for this long instead")->check(number<double>());
+    verb->add_flag("--census", request_.census,
+                   "Run nothing: count the ops, types and layouts that are drawn, and tell which are not and why");
+    verb->add_option("--draw", request_.draw, "Families of ops that every module draws from")
+        ->delimiter(',')
+        ->check(CLI::IsMember(fuzz::family_names()));
+    verb->add_option("--out", request_.out, "Write failing modules here instead of standard output");
+    verb->callback([this] {
+      of_many_ = true;
+      action_ = [this] {
+        check_request(request_);
+        if (!request_.out.empty()) make_folder(request_.out);
+        fuzz_verb(request_, out_);
+      };
+    });
+  }
+
+  CLI::App app_{"hlojit: HLO in, native SIMD code out", "hlojit"};
+  Request request_;
+  std::vector<int64_t> index_;
+  std::string source_;
+  Output output_;
+  Sink out_ = [this](const std::string& text) { output_.write(text); };
+  std::function<void()> action_;
+  bool of_many_ = false;  // many requests or modules, each with bounds of its own
+  int batch_code_ = 0;
+};
 
 }  // namespace
+
+int answer(int argc, char** argv) { return CommandLine().answer(argc, argv); }
+
 }  // namespace hlojit::tools
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, not a death
   hlojit::tools::bound_memory();
-  return hlojit::tools::main_with(argc, argv);
+  return hlojit::tools::CommandLine().answer(argc, argv);
 }

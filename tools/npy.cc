@@ -20,7 +20,7 @@
 namespace hlojit::tools {
 namespace {
 
-// The dtype a type is stored as; sub-byte and 8-bit floats as their bytes (cli.md).
+// The dtype a type is stored as; sub-byte and 8-bit floats as their bytes.
 std::string descr(DType type) {
   switch (type) {
     case DType::kPred: return "|b1";

@@ -1,4 +1,4 @@
-// Exceptions to exit codes and messages: the one place where cli.md's codes are decided.
+// Exceptions to exit codes and messages: the one place where exit codes are decided.
 #include <new>
 
 #include <fmt/format.h>

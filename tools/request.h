@@ -69,7 +69,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a verb ended with: cli.md's code and text.
+/// What a verb ended with: the exit code, and the text that goes with it.
 struct Outcome {
   int code = 0;
   std::string message;              ///< without "hlojit: ", e.g. "invalid: 3:7: ..."
