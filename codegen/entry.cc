@@ -1,8 +1,6 @@
 // Entry fills the lists of buffers (buffer_table.h) and calls the body. The body is one function while it is
 // short; long sequences are cut into parts, functions called in order, because LLVM takes more than linear time
-// over a function of a hundred thousand calls. All of them share one signature:
-//
-//   status body(Context*, params, results, arena, tables, scratch)
+// over a function of a hundred thousand calls. What all of them are like: entry_functions.h.
 //
 // Loops with small kernels are functions of their own, with what loop_state.h found to need neither calls nor
 // memory; LLVM then works on them as on any kernel.
@@ -17,6 +15,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/buffer_table.h"
+#include "codegen/entry_functions.h"
 #include "codegen/kernel_abi.h"
 #include "codegen/kernels/kernel.h"
 #include "codegen/kernels/merge.h"
@@ -41,17 +40,11 @@ constexpr int64_t kCopyBytes = int64_t{1} << 19;
 
 int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
-class EntryEmitter {
+class EntryEmitter : EntryFunctions {
  public:
   EntryEmitter(llvm::Module& ir, const Module& module, const BufferPlan& plan, KernelSource& kernels,
                const EmitOptions& options)
-      : module_(module),
-        plan_(plan),
-        kernels_(kernels),
-        options_(options),
-        ir_(ir),
-        context_(ir.getContext()),
-        b_(context_) {
+      : EntryFunctions(ir), module_(module), plan_(plan), kernels_(kernels), options_(options) {
     for (const Instruction* step : steps(module)) step_number_.emplace(step, step_number_.size());
   }
 
@@ -73,90 +66,6 @@ class EntryEmitter {
   }
 
  private:
-  // ---- functions -----------------------------------------------------------------------------------------
-
-  // The function being written.
-  struct Frame {
-    llvm::Function* function = nullptr;
-    llvm::BasicBlock* failed = nullptr;
-    llvm::PHINode* status = nullptr;
-    LoopState* loop = nullptr;            // of a loop function
-    std::vector<llvm::Value*> scalars{};  // its slots
-    llvm::Value* call() const { return function->getArg(0); }
-    llvm::Value* params() const { return function->getArg(1); }
-    llvm::Value* results() const { return function->getArg(2); }
-    llvm::Value* arena() const { return function->getArg(3); }
-    llvm::Value* tables() const { return function->getArg(4); }
-    llvm::Value* scratch() const { return function->getArg(5); }
-  };
-
-  template <class Write>
-  llvm::Function* function(const std::string& name, const Write& write) {
-    auto* pointer = b_.getPtrTy();
-    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(6, pointer), false);
-    auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, ir_);
-    Frame frame;
-    frame.function = f;
-    std::swap(frame_, frame);
-    auto caller = b_.saveIP();
-    b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "start", f));
-    write();
-    b_.CreateRet(b_.getInt32(abi::kOk));
-    b_.restoreIP(caller);
-    frame_ = frame;
-    return f;
-  }
-
-  // Leaves the function through its one cold block unless `status` is kOk.
-  void check(llvm::Value* status) {
-    if (!frame_.failed) {
-      frame_.failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
-      llvm::IRBuilder<> cold(frame_.failed);
-      frame_.status = cold.CreatePHI(cold.getInt32Ty(), 4, "status");
-      cold.CreateRet(frame_.status);
-    }
-    auto* next = llvm::BasicBlock::Create(context_, "next", frame_.function);
-    frame_.status->addIncoming(status, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpEQ(status, b_.getInt32(abi::kOk)), next, frame_.failed);
-    b_.SetInsertPoint(next);
-  }
-
-  // ---- buffers -------------------------------------------------------------------------------------------
-
-  llvm::Value* bytes_at(llvm::Value* base, int64_t offset) {
-    return offset == 0 ? base : b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset));
-  }
-
-  llvm::Value* pointer(const BufferSlice& slice) {
-    if (frame_.loop) {
-      for (size_t k = 0; k < frame_.scalars.size(); ++k) {
-        const BufferSlice& s = frame_.loop->scalars[k];
-        bool inside = s.kind == slice.kind && s.index == slice.index && s.offset <= slice.offset &&
-                      slice.offset < s.offset + s.size;
-        if (inside) return bytes_at(frame_.scalars[k], slice.offset - s.offset);
-      }
-      // Where arrays lie is known before the loop.
-      llvm::IRBuilder<>::InsertPointGuard guard(b_);
-      b_.SetInsertPoint(frame_.function->getEntryBlock().getTerminator());
-      return in_memory(slice);
-    }
-    return in_memory(slice);
-  }
-
-  llvm::Value* in_memory(const BufferSlice& slice) {
-    auto* type = b_.getPtrTy();
-    switch (slice.kind) {
-      case BufferSlice::Kind::kParameter:
-      case BufferSlice::Kind::kResult: {
-        llvm::Value* all = slice.kind == BufferSlice::Kind::kParameter ? frame_.params() : frame_.results();
-        return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, all, static_cast<uint64_t>(slice.index)));
-      }
-      case BufferSlice::Kind::kArena: return bytes_at(frame_.arena(), slice.offset);
-      case BufferSlice::Kind::kConstant: return bytes_at(b_.CreateLoad(type, frame_.call(), "constants"), slice.offset);
-    }
-    return nullptr;
-  }
-
   // Buffers of an instruction, operands then results, leaf by leaf: as a kernel numbers them.
   std::vector<BufferSlice> buffers_of(const Instruction& i) const {
     std::vector<BufferSlice> slices;
@@ -315,10 +224,6 @@ class EntryEmitter {
     }
   }
 
-  void copy_bytes(llvm::Value* from, llvm::Value* to, int64_t size) {
-    b_.CreateMemCpy(to, llvm::MaybeAlign(1), from, llvm::MaybeAlign(1), static_cast<uint64_t>(size));
-  }
-
   void copy_memory(const BufferSlice& from, const BufferSlice& to) {
     llvm::Value* source = pointer(from);
     llvm::Value* target = pointer(to);
@@ -340,24 +245,14 @@ class EntryEmitter {
     if (state.inlined.empty()) return while_blocks(i);
     llvm::Function* loop = function(fmt::format("loop{}", parts_++), [&] {
       frame_.loop = &state;
-      for (const BufferSlice& s : state.scalars) {
-        auto* slot = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(s.size)));
-        slot->setAlignment(llvm::Align(16));
-        copy_bytes(in_memory(s), slot, s.size);
-        frame_.scalars.push_back(slot);
-      }
+      begin_scalars();
       auto* begin = llvm::BasicBlock::Create(context_, "begin", frame_.function);
       b_.CreateBr(begin);
       b_.SetInsertPoint(begin);
       while_blocks(i);
-      for (size_t k = 0; k < state.scalars.size(); ++k) {
-        const BufferSlice& s = state.scalars[k];
-        bool written = s.kind == BufferSlice::Kind::kArena || s.kind == BufferSlice::Kind::kResult;
-        if (written) copy_bytes(frame_.scalars[k], in_memory(s), s.size);
-      }
+      end_scalars();
     });
-    check(b_.CreateCall(
-        loop, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(), frame_.scratch()}));
+    call(loop);
   }
 
   void while_blocks(const Instruction& i) {
@@ -445,8 +340,7 @@ class EntryEmitter {
       llvm::Function* part = function(fmt::format("part{}", parts_++), [&] {
         for (const Instruction* i : run) instruction(*i);
       });
-      check(b_.CreateCall(
-          part, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(), frame_.scratch()}));
+      call(part);
       run.clear();
       length = 0;
     };
@@ -467,10 +361,6 @@ class EntryEmitter {
   const BufferPlan& plan_;
   KernelSource& kernels_;
   const EmitOptions& options_;
-  llvm::Module& ir_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
-  Frame frame_;
   BufferTable table_;
   EntryFacts facts_;
   int64_t scratch_bytes_ = 0, parts_ = 0;
