@@ -203,26 +203,32 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     annotate(l, buffer);
     return from_storage(b, type, l);
   }
-  // Where all lanes are read or none, a vector from the buffer's beginning does for none: a masked load whose
-  // address is no memory takes a processor hundreds of cycles.
-  llvm::Value* all = mask && !mask_lanes && buffer.elements >= lanes ? mask : nullptr;
+  int lane = lane_var(address);
+  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  // Where all lanes are read or none, those at the buffer's beginning do for none: a masked load whose address is no
+  // memory takes a processor hundreds of cycles, a gather becomes a branch a lane.
+  if (mask && !mask_lanes && stride) {
+    const IndexExpr lowest = address.substitute(lane, *stride > 0 ? 0 : lanes - 1);
+    const int64_t last = buffer.elements - 1 - std::abs(*stride) * (lanes - 1);
+    if (last >= 0) {
+      llvm::Value* start = b.CreateSelect(mask, index(lowest, scope), b.getInt64(0));
+      return load(scope, buffer, type, symbol(scope, start, {0, last}) + (address - lowest), nullptr);
+    }
+  }
   if (mask_lanes)
     lanes = static_cast<int>(mask_lanes->getNumElements());
   else if (mask)
     mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
   auto* whole = vector_of(element, lanes);
-  int lane = lane_var(address);
-  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (stride && (*stride == 1 || *stride == -1)) {
     const IndexExpr lowest = address.substitute(lane, *stride == 1 ? 0 : lanes - 1);
     llvm::Value* pointer = address_of(scope, buffer, element, lowest);
-    if (all) pointer = b.CreateSelect(all, pointer, buffer.pointer);
     llvm::Instruction* l;
-    if (!mask || all)
-      l = b.CreateAlignedLoad(whole, pointer, align);
-    else
+    if (mask)
       l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask),
                              llvm::Constant::getNullValue(whole));
+    else
+      l = b.CreateAlignedLoad(whole, pointer, align);
     annotate(l, buffer);
     return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l));
   }
