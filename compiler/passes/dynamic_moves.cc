@@ -12,8 +12,8 @@ namespace hlojit {
 
 using enum Opcode;
 
-// A result dimension whose index walks through the whole of an operand's dimension has its size. As in XLA, a part
-// of a dynamic dimension is static: the program knows that it is there.
+// A result dimension whose index walks through the whole of an operand's dimension has its size. What is taken from
+// a place known at run time is static: the program knows that it is there.
 void DynamicRules::follow(Instruction* i) {
   VarSource vars;
   Coords at;
@@ -113,6 +113,24 @@ void DynamicRules::pad(Instruction* i) {
     Instruction* gaps = b_.binary(kMaximum, b_.binary(kSubtract, sizes[d], s32(1)), s32(0));
     Instruction* n = b_.binary(kAdd, sizes[d], b_.binary(kMultiply, gaps, s32(interior)));
     sizes[d] = b_.binary(kMaximum, b_.binary(kAdd, n, s32(low + high)), s32(0));
+  }
+  set_dims(i, std::move(sizes));
+}
+
+// Of a part of a dimension those elements are valid that lie before its end; a single one, as in XLA, always.
+void DynamicRules::slice(Instruction* i) {
+  DimSizes sizes = dims(i->operand(0));
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const SliceRange& part = i->attrs.slice[d];
+    if (!sizes[d] || i->shape.dims[d] == i->operand(0)->shape.dims[d]) continue;
+    if (i->shape.dims[d] == 1) {
+      sizes[d] = nullptr;
+      continue;
+    }
+    Instruction* end = b_.binary(kMinimum, sizes[d], s32(part.limit));
+    Instruction* room = b_.binary(kMaximum, b_.binary(kSubtract, end, s32(part.start)), s32(0));
+    Instruction* stretched = b_.binary(kAdd, room, s32(part.stride - 1));
+    sizes[d] = part.stride == 1 ? room : b_.binary(kDivide, stretched, s32(part.stride));
   }
   set_dims(i, std::move(sizes));
 }

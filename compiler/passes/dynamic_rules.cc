@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "compiler/ir/annotation.h"
 #include "compiler/ir/combining.h"
 #include "compiler/verify/rules.h"
 #include "layout/lists.h"
@@ -263,6 +264,7 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kGetTupleElement:
     case kOptBarrier:
     case kCopy:
+    case kDomain:
     case kAddDependency: forward(i); break;
     case kAfterAll:
     case kOutfeed:
@@ -271,6 +273,7 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kConcatenate: return concatenate(i);
     case kDynamicUpdateSlice: dynamic_update_slice(i); break;
     case kPad: pad(i); break;
+    case kSlice: slice(i); break;
     case kReshape: return reshape(i);
     case kReduce: reduce(i); break;
     case kReduceWindow: reduce_window(i); break;
@@ -286,6 +289,9 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kBatchNormInference:
     case kBatchNormTraining:
     case kBatchNormGrad: return batch_norm(i);
+    case kCustomCall:
+      if (is_annotation(*i)) return i->operand(0);
+      [[fallthrough]];
     default:
       bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
       if (!moves && !is_elementwise(i->opcode)) {
