@@ -4,6 +4,7 @@
 #include "compiler/passes/bitcasts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -192,14 +193,18 @@ bool rewrite_in(Computation& c) {
     size_t before = c.instructions().size();
     Instruction* made = spelled_out(b, *i);
     for (size_t k = before; k < c.instructions().size(); ++k) c.instructions()[k]->location = i->location;
-    if (made != i->operand(0)) made->shape = i->shape;
+    if (made != i->operand(0)) {
+      made->shape = i->shape;
+      std::swap(made->name, i->name);  // printed as a bitcast again, it is called what it was
+    }
     for (Instruction* p : i->control_predecessors) made->control_predecessors.push_back(p);
+    if (made != i->operand(0)) i->control_predecessors.push_back(made);  // so that sorting puts it in this place
     i->replace_all_uses_with(made);
     dead.push_back(i);
   }
   if (dead.empty()) return false;
-  c.remove_all(dead);
   c.sort_topologically();
+  c.remove_all(dead);
   return true;
 }
 

@@ -47,7 +47,9 @@ class Folder {
       case OpClass::kElementwise:
       case OpClass::kReduces:
       case OpClass::kContracts: return true;
-      case OpClass::kMoves: return !i.is(Opcode::kBroadcast) && !i.is(Opcode::kBitcast) && !i.is(Opcode::kCopy);
+      case OpClass::kMoves:
+        if (i.is(Opcode::kBroadcast)) return i.shape.element_count() == i.operand(0)->shape.element_count();
+        return !i.is(Opcode::kBitcast) && !i.is(Opcode::kCopy);
       default: return false;
     }
   }

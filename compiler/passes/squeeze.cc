@@ -89,8 +89,9 @@ class Squeezer {
         made->attrs.has_dimensions = true;
       }
     }
-    if (made == o) {
-      narrow_[i] = made;  // already as narrow as it gets
+    bool renames = made == from && made->is(Opcode::kReshape) && made->operand(0) == o && has_unit_dims(i->shape);
+    if (made == o || renames) {
+      narrow_[i] = made;  // already as narrow as it gets; one wide shape as another
       return;
     }
     if (made != from) made->location = i->location;

@@ -2,6 +2,7 @@
 #include "compiler/passes/wrap.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
@@ -48,13 +49,18 @@ bool simplify_forwarding(Computation& c, const PipelineOptions& options) {
       explain(options, "wrap", c, "{} {} moves no bytes: a bitcast", op_name(i->opcode), i->name);
       Instruction* cast = c.add(Opcode::kBitcast, i->shape, {i->operand(0)}, "bitcast");
       cast->location = i->location;
+      // What was read as a bitcast keeps its name and its place.
+      if (i->name.starts_with("bitcast")) {
+        std::swap(cast->name, i->name);
+        i->control_predecessors.push_back(cast);
+      }
       i->replace_all_uses_with(cast);
       dead.push_back(i);
     }
   }
   if (dead.empty() && !changed) return false;
-  c.remove_all(dead);
   c.sort_topologically();
+  c.remove_all(dead);
   return true;
 }
 
