@@ -25,7 +25,7 @@ class Peer:
     name = "XLA:CPU"
 
     def __init__(self, threads, isa):
-        # The number of threads and the instruction set are those of the process: see environment.py.
+        # The number of threads and the instruction set are those of the process: see environment() of the package.
         self.peer = xla_peer.Peer()
 
     def version(self):

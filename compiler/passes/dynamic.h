@@ -9,7 +9,7 @@
 // Sizes are inferred forwards from set-dimension-size, dynamic-reshape and parameters. Loops and
 // branches carry them beside their state. A dynamic parameter of the entry brings its sizes as
 // further parameters behind all others, a dynamic result its sizes as further results.
-// Test: tests/hlo/opt/dynamic.hlo, tests/hlo/run/dynamic.hlo.
+// Test: tests/hlo/run/dynamic.hlo.
 #pragma once
 
 #include <cstdint>
