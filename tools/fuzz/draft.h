@@ -123,6 +123,7 @@ Family movement_family();
 Family indexing_family();
 Family scatter_family();
 Family batched_gather_family();
+Family transposed_gather_family();
 Family reduction_family();
 Family chain_family();
 Family long_sum_family();

@@ -50,7 +50,7 @@ const std::vector<Family>& families() {
       effect_family(),        collective_family(),     size_family(),          long_sum_family(),
       selection_family(),     batched_gather_family(), applied_twice_family(), running_window_family(),
       joined_window_family(), host_family(),           batched_dot_family(),   spread_dot_family(),
-      joint_sum_family(),     tiled_order_family(),    kept_fusion_family()};
+      joint_sum_family(),     tiled_order_family(),    kept_fusion_family(),   transposed_gather_family()};
   return kFamilies;
 }
 

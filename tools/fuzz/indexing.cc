@@ -109,6 +109,24 @@ Instruction* batched_gather(Draft& s) {
   return s.b.transpose(made, turned);
 }
 
+// Of each batch a window, whole rows of which stand beside another operand, written across: the lanes are batches, each
+// at an index of its own, and what follows in a row is at hand.
+Instruction* transposed_gather(Draft& s) {
+  DType t = s.random.chance(0.7) ? DType::kF32 : s.type();
+  int64_t batches = s.random.pick(Ints{2, 4, 8, 16}), length = s.random.pick(Ints{2, 2, 4, 8, 3});
+  GatherDims g;
+  g.operand_batching_dims = {1};
+  g.start_indices_batching_dims = {0};
+  g.collapsed_slice_dims = g.start_index_map = {0};
+  g.offset_dims = {1};
+  g.slice_sizes = {1, 1, length};
+  g.index_vector_dim = 1;
+  Instruction* x = s.of(t, {s.random.between(1, 4), batches, length});
+  Instruction* rows = s.b.gather(x, s.of(index_type(s), {batches}), std::move(g));
+  Instruction* y = s.of(t, {batches, length});
+  return s.b.transpose(s.b.binary(is_pred(t) ? kXor : kAdd, rows, y), {1, 0});
+}
+
 // What is done where updates meet: anything that two scalars give, first what stands there.
 Computation* update_rule(Draft& s, DType t) {
   if (s.random.chance(0.6)) {
@@ -195,6 +213,7 @@ Instruction* scatter(Draft& s) {
 
 Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}, 0.4}; }
 Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20}}, 0.05}; }
+Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 20}}, 0.05}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
