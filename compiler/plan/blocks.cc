@@ -81,13 +81,18 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, c
     vectors = v;
     break;
   }
-  // So is one that leaves much less of the last panel empty worth fewer rows: of 19 columns 24 are computed, not 32.
-  // Integers are multiplied and added by two instructions, with a register between.
+  // So is one that leaves much less of the last panel, or of the last rows, empty worth fewer rows: of 19 columns 24
+  // are computed, not 32, and 16 rows by four, not six. Integers are multiplied and added by two instructions, with a
+  // register between.
   const int64_t taken = is_integral(type) ? 2 : 1;
+  auto columns = [&](int64_t v) { return round_up(p.n, v * lanes); };
   for (int64_t v = 2; v <= 6; ++v) {
     int64_t rows = even_rows(std::clamp<int64_t>((registers - taken - v) / v, 1, most_rows));
-    bool emptier = round_up(p.n, v * lanes) * 10 > round_up(p.n, vectors * lanes) * 9;
-    if (emptier || rows * v < std::min(kEnoughSums, b.tile_rows * vectors)) continue;
+    bool narrower = columns(v) * 10 <= columns(vectors) * 9;
+    // Tiles of two rows read the right side too often: for 26 rows they took 1.26 times as long as six.
+    bool fewer =
+        rows > 2 && round_up(p.m, rows) * columns(v) * 15 <= round_up(p.m, b.tile_rows) * columns(vectors) * 14;
+    if (!(narrower || fewer) || rows * v < std::min(kEnoughSums, b.tile_rows * vectors)) continue;
     vectors = v;
     b.tile_rows = rows;
   }
@@ -103,18 +108,29 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p) {
   return line >= kDeepEnough ? std::min(depth, line) : depth;
 }
 
-/// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size.
-void choose_grid(Blocks& b, const MatrixProduct& p, int64_t bytes, const TargetInfo& target) {
+// Of a block that is cut to get more tasks. With fewer rows, packing the right side costs too much.
+constexpr int64_t kFewRows = 128;
+
+/// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
+/// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
+/// again for each block of columns.
+void choose_grid(Blocks& b, const MatrixProduct& p, int64_t bytes, bool dot, const TargetInfo& target) {
   int64_t mr = b.tile_rows, nr = b.tile_columns;
   int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / (b.depth * bytes), 48, 480) / mr * mr;
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
-  b.rows = round_up(ceil_div(p.m, ceil_div(p.m, std::max(most, unit))), unit);
+  auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
+  b.rows = equal_rows(ceil_div(p.m, std::max(most, unit)));
   b.columns = round_up(ceil_div(p.n, ceil_div(p.n, 512)), nr);
   int64_t batches = p.batches();
   double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
                  static_cast<double>(batches);
-  auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 2e6), 1, 8);
+  auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 1e6), 1, 8);
   auto tasks = [&] { return batches * ceil_div(p.m, b.rows) * ceil_div(p.n, b.columns); };
+  while (dot && tasks() < wanted) {
+    int64_t fewer = equal_rows(ceil_div(p.m, b.rows) + 1);
+    if (fewer < kFewRows || fewer == b.rows) break;
+    b.rows = fewer;
+  }
   while (tasks() < wanted && b.columns > 8 * nr) b.columns = round_up(b.columns / 2, nr);
   while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
 }
@@ -165,7 +181,7 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   b.depth = choose_depth(contraction, p);
   if (packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, dtype_bytes(type), target);
+  choose_grid(b, p, dtype_bytes(type), contraction.is(Opcode::kDot), target);
   return b;
 }
 
