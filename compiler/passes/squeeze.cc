@@ -58,6 +58,7 @@ class Squeezer {
       if (i->operand_count() == 2) reduce_narrow(i);
       return;
     }
+    if (i->is(Opcode::kDot)) return dot_narrow(i);
     bool squeezes = is_elementwise(i->opcode) && !i->is(Opcode::kBitcastConvert) && !i->is(Opcode::kMap) &&
                     has_unit_dims(i->shape) && plain_layout(i->shape) &&
                     std::ranges::all_of(i->operands(), [](const Instruction* o) {
@@ -117,6 +118,44 @@ class Squeezer {
     made->shape = narrow_shape(i->shape);
     made->attrs.dimensions = std::move(reduced);
     replace(i, made);
+  }
+
+  /// A dot of which every dim of size 1 is a batch dim, or stands beside others of its kind.
+  void dot_narrow(Instruction* i) {
+    Instruction *lhs = i->operand(0), *rhs = i->operand(1);
+    if (!has_unit_dims(lhs->shape) && !has_unit_dims(rhs->shape)) return;
+    for (const Instruction* v : {i, lhs, rhs}) {
+      if (!plain_layout(v->shape) || v->shape.has_dynamic_dims()) return;
+    }
+    DotDims d = i->attrs.dot;
+    if (!may_narrow(lhs->shape, d.lhs_batch, d.lhs_contracting)) return;
+    if (!may_narrow(rhs->shape, d.rhs_batch, d.rhs_contracting)) return;
+    for (Ints* dims : {&d.lhs_batch, &d.lhs_contracting}) *dims = narrow_places(lhs->shape, *dims);
+    for (Ints* dims : {&d.rhs_batch, &d.rhs_contracting}) *dims = narrow_places(rhs->shape, *dims);
+    Instruction* made = c_.clone_instruction(*i, {narrow(lhs), narrow(rhs)});
+    made->shape = narrow_shape(i->shape);
+    made->attrs.dot = std::move(d);
+    replace(i, made);
+  }
+
+  static bool may_narrow(const Shape& shape, const Ints& batch, const Ints& contracting) {
+    bool units[2] = {}, others[2] = {};  // of the contracted dims, of the free ones
+    for (size_t k = 0; k < shape.dims.size(); ++k) {
+      if (std::ranges::count(batch, k) > 0) continue;
+      const size_t kind = std::ranges::count(contracting, k) > 0 ? 0 : 1;
+      (shape.dims[k] == 1 ? units : others)[kind] = true;
+    }
+    return (!units[0] || others[0]) && (!units[1] || others[1]);
+  }
+
+  /// Where of these dims those that stay stand in the narrow shape.
+  static Ints narrow_places(const Shape& shape, const Ints& dims) {
+    Ints places;
+    for (int64_t d : dims) {
+      if (shape.dims[static_cast<size_t>(d)] == 1) continue;
+      places.push_back(d - std::count(shape.dims.begin(), shape.dims.begin() + d, 1));
+    }
+    return places;
   }
 
   /// reducer(init, value), element by element; nullptr if the reducer is more than elementwise ops.
