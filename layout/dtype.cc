@@ -97,4 +97,11 @@ DType complex_of(DType type) {
   return DType::kInvalid;
 }
 
+DType integer_of(int bits, bool is_signed) {
+  for (const Row& r : kRows) {
+    if (r.cls == (is_signed ? C::kSigned : C::kUnsigned) && r.bits == bits) return r.type;
+  }
+  return DType::kInvalid;
+}
+
 }  // namespace hlojit

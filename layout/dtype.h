@@ -64,6 +64,8 @@ HLOJIT_API int dtype_bytes(DType type);
 HLOJIT_API DType component_type(DType type);
 /// kF32 -> kC64, kF64 -> kC128; kInvalid otherwise.
 HLOJIT_API DType complex_of(DType type);
+/// The integer type of so many bits; kInvalid where there is none.
+HLOJIT_API DType integer_of(int bits, bool is_signed);
 
 inline bool is_array_type(DType t) { return dtype_class(t) != DTypeClass::kNone; }
 inline bool is_pred(DType t) { return t == DType::kPred; }

@@ -74,7 +74,7 @@ class HLOJIT_API Error : public std::exception {
   std::string what_;
 };
 
-/// The word of cli.md for a kind: "unsupported", "invalid", "input", "failed".
+/// The word for a kind that messages begin with: "unsupported", "invalid", "input", "failed".
 HLOJIT_API std::string_view error_kind_name(ErrorKind kind);
 
 }  // namespace hlojit

@@ -174,7 +174,7 @@ class ElementEmitter {
   Value compute(const Instruction* i, const Coords& coords, Scope& scope);
   Value parameter(const Instruction* i, const Coords& coords, Scope& scope);
   /// The type in which values of `type` are kept in registers.
-  DType kept(DType type) const { return in_bits_.contains(type) ? bits_type(type) : type; }
+  DType kept(DType type) const { return in_bits_.contains(type) ? integer_of(dtype_bits(type), false) : type; }
   Value constant_at(const Instruction* i, const Coords& coords, Scope& scope);
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);

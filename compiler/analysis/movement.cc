@@ -39,12 +39,4 @@ std::set<DType> moved_floats(const Computation& fused) {
   return all;
 }
 
-DType bits_type(DType narrow_float) {
-  switch (dtype_bits(narrow_float)) {
-    case 4: return DType::kU4;
-    case 8: return DType::kU8;
-    default: return DType::kU16;
-  }
-}
-
 }  // namespace hlojit

@@ -19,10 +19,7 @@ std::span<Instruction* const> moved_operands(const Instruction& move);
 size_t update_count(const Instruction& update);
 
 /// Narrow floats that a fused computation only moves: no op of it computes with them, so that their bits can stand for
-/// them (bits_type).
+/// them.
 std::set<DType> moved_floats(const Computation& fused);
-
-/// The unsigned integer as wide as a narrow float.
-DType bits_type(DType narrow_float);
 
 }  // namespace hlojit

@@ -59,13 +59,6 @@ Computation* Module::find(std::string_view computation_name) const {
   return nullptr;
 }
 
-void Module::remove(Computation* computation) {
-  ensure(computation != entry_, "the entry computation is removed");
-  auto at = find_owned(computations_, computation);
-  ensure(at != computations_.end(), "a computation of another module is removed");
-  computations_.erase(at);
-}
-
 void Module::remove_unreachable() {
   // Depth first from the entry, callees first; an explicit stack, since call chains may be long.
   struct Frame {

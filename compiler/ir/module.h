@@ -164,7 +164,6 @@ class Module {
   /// Inserts before `before` in the order (a new fusion computation before its caller).
   Computation* add_computation_before(std::string_view name, const Computation* before);
   Computation* find(std::string_view computation_name) const;
-  void remove(Computation* computation);
   /// Removes computations that nothing reaches from the entry; reorders callees before callers.
   void remove_unreachable();
   std::unique_ptr<Module> clone() const;

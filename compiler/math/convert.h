@@ -1,6 +1,6 @@
 // Conversions over the number type: f32 and f64 to and from the narrow floats, to integers, and
-// reduce-precision. What they mean is dtypes.md §3. The emitter records them, literals and the evaluator run
-// them; the tests hold them against a codec written another way.
+// reduce-precision. The emitter records them, literals and the evaluator run them; the tests hold them against
+// a codec written another way.
 //
 // With e the exponent of |x|, at least that of the smallest normal, and C = 2^(e + M - m) (M, m the
 // mantissa bits of F and of the format), |x| + C is |x| rounded to the format's last place, ties to

@@ -11,16 +11,11 @@ namespace {
 
 using enum Opcode;
 
-DType bits_type(DType type) {
-  int bits = dtype_bits(type);
-  return bits == 16 ? DType::kS16 : bits == 32 ? DType::kS32 : bits == 64 ? DType::kS64 : DType::kInvalid;
-}
-
 // What compares as the elements do: floats as integers, in total order. nullptr: of a type without such a mapping.
 Instruction* key_of(Builder& b, Instruction* x, bool canonical) {
   if (is_integral(x->shape.type)) return dtype_bits(x->shape.type) >= 8 ? x : nullptr;
-  DType type = x->shape.type, as = bits_type(type);
-  if (!is_float(type) || as == DType::kInvalid) return nullptr;
+  const DType type = x->shape.type, as = integer_of(dtype_bits(type), true);
+  if (!is_float(type) || dtype_bits(type) < 16) return nullptr;
   const Ints& dims = x->shape.dims;
   auto everywhere = [&](DType t, double v) { return b.broadcast(b.constant(t, v), dims); };
   if (canonical) {

@@ -25,7 +25,7 @@ first case (files, arrays) is made for every case.
     npy-is NAME DTYPE 2x3: 1 2 3    a file of exactly this header and these values
     absent GLOB | present GLOB      files in the case's folder
 
-Every command is also held to what cli.md promises of all: no exit code but 0 and 2 to 6; stderr
+Every command is also held to what holds for all: no exit code but 0 and 2 to 6; stderr
 begins `hlojit: WORD: ` with the code's word, and that line is one line.
 """
 
