@@ -25,6 +25,7 @@ struct Cluster {
   std::vector<Instruction*> roots;    ///< members read outside
   std::optional<KernelPlan> plan;     ///< kernels only; nullopt: no kernel kind admits it as it is
   KernelCost cost;
+  bool rough = false;  ///< the cost's counts are upper bounds, its times are out of date
   bool kernel = false;
   bool alive = true;
   size_t order = 0;

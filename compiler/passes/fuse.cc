@@ -27,7 +27,7 @@ constexpr int64_t kMaxBuffers = 64;
 constexpr int64_t kMaxStreams = 24;         // vectors in flight
 constexpr int64_t kMaxInstructions = 2000;  // of the loop bodies, roughly
 constexpr double kRounding = 1e-3;          // costs this close are equal
-constexpr size_t kMaxMembers = 200;         // each step of a chain plans all of its kernel again
+constexpr size_t kMaxMembers = 600;         // most joins plan all of a kernel again
 constexpr size_t kMaxSiblings = 8;          // kernels ahead that a kernel is compared with
 
 /// Of an elementwise op, at most one operand is more than a scalar: a factor, an offset, a conversion.
@@ -129,12 +129,16 @@ class Fuser {
       return std::nullopt;
     }
     KernelCost cost = kernel_cost(m, *plan, options_.target);
-    if (cost.buffers > kMaxBuffers || cost.streams > kMaxStreams || cost.instructions > kMaxInstructions) {
+    if (!admits(cost)) {
       *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers, cost.streams,
                          cost.instructions);
       return std::nullopt;
     }
     return Candidate{std::move(*plan), cost};
+  }
+
+  static bool admits(const KernelCost& cost) {
+    return cost.buffers <= kMaxBuffers && cost.streams <= kMaxStreams && cost.instructions <= kMaxInstructions;
   }
 
   void price(int c) {
@@ -145,8 +149,16 @@ class Fuser {
     std::string why;
     auto own = evaluate(cluster.members, cluster.roots, &why);
     if (!own) return;
-    cluster.plan = std::move(own->plan);
-    cluster.cost = own->cost;
+    set(c, std::move(*own));
+  }
+
+  void set(int c, Candidate candidate) {
+    graph_[c].plan = std::move(candidate.plan);
+    set(c, candidate.cost);
+  }
+  void set(int c, const KernelCost& cost) {
+    graph_[c].cost = cost;
+    graph_[c].rough = false;
   }
 
   static bool has_rows(const Cluster& cluster) {
@@ -155,9 +167,13 @@ class Fuser {
 
   /// What a cluster costs as it stands. Alone, an op that leaves the bytes where they are is free: it
   /// becomes a bitcast.
-  double cost(int c) const {
-    const Cluster& cluster = graph_[c];
+  double cost(int c) {
+    Cluster& cluster = graph_[c];
     if (is_free(c)) return 0;
+    if (cluster.rough) {
+      std::vector<const Instruction*> members(cluster.members.begin(), cluster.members.end());
+      set(c, kernel_cost(members, *cluster.plan, options_.target));
+    }
     return cluster.plan ? cluster.cost.total_ns() : std::numeric_limits<double>::infinity();
   }
   bool is_free(int c) const {
@@ -174,6 +190,10 @@ class Fuser {
 
   void join_readers(int p) {
     if (!fusable(p)) return;
+    // Computing a scalar again is free, but chains of scalars that each reader computes again grow with every reader.
+    if (const Instruction* only = graph_[p].members[0]; graph_[p].members.size() == 1 && only->shape.rank() == 0) {
+      merge_siblings(graph_.readers(only), only);
+    }
     std::vector<int> readers;
     bool leaves = false;
     for (const Instruction* m : graph_[p].roots) {
@@ -188,25 +208,47 @@ class Fuser {
     }
     if (readers.empty()) return;
     bool alone = readers.size() == 1 && !leaves;
+    if (alone && join_freely(p, readers[0])) return;
     bool cheap = graph_[p].members.size() == 1 && is_cheap(graph_[p].members[0]);
 
     std::vector<std::optional<Candidate>> again(readers.size());
     double again_gain = alone || !cheap ? 0 : try_again(p, readers, leaves, again);
     auto [best, one, one_gain] = try_one(p, readers, alone);
     if (best >= 0 && (alone || one_gain > again_gain + kRounding * cost(p))) {  // a tie: compute it again
-      int stays = graph_.merge(p, best);
-      graph_[stays].plan = std::move(one->plan);
-      graph_[stays].cost = one->cost;
+      set(graph_.merge(p, best), std::move(*one));
       return;
     }
     std::vector<int> own;
     for (size_t k = 0; k < readers.size(); ++k) {
       if (!again[k]) continue;
       own.push_back(readers[k]);
-      graph_[readers[k]].plan = std::move(again[k]->plan);
-      graph_[readers[k]].cost = again[k]->cost;
+      set(readers[k], std::move(*again[k]));
     }
     if (!own.empty()) graph_.duplicate(p, own);
+  }
+
+  /// An elementwise op whose one reader is a nest that evaluates everything once: nothing is computed again and a
+  /// buffer is saved, so neither a plan nor a price is asked for. Else a body of n ops would be planned n times.
+  bool join_freely(int p, int r) {
+    const Instruction* i = graph_[p].members[0];
+    Cluster& reader = graph_[r];
+    bool spreads = i->is(Opcode::kBroadcast) && i->operand(0)->shape.rank() == 0;
+    if (graph_[p].members.size() > 1 || !(is_elementwise(i->opcode) || spreads) || !i->shape.is_array()) return false;
+    if (!graph_[p].plan || !reader.plan || reader.plan->kind != KernelKind::kNest || !reader.cost.once) return false;
+    if (reader.members.size() >= kMaxMembers) return false;
+    for (const Instruction* user : i->users()) {
+      if (!is_elementwise(user->opcode)) return false;
+    }
+    KernelCost more = reader.cost, own = graph_[p].cost;  // its result is neither written nor read any more
+    more.instructions += own.instructions;
+    more.buffers += own.buffers - 2;
+    more.streams += own.streams - std::min<int64_t>(own.streams, 2);
+    if (!admits(more)) return false;
+    explain("join", p, r, 0, 0, true, "its one reader evaluates everything once");
+    graph_.merge(p, r);
+    reader.cost = more;
+    reader.rough = true;
+    return true;
   }
 
   /// Every reader computes p itself; returns what is won. Entries of `again` stay for readers that do.
@@ -277,6 +319,10 @@ class Fuser {
     if (!value->shape.is_array() || is_inline_constant(*value)) return;
     std::vector<int> kernels = graph_.readers(value);
     if (int h = graph_.home(value); h >= 0) kernels.insert(kernels.begin(), h);
+    merge_siblings(std::move(kernels), value);
+  }
+
+  void merge_siblings(std::vector<int> kernels, const Instruction* value) {
     std::erase_if(kernels, [&](int c) { return !streams(c, value); });
     for (size_t a = 0; a < kernels.size(); ++a) {
       size_t last = std::min(kernels.size(), a + 1 + kMaxSiblings);
@@ -316,8 +362,7 @@ class Fuser {
     explain("siblings", a, b, apart, together->cost.total_ns(), better, "");
     if (!better) return -1;
     int stays = graph_.merge(a, b);
-    graph_[stays].plan = std::move(together->plan);
-    graph_[stays].cost = together->cost;
+    set(stays, std::move(*together));
     return stays;
   }
 

@@ -92,6 +92,7 @@ class Sweep {
       if (once_a_row && product<double>(plan_.inner_sizes()) < vector_lanes((*at)->shape)) d.bare = d.elements();
       compute_one_by_one(*at, d);
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
+      cost_.once &= d.code() <= 1;
       spread(*at, d);
     }
     for (const Instruction* i : demands_.keys()) {  // in the order of the sweep: sums of doubles depend on theirs
@@ -246,8 +247,16 @@ class Sweep {
     for (int64_t n : i->shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
     AccessRelation relation = access_relation(*i, at, {}, vars);
     SymbolDims symbols;
+    // Of an operand whose element is the result's own, but for dims of 1, no element is wanted twice.
+    const Coords own = wide_coords(at, i->shape);
+    auto want = [&](const Instruction* o, const Coords& coords, bool guarded) {
+      if (count(o->shape) == count(i->shape) && wide_coords(coords, o->shape) == own)
+        want_together(o, d.elements(), d.code(), d.strided);
+      else
+        want_at(i, o, coords, symbols, guarded, d);
+    };
     for (const Symbol& s : relation.symbols) {
-      want_at(i, i->operand(s.operand), s.coords, symbols, false, d);
+      want(i->operand(s.operand), s.coords, false);
       symbols[s.var] = used_dims(s.coords, symbols);
     }
     // An update that leaves writes its box: what it is put into is not read.
@@ -255,12 +264,21 @@ class Sweep {
     for (const Read& read : relation.reads) {
       const Instruction* o = i->operand(read.operand);
       if (in_place && read.operand == 0) continue;
-      if (in_place || (read.coords == at && o->shape.dims == i->shape.dims))
+      if (in_place)
         want_together(o, d.elements(), d.code(), d.strided);
       else
-        want_at(i, o, read.coords, symbols, !read.guards.empty(), d);
+        want(o, read.coords, !read.guards.empty());
     }
     if (relation.fill) want_together(i->operand(*relation.fill), 1, 1);
+  }
+
+  /// Coordinates in the dims that have more than one element.
+  static Coords wide_coords(const Coords& coords, const Shape& shape) {
+    Coords wide;
+    for (size_t k = 0; k < coords.size(); ++k) {
+      if (shape.dims[k] != 1) wide.push_back(coords[k]);
+    }
+    return wide;
   }
 
   using SymbolDims = std::unordered_map<int, std::vector<int>>;  // by variable: dims of the result it varies with
