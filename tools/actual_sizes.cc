@@ -74,6 +74,41 @@ void cut_to_each_other(const Instruction& i, std::vector<Literal>& operands) {
   }
 }
 
+// What a slice or a dynamic-slice takes: places are clamped by bounds, of a part there are those elements that lie
+// before the actual end. A single element counts as there.
+std::vector<SliceRange> parts(const Instruction& i, const std::vector<Literal>& operands) {
+  const Ints &bounds = i.operand(0)->shape.dims, &sizes = operands[0].shape().dims;
+  std::vector<SliceRange> all = i.attrs.slice;
+  if (i.is(kDynamicSlice)) {
+    const bool one_vector = operands[1].shape().rank() == 1;
+    for (size_t d = 0; d < bounds.size(); ++d) {
+      const int64_t at = one_vector ? operands[1].as_int(static_cast<int64_t>(d)) : operands[d + 1].as_int(0);
+      const int64_t part = i.attrs.dynamic_slice_sizes[d], start = std::clamp<int64_t>(at, 0, bounds[d] - part);
+      all.push_back({start, start + part, 1});
+    }
+  }
+  for (size_t d = 0; d < all.size(); ++d) {
+    SliceRange& part = all[d];
+    if (i.shape.dims[d] == 1 && part.start < bounds[d] && part.start >= sizes[d]) {
+      unsupported(i, " of an element that is not there");
+    }
+    part.limit = std::min(part.limit, sizes[d]);
+    part.start = std::min(part.start, part.limit);
+  }
+  return all;
+}
+
+// The attributes that name sizes.
+Attributes with_sizes(const Instruction& i, const std::vector<Literal>& operands) {
+  Attributes a = i.attrs;
+  if (i.is(kSlice) || i.is(kDynamicSlice)) a.slice = parts(i, operands);
+  for (size_t d = 0; int64_t& size : a.gather.slice_sizes) {
+    if (size == i.operand(0)->shape.dims[d]) size = operands[0].shape().dims[d];
+    ++d;
+  }
+  return a;
+}
+
 }  // namespace
 
 bool has_actual_sizes(const Instruction& i) {
@@ -87,7 +122,10 @@ const Instruction& with_actual_sizes(Module& scratch, const Instruction& i, std:
   Builder::Values in;
   for (const Literal& l : operands) in.push_back(b.parameter(actual(l)));
   try {
-    return *b.op(i.opcode, result_shape(i, operands), in, i.attrs, i.called);
+    Attributes attrs = with_sizes(i, operands);
+    if (!i.is(kDynamicSlice)) return *b.op(i.opcode, result_shape(i, operands), in, std::move(attrs), i.called);
+    operands.resize(1);  // its indices are in `attrs` now
+    return *b.op(kSlice, {in[0]}, std::move(attrs));
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::kUnsupported) throw;
     unsupported(i, std::string(" of sizes that do not fit: ") + e.what());

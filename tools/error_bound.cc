@@ -307,7 +307,7 @@ BoundedValue Walk::execute(const Instruction& i, const In& in) {
   Module scratch("actual");
   const Instruction& actual = with_actual_sizes(scratch, i, operands);
   std::vector<BoundedValue> cut;
-  for (size_t k = 0; k < in.size(); ++k) {
+  for (size_t k = 0; k < operands.size(); ++k) {
     cut.push_back(*in[k]);
     if (cut[k].leaf) cut[k].leaf = std::make_shared<const Literal>(std::move(operands[k]));
   }

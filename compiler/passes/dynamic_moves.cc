@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "compiler/analysis/access.h"
 #include "compiler/passes/dynamic_rules.h"
 #include "compiler/verify/rules.h"
@@ -12,8 +14,20 @@ namespace hlojit {
 
 using enum Opcode;
 
-// A result dimension whose index walks through the whole of an operand's dimension has its size. What is taken from
-// a place known at run time is static: the program knows that it is there.
+namespace {
+
+// Whether a place depends on a coordinate that has several values.
+bool walks(const IndexExpr& place, const Coords& at, const Ints& sizes) {
+  for (size_t d = 0; d < at.size(); ++d) {
+    if (sizes[d] > 1 && place.depends_on(at[d].variables().at(0))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// A result dimension whose index walks through the whole of an operand's dimension has its size. A single element,
+// wherever it is taken from, is there: the program knows. Windows that walk through a part would each end elsewhere.
 void DynamicRules::follow(Instruction* i) {
   VarSource vars;
   Coords at;
@@ -28,6 +42,11 @@ void DynamicRules::follow(Instruction* i) {
       auto d = static_cast<size_t>(std::ranges::find(at, coords[k]) - at.begin());
       bool whole = sizes[k] && d < at.size() && i->shape.dims[d] == x->shape.dims[k];
       if (whole && !result[d]) result[d] = sizes[k];
+      if (!sizes[k] || whole || !walks(coords[k], at, i->shape.dims)) continue;
+      throw Error(ErrorKind::kUnsupported, i->location,
+                  fmt::format("{} of parts of dimension {}, whose size is known at run time only: it must take all of "
+                              "it or one element",
+                              op_name(i->opcode), k));
     }
   };
   for (const Symbol& s : relation.symbols) read(s.operand, s.coords);
@@ -117,20 +136,39 @@ void DynamicRules::pad(Instruction* i) {
   set_dims(i, std::move(sizes));
 }
 
+// Where a dynamic-slice starts along d, as an s32.
+Instruction* DynamicRules::start_of(const Instruction* i, int64_t d) {
+  Instruction* at = i->operand(1);
+  const DType type = is_signed(at->shape.type) ? DType::kS64 : DType::kU64;
+  if (at->shape.rank() == 1) {
+    at = b_.reshape(b_.slice_in_dim(at, d, d + 1, 1, 0), {});
+  } else {
+    at = i->operand(static_cast<size_t>(d) + 1);
+  }
+  const auto k = static_cast<size_t>(d);
+  const auto last = static_cast<double>(i->operand(0)->shape.dims[k] - i->shape.dims[k]);
+  Instruction* clamped = b_.op(kClamp, {b_.constant(type, 0), b_.convert(at, type), b_.constant(type, last)});
+  return b_.convert(clamped, DType::kS32);
+}
+
 // Of a part of a dimension those elements are valid that lie before its end; a single one, as in XLA, always.
 void DynamicRules::slice(Instruction* i) {
   DimSizes sizes = dims(i->operand(0));
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    const SliceRange& part = i->attrs.slice[d];
+  for (int64_t k = 0; k < std::ssize(sizes); ++k) {
+    const auto d = static_cast<size_t>(k);
     if (!sizes[d] || i->shape.dims[d] == i->operand(0)->shape.dims[d]) continue;
     if (i->shape.dims[d] == 1) {
       sizes[d] = nullptr;
       continue;
     }
-    Instruction* end = b_.binary(kMinimum, sizes[d], s32(part.limit));
-    Instruction* room = b_.binary(kMaximum, b_.binary(kSubtract, end, s32(part.start)), s32(0));
-    Instruction* stretched = b_.binary(kAdd, room, s32(part.stride - 1));
-    sizes[d] = part.stride == 1 ? room : b_.binary(kDivide, stretched, s32(part.stride));
+    const bool fixed = i->is(kSlice);
+    const int64_t stride = fixed ? i->attrs.slice[d].stride : 1;
+    Instruction* start = fixed ? s32(i->attrs.slice[d].start) : start_of(i, k);
+    Instruction* limit = fixed ? s32(i->attrs.slice[d].limit) : b_.binary(kAdd, start, s32(i->shape.dims[d]));
+    Instruction* end = b_.binary(kMinimum, sizes[d], limit);
+    Instruction* room = b_.binary(kMaximum, b_.binary(kSubtract, end, start), s32(0));
+    Instruction* stretched = b_.binary(kAdd, room, s32(stride - 1));
+    sizes[d] = stride == 1 ? room : b_.binary(kDivide, stretched, s32(stride));
   }
   set_dims(i, std::move(sizes));
 }

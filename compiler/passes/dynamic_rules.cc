@@ -273,7 +273,8 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kConcatenate: return concatenate(i);
     case kDynamicUpdateSlice: dynamic_update_slice(i); break;
     case kPad: pad(i); break;
-    case kSlice: slice(i); break;
+    case kSlice:
+    case kDynamicSlice: slice(i); break;
     case kReshape: return reshape(i);
     case kReduce: reduce(i); break;
     case kReduceWindow: reduce_window(i); break;

@@ -146,6 +146,55 @@ void windowed(Draft& s, Sized& v) {
   renew_size(s, v);
 }
 
+// A part of each dimension; of the sized one all or several elements, of which some or none are there.
+int64_t part_of(Draft& s, const Sized& v, int64_t d) {
+  int64_t bound = v.x->shape.dims[static_cast<size_t>(d)];
+  if (s.random.chance(d == v.dim ? 0.2 : 0.5) || (d == v.dim && bound <= 2)) return bound;
+  return s.random.between(d == v.dim ? 2 : 0, bound);
+}
+
+void cut(Draft& s, Sized& v) {
+  Ints starts, limits, strides;
+  for (int64_t d = 0; d < v.x->shape.rank(); ++d) {
+    int64_t part = part_of(s, v, d), room = v.x->shape.dims[static_cast<size_t>(d)] - part;
+    starts.push_back(s.random.between(0, room));
+    limits.push_back(starts.back() + part);
+    strides.push_back(part > 3 && s.random.chance(0.3) ? s.random.between(1, part - 2) : 1);
+  }
+  v.x = s.b.slice(v.x, starts, limits, strides);
+  renew_size(s, v);
+}
+
+void cut_somewhere(Draft& s, Sized& v) {
+  std::vector<Instruction*> starts;
+  Ints parts;
+  DType t = s.random.pick(std::vector{DType::kS32, DType::kS64, DType::kU8});
+  for (int64_t d = 0; d < v.x->shape.rank(); ++d) {
+    parts.push_back(part_of(s, v, d));
+    starts.push_back(s.index(t, v.x->shape.dims[static_cast<size_t>(d)]));
+  }
+  v.x = s.b.dynamic_slice(v.x, starts, parts);
+  renew_size(s, v);
+}
+
+// Rows of an array beside the sized dimension; or as many rows of another array as there are indices.
+void rows(Draft& s, Sized& v) {
+  const bool many = s.random.chance(0.5);
+  if (!many && v.dim == 0) return;
+  Instruction* x = v.x;
+  if (many) x = s.any([](const Shape& x) { return x.rank() >= 1 && x.rank() <= 3; });
+  if (!x || x->shape.dims[0] == 0) return;
+  GatherDims g;
+  g.index_vector_dim = 1;
+  g.collapsed_slice_dims = g.start_index_map = {0};
+  g.slice_sizes = x->shape.dims;
+  g.slice_sizes[0] = 1;
+  for (int64_t d = 1; d < x->shape.rank(); ++d) g.offset_dims.push_back(d);
+  const Ints count = {s.random.pick(s.draw.sizes)};
+  v.x = s.b.gather(x, many ? like(s, v, DType::kS32, count, 0) : s.of(DType::kS32, count), std::move(g));
+  if (many) v.dim = 0;
+}
+
 // Two dimensions become one.
 void merged(Draft& s, Sized& v) {
   if (v.x->shape.rank() < 2) return;
@@ -189,8 +238,9 @@ Instruction* contracted(Draft& s, const Sized& v) {
 Instruction* sized(Draft& s) {
   std::optional<Sized> v = start(s);
   if (!v) return nullptr;
-  static constexpr void (*kSteps[])(Draft&, Sized&) = {
-      elementwise, elementwise, transposed, reversed, padded, joined, sorted, windowed, reduced_beside, merged, called};
+  static constexpr void (*kSteps[])(Draft&, Sized&) = {elementwise, elementwise,    transposed, reversed, padded,
+                                                       joined,      sorted,         windowed,   cut,      cut_somewhere,
+                                                       rows,        reduced_beside, merged,     called};
   for (int64_t n = s.random.between(0, 4); n > 0; --n) {
     Sized before = *v;
     s.random.pick(std::vector(std::begin(kSteps), std::end(kSteps)))(s, *v);
