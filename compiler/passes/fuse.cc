@@ -165,15 +165,17 @@ class Fuser {
     return cluster.plan && (cluster.plan->kind == KernelKind::kRows || cluster.plan->by_blocks());
   }
 
+  KernelCost priced(const Cluster& cluster) const {
+    std::vector<const Instruction*> members(cluster.members.begin(), cluster.members.end());
+    return kernel_cost(members, *cluster.plan, options_.target);
+  }
+
   /// What a cluster costs as it stands. Alone, an op that leaves the bytes where they are is free: it
   /// becomes a bitcast.
   double cost(int c) {
     Cluster& cluster = graph_[c];
     if (is_free(c)) return 0;
-    if (cluster.rough) {
-      std::vector<const Instruction*> members(cluster.members.begin(), cluster.members.end());
-      set(c, kernel_cost(members, *cluster.plan, options_.target));
-    }
+    if (cluster.rough) set(c, priced(cluster));
     return cluster.plan ? cluster.cost.total_ns() : std::numeric_limits<double>::infinity();
   }
   bool is_free(int c) const {
@@ -244,10 +246,12 @@ class Fuser {
     more.buffers += own.buffers - 2;
     more.streams += own.streams - std::min<int64_t>(own.streams, 2);
     if (!admits(more)) return false;
-    explain("join", p, r, 0, 0, true, "its one reader evaluates everything once");
+    // Explaining must not change what is decided later: prices are asked for aside.
+    double apart = options_.explain ? own.total_ns() + priced(reader).total_ns() : 0;
     graph_.merge(p, r);
     reader.cost = more;
     reader.rough = true;
+    if (options_.explain) explain("join", p, r, apart, priced(reader).total_ns(), true, "nothing is computed again");
     return true;
   }
 
