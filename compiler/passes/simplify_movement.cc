@@ -2,6 +2,8 @@
 // same everywhere. All exact for every type.
 #include <algorithm>
 
+#include "compiler/ir/combining.h"
+#include "compiler/ir/instruction_set.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -215,20 +217,21 @@ Instruction* no_pad(Context&, Instruction* i) {
   return none ? i->operand(0) : nullptr;
 }
 
-/// x.at[1:-1, 1:-1].set(u): a scatter of one window at a place that is known, inside of its operand, whose elements
-/// replace what was there.
+/// x.at[1:-1, 1:-1].set(u) or .add(u): a scatter of one window at a place that is known, inside of its operand.
 Instruction* scatter_of_one_window(Context& c, Instruction* i) {
   const ScatterDims& s = i->attrs.scatter;
   if (i->operand_count() != 3 || !s.input_batching_dims.empty()) return nullptr;
   const Instruction* made = i->to_apply()->root();
-  if (!made->is(kParameter) || made->attrs.parameter_number != 1) return nullptr;
+  const bool replaces = made->is(kParameter) && made->attrs.parameter_number == 1;
+  const std::optional<Opcode> combines = combining_op(*i->to_apply());
+  if (!replaces && !combines) return nullptr;
   Instruction *target = i->operand(0), *indices = i->operand(1), *update = i->operand(2);
   if (target->shape.type != update->shape.type || update->shape.element_count() == 0) return nullptr;
   auto vector = static_cast<int64_t>(s.scatter_dims_to_operand_dims.size());
   const Literal* splat = splat_value(indices);
   const Literal* places = indices->is(kConstant) ? indices->literal.get() : splat;
   if (!places || indices->shape.element_count() != vector) return nullptr;
-  Ints box, start(target->shape.dims.size(), 0);
+  Ints box, end, start(target->shape.dims.size(), 0);
   size_t next = 0;
   int64_t elements = 1;
   for (int64_t d = 0; d < target->shape.rank(); ++d) {
@@ -242,8 +245,59 @@ Instruction* scatter_of_one_window(Context& c, Instruction* i) {
   for (size_t d = 0; d < start.size(); ++d) {
     if (start[d] < 0 || start[d] > target->shape.dims[d] - box[d]) return nullptr;
     starts.push_back(c.b.constant(DType::kS64, static_cast<double>(start[d])));
+    end.push_back(start[d] + box[d]);
   }
-  return c.b.dynamic_update_slice(target, c.b.reshape(update, box), std::move(starts));
+  update = c.b.reshape(update, box);
+  if (combines) update = c.b.binary(*combines, c.b.slice(target, start, end), update);
+  return c.b.dynamic_update_slice(target, update, std::move(starts));
+}
+
+/// The part of `target` between `start` and `start + box` is what a slice takes of it.
+bool takes_box(const Instruction* slice, const Instruction* target, const Ints& start, const Ints& box) {
+  if (slice->operand(0) != target || slice->shape.dims != box) return false;
+  for (size_t d = 0; d < start.size(); ++d) {
+    if (slice->attrs.slice[d].start != start[d] || slice->attrs.slice[d].stride != 1) return false;
+  }
+  return true;
+}
+
+/// `value` is computed from `target`, by arithmetic and moves, and not only from the elements in the box.
+bool reads_beside(const Instruction* value, const Instruction* target, const Ints& start, const Ints& box) {
+  constexpr size_t kMaxSeen = 256;
+  std::vector<const Instruction*> open = {value};
+  InstructionSet seen(open);
+  for (size_t k = 0; k < open.size() && k < kMaxSeen; ++k) {
+    const Instruction* i = open[k];
+    if (i == target) return true;
+    bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kRandomPlaces | op_trait::kUpdates);
+    if (!moves && !is_elementwise(i->opcode)) continue;
+    if (i->is(kSlice) && takes_box(i, target, start, box)) continue;
+    for (const Instruction* o : i->operands()) {
+      if (seen.insert(o)) open.push_back(o);
+    }
+  }
+  return false;
+}
+
+/// A step of a stencil, x.at[1:-1].set(f(x[2:], x[:-2])): in place, all of f would have to wait in a buffer for the
+/// last read of x. So what stays is copied instead: select(inside, f, x), with x and the result in different memory.
+Instruction* update_from_neighbours(Context& c, Instruction* i) {
+  Instruction *target = i->operand(0), *update = i->operand(1);
+  const Ints &whole = i->shape.dims, &box = update->shape.dims;
+  if (2 * update->shape.element_count() < i->shape.element_count() || i->shape.has_dynamic_dims()) return nullptr;
+  Ints start;
+  std::vector<PadDim> around;
+  for (size_t d = 0; d < box.size(); ++d) {
+    const Instruction* at = i->operand(d + 2);
+    if (!at->is(kConstant) || at->shape.rank() != 0) return nullptr;
+    start.push_back(at->literal->as_int(0));
+    if (start[d] < 0 || start[d] > whole[d] - box[d]) return nullptr;
+    around.push_back({start[d], whole[d] - box[d] - start[d], 0});
+  }
+  if (!reads_beside(update, target, start, box)) return nullptr;
+  Instruction* inside =
+      c.b.pad(c.b.broadcast(c.b.constant(DType::kPred, 1), box), c.b.constant(DType::kPred, 0), around);
+  return c.b.select(inside, c.b.pad(update, c.b.constant(i->shape.type, 0), around), target);
 }
 
 constexpr SimplifyRule kRules[] = {
@@ -285,6 +339,7 @@ constexpr SimplifyRule kRules[] = {
     {kSlice, slice_concatenation},
     {kDynamicSlice, fixed_slice},
     {kScatter, scatter_of_one_window},
+    {kDynamicUpdateSlice, update_from_neighbours},
 };
 
 }  // namespace

@@ -37,12 +37,27 @@ bool is_movement(const Instruction& i) {
 
 // ---- nest ------------------------------------------------------------------------------------------
 
-/// The target of an update is memory of its own that nothing else in the kernel reads.
+/// Of the target of a dynamic-update-slice at constant starts, just what the update replaces.
+bool reads_updated_box(const Instruction* i, const Instruction* update) {
+  if (!i->is(Opcode::kSlice) || !update->is(Opcode::kDynamicUpdateSlice) || dims_of(i) != update_sizes(*update)) {
+    return false;
+  }
+  for (size_t d = 0; d < i->attrs.slice.size(); ++d) {
+    const Instruction* start = update->operand(d + 2);
+    if (!start->is(Opcode::kConstant) || start->literal->as_int(0) != i->attrs.slice[d].start) return false;
+    if (i->attrs.slice[d].stride != 1) return false;
+  }
+  return true;
+}
+
+/// The target of an update is memory of its own that nothing else in the kernel reads, but for elements as they are
+/// replaced.
 void check_target(const Graph& g, const Instruction* update, const Instruction* target) {
   if (g.has(target) || is_inline_constant(*target)) {
     refuse(quoted(update) + " updates a value of the kernel itself");
   }
   for (const Instruction* i : g.members) {
+    if (reads_updated_box(i, update)) continue;
     int64_t reads = std::ranges::count(i->operands(), target);
     if (reads > (i == update ? 1 : 0)) refuse("what " + update->name + " updates is read elsewhere");
   }
