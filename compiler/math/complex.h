@@ -51,10 +51,9 @@ Cx<F> operator/(Cx<F> a, Cx<F> b) {
   F d = fma(small, r, large);
   F re = fma(q, r, p) / d, im = fma(-p, r, q) / d;
   Cx<F> z = {re, select(swap, -im, im)};
-  // z / 0: infinite parts, NaN for zero parts.
+  // z / 0: infinite parts by the sign of b's real part, NaN for zero parts.
   auto zero = (b.re == like(r, 0.0)) & (b.im == like(r, 0.0));
-  F away = abs_(b.re);
-  return select(zero, Cx<F>{a.re / away, a.im / away}, z);
+  return select(zero, Cx<F>{a.re / b.re, a.im / b.re}, z);
 }
 
 // x, y scaled by 2^-e (e even if asked for) so that the larger part lies in [1, 4).
@@ -153,7 +152,7 @@ Cx<F> exp_times(F x, F c, F s) {
   F e = exp(select(huge, y - cut, y));
   F first = select(big, step, one), second = select(huge, step, one);
   auto grow = [&](F v) { return select(v == zero, v, v * e * first * second); };  // 0 * inf is 0
-  auto gone = x == like(x, -kInf);
+  auto gone = (x == like(x, -kInf)) & (c == c);  // in a direction that is given
   return {select(gone, zero, grow(c)), select(gone, zero, grow(s))};
 }
 
@@ -170,10 +169,7 @@ Cx<F> expm1(Cx<F> z) {
   Cx<F> e = exp_times(z.re, c, sin(z.im));
   // Where e^x cos y is below 1/2 or above all, nothing cancels.
   auto plain = (z.re < like(h, -0.7)) | (z.re > like(h, 30.0, 60.0));
-  Cx<F> r = {select(plain, e.re - like(h, 1.0), re), e.im};
-  // exp is 0 at -inf in any direction; that no direction is given shows here, as in NumPy.
-  auto undirected = (z.re == like(h, -kInf)) & (h != h);
-  return select(undirected, Cx<F>{h, h}, r);
+  return {select(plain, e.re - like(h, 1.0), re), e.im};
 }
 
 // t = sqrt((|x| + |z|) / 2), |z| and 2^k of z scaled by 4^-k.
