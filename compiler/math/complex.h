@@ -152,7 +152,7 @@ Cx<F> exp_times(F x, F c, F s) {
   F e = exp(select(huge, y - cut, y));
   F first = select(big, step, one), second = select(huge, step, one);
   auto grow = [&](F v) { return select(v == zero, v, v * e * first * second); };  // 0 * inf is 0
-  auto gone = (x == like(x, -kInf)) & (c == c);  // in a direction that is given
+  auto gone = (x == like(x, -kInf)) & (c == c);                                   // in a direction that is given
   return {select(gone, zero, grow(c)), select(gone, zero, grow(s))};
 }
 

@@ -295,7 +295,11 @@ void DynamicRules::scatter(Instruction* i) {
     for (int64_t d = 0; d < std::ssize(of); ++d) {
       if (contains(s.update_window_dims, d)) {
         if (!of[d]) continue;
-        throw Error(ErrorKind::kUnsupported, i->location, "scatter of windows of dynamic size is not compiled yet");
+        throw Error(
+            ErrorKind::kUnsupported, i->location,
+            fmt::format("scatter of windows whose dimension {} has a size known at run time only is not compiled: "
+                        "only what scatter_indices number may be so",
+                        d));
       }
       if (static_cast<int64_t>(next) == s.index_vector_dim) ++next;
       if (next < batch.size() && !batch[next]) batch[next] = of[d];

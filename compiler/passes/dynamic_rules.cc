@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/combining.h"
 #include "compiler/verify/rules.h"
@@ -240,7 +242,7 @@ void DynamicRules::forward(Instruction* i) {
     int64_t first = 0;
     for (int64_t k = 0; k < i->attrs.tuple_index; ++k) first += leaf_count(tuple->shape.elements[k]);
     all.assign(of.begin() + first, of.begin() + first + leaf_count(i->shape));
-  } else if (i->is(kTuple)) {
+  } else if (i->is(kTuple) || i->is(kAllReduce)) {
     for (const Instruction* o : i->operands()) {
       LeafSizes of = sizes(o);
       all.insert(all.end(), of.begin(), of.end());
@@ -249,6 +251,20 @@ void DynamicRules::forward(Instruction* i) {
     all = sizes(i->operand(0));
   }
   set(i, std::move(all));
+}
+
+void DynamicRules::refuse(const Instruction& i) const {
+  for (size_t k = 0; k < i.operand_count(); ++k) {
+    LeafSizes of = sizes(i.operand(k));
+    for (const DimSizes& leaf : of) {
+      auto at = std::ranges::find_if(leaf, [](const Instruction* n) { return n != nullptr; });
+      if (at == leaf.end()) continue;
+      throw Error(
+          ErrorKind::kUnsupported, i.location,
+          fmt::format("{} of an operand ({}) whose dimension {} has a size known at run time only is not compiled",
+                      op_name(i.opcode), k, at - leaf.begin()));
+    }
+  }
 }
 
 Instruction* DynamicRules::apply(Instruction* i) {
@@ -261,6 +277,7 @@ Instruction* DynamicRules::apply(Instruction* i) {
   if (std::ranges::none_of(i->operands(), [&](auto* o) { return is_dynamic(o); })) return i;
   switch (i->opcode) {
     case kTuple:
+    case kAllReduce:  // each operand's own, which all devices have
     case kGetTupleElement:
     case kOptBarrier:
     case kCopy:
@@ -296,8 +313,7 @@ Instruction* DynamicRules::apply(Instruction* i) {
     default:
       bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
       if (!moves && !is_elementwise(i->opcode)) {
-        throw Error(ErrorKind::kUnsupported, i->location,
-                    std::string(op_name(i->opcode)) + " of dynamic size is not compiled yet");
+        refuse(*i);
       }
       follow(i);
   }

@@ -45,6 +45,7 @@ class DynamicRules {
   void follow(Instruction* i);
   void dynamic_update_slice(Instruction* i);
   void pad(Instruction* i);
+  void refuse(const Instruction& i) const;
   Instruction* start_of(const Instruction* i, int64_t d);
   void slice(Instruction* i);
   Instruction* reshape(Instruction* i);

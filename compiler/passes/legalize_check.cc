@@ -54,7 +54,9 @@ std::string refusal(const Instruction& i, const PipelineOptions& options) {
     return fmt::format("{} with {}, which is more than arithmetic on scalars, is not compiled yet", op, f->name);
   }
   if (is_step(i)) return options.step_refused ? options.step_refused(i) : "";
-  return is_structure(i) || is_kernel_op(i) ? "" : op + " is not compiled yet";
+  if (is_structure(i) || is_kernel_op(i)) return "";
+  return op + (is_elementwise(i.opcode) ? fmt::format(" to {}", dtype_name(i.shape.type)) : "") +
+         " is not compiled yet";
 }
 
 }  // namespace
