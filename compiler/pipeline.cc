@@ -10,6 +10,7 @@
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/devices.h"
+#include "compiler/passes/double_buffer.h"
 #include "compiler/passes/dynamic.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/fold.h"
@@ -72,6 +73,7 @@ constexpr Pass kPasses[] = {
     // From here on all computing is done by fusions, each of them one kernel.
     {"wrap", wrap, true},
     {"dce", dce},
+    {"double_buffer", double_buffer},
     // Who shares memory with whom; copies where two live values would.
     {"alias", alias, true},
     // From here on the order of instructions is the order of execution.

@@ -1,0 +1,25 @@
+// Loops whose number of rounds is known, and rounds written out.
+//
+// The number is kept where XLA keeps it: backend_config={"known_trip_count":{"n":"20"}} of the while.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+/// How often the body runs, if that is plain from the text: a counter from a constant, by a constant step, to a
+/// constant bound.
+std::optional<int64_t> counted_rounds(const Instruction& loop);
+
+/// The number that the loop's backend_config states.
+std::optional<int64_t> known_rounds(const Instruction& loop);
+void set_known_rounds(Instruction& loop, int64_t rounds);
+
+/// The state after one round of `body` that starts with `state` (a tuple, or what gives one): clones of the body's
+/// instructions, appended to `c`, which may be the body itself.
+Instruction* paste_round(Computation& c, const Computation& body, Instruction* state);
+
+}  // namespace hlojit
