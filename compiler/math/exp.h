@@ -52,10 +52,16 @@ F exp_clamped(F x, int shift = 0) {
   return one_plus_ldexp2(fma(r * r, poly(r, kExpF32, kExpF64), r), n, t, shift);
 }
 
+// From here on down e^x is zero, and exactly so from the start: 2^n, moved as one_plus_ldexp2 moves it, is zero itself.
+// A product that underflows takes many times as long, and masks of -1e9 or -inf are what a softmax is full of.
+template <class F>
+F above_zero_exp(F x) {
+  return at_least(x, like(x, -0x1.08c8p+7, -0x1.8ee7ep+9));
+}
+
 template <class F>
 F exp(F x) {
-  F c = at_most(x, like(x, 89.0, 710.0));
-  return exp_clamped(at_least(c, like(x, -104.0, -746.0)));
+  return exp_clamped(above_zero_exp(at_most(x, like(x, 89.0, 710.0))));
 }
 
 // 2^n (e^r - 1) + (2^n - 1), halved so that 2^1024 is not needed. The exact part of r goes in
@@ -77,7 +83,7 @@ F expm1(F x) {
 template <class F>
 F logistic(F x) {
   F one = like(x, 1.0);
-  F z = exp_clamped(at_least(-abs_(x), like(x, -104.0, -746.0)));
+  F z = exp_clamped(above_zero_exp(-abs_(x)));
   F num = select(x < like(x, 0.0), z, one);
   return divide(Pair<F>{num, like(x, 0.0)}, fast_two_sum(one, z));
 }
