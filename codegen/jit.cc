@@ -18,6 +18,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
@@ -150,6 +151,17 @@ struct Optimizer {
   }
 };
 
+// LLVM's strength reduction of loops is left out: addresses come with what a loop does not change added outside of it
+// (nest/address.cc), and its search took a seventh of all compiling, half of it where tiles make addresses long.
+void leave_out_strength_reduction() {
+  static const bool once = [] {
+    auto& options = llvm::cl::getRegisteredOptions();
+    auto found = options.find("disable-lsr");
+    return found != options.end() && !found->second->addOccurrence(0, "disable-lsr", "true");
+  }();
+  (void)once;
+}
+
 // One way of compiling, ready to be used again: making a target machine, its subtarget and the pass managers
 // takes 3 ms, a small kernel 1. Used by one thread at a time.
 class Compiler {
@@ -185,6 +197,7 @@ class Compiler {
 
  private:
   void add_passes(llvm::legacy::PassManager& to, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
+    leave_out_strength_reduction();
     constexpr bool kNoVerify = true;
     if (machine_->addPassesToEmitFile(to, out, nullptr, type, kNoVerify)) {
       throw Error(ErrorKind::kFailed, "internal: LLVM cannot emit code for this machine");

@@ -35,12 +35,18 @@ class TileBody {
 
     b_.SetInsertPoint(loop);
     auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
+    // Pointers that move on, not indices times a stride.
+    llvm::PHINode *left = b_.CreatePHI(b_.getPtrTy(), 2), *panel = b_.CreatePHI(b_.getPtrTy(), 2);
     std::vector<llvm::PHINode*> sums = phis(rows_ * vectors_), biases = phis(biased() ? vectors_ : 0);
     Tile tile(sums.begin(), sums.end()), bias(biases.begin(), biases.end());
-    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, bias, u == 0 ? k : b_.CreateAdd(k, number(u)));
+    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, bias, left, panel, u);
     llvm::Value* next = b_.CreateAdd(k, number(shape_.unroll));
     k->addIncoming(number(0), entry);
     k->addIncoming(next, loop);
+    left->addIncoming(f_->getArg(0), entry);
+    left->addIncoming(b_.CreateInBoundsGEP(scalar_, left, number(shape_.unroll * shape_.k_stride)), loop);
+    panel->addIncoming(f_->getArg(1), entry);
+    panel->addIncoming(b_.CreateInBoundsGEP(scalar_, panel, number(shape_.unroll * shape_.panel_stride)), loop);
     begin_at_zero(sums, tile, entry, loop);
     begin_at_zero(biases, bias, entry, loop);
     b_.CreateCondBr(b_.CreateICmpULT(next, f_->getArg(4)), loop, done);
@@ -88,22 +94,21 @@ class TileBody {
     }
   }
 
-  /// The products at depth k; of `bias`, which a biased left side makes too large by, a vector of each column's.
-  void add_products(Tile& tile, Tile& bias, llvm::Value* k) {
+  /// The products at depth k behind what the pointers are at; of `bias`, which a biased left side makes too large by, a
+  /// vector of each column's.
+  void add_products(Tile& tile, Tile& bias, llvm::Value* left, llvm::Value* panel, int64_t k) {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
-      llvm::Value* at =
-          b_.CreateAdd(b_.CreateMul(k, number(shape_.panel_stride)), number(static_cast<int64_t>(v) * shape_.lanes));
-      columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(scalar_, f_->getArg(1), at), align_));
+      llvm::Value* at = number(k * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes);
+      columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(scalar_, panel, at), align_));
     }
     for (size_t v = 0; v < bias.size(); ++v) {
       auto* x = llvm::ConstantInt::get(vector_, 0x80808080);
       bias[v] = multiply_add(b_, shape_.multiply_add, x, columns[v], bias[v], target_);
     }
-    llvm::Value* along = shape_.k_stride == 1 ? k : b_.CreateMul(k, number(shape_.k_stride));
     for (size_t i = 0; i < rows_; ++i) {
-      llvm::Value* at = b_.CreateAdd(along, number(static_cast<int64_t>(i) * shape_.row_stride));
-      llvm::Value* x = b_.CreateAlignedLoad(scalar_, b_.CreateInBoundsGEP(scalar_, f_->getArg(0), at), align_);
+      llvm::Value* at = number(k * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride);
+      llvm::Value* x = b_.CreateAlignedLoad(scalar_, b_.CreateInBoundsGEP(scalar_, left, at), align_);
       if (shape_.lanes > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), x);
       for (size_t v = 0; v < vectors_; ++v) {
         llvm::Value*& sum = tile[i * vectors_ + v];

@@ -99,11 +99,8 @@ llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scop
   return b.CreateSelect(negative, b.CreateSub(q, llvm::ConstantInt::get(q->getType(), 1)), q);
 }
 
-llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
-  struct Part {
-    Scope* scope;
-    const IndexExpr::Term* term;
-  };
+// The terms by where they are computed, outermost scope first.
+std::vector<ElementEmitter::Part> ElementEmitter::parts(const IndexExpr& expr, Scope& scope) {
   std::vector<Part> parts;
   for (const IndexExpr::Term& t : expr.terms()) {
     IndexExpr alone;
@@ -115,14 +112,24 @@ llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
   }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& x, const Part& y) { return x.scope->depth < y.scope->depth; });
+  return parts;
+}
+
+llvm::Value* ElementEmitter::part_value(const Part& part) {
+  llvm::Value* v = atom_value(*part.term->atom, *part.scope);
+  if (part.term->coefficient == 1) return v;
+  auto* times = llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(part.term->coefficient), true);
+  return part.scope->builder.CreateMul(v, times);
+}
+
+llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
   int lanes = lane_count(expr);
   llvm::Value* sum = nullptr;
-  for (const Part& p : parts) {
+  Scope* last = &scope;
+  for (const Part& p : parts(expr, scope)) {
     llvm::IRBuilder<>& b = p.scope->builder;
-    llvm::Value* v = atom_value(*p.term->atom, *p.scope);
-    if (p.term->coefficient != 1) {
-      v = b.CreateMul(v, llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(p.term->coefficient), true));
-    }
+    llvm::Value* v = part_value(p);
+    last = p.scope;
     if (sum && sum->getType() != v->getType()) {
       auto widen = [&](llvm::Value* s) {
         return s->getType()->isVectorTy() ? s : b.CreateVectorSplat(static_cast<unsigned>(lanes), s);
@@ -132,12 +139,10 @@ llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
     }
     sum = sum ? b.CreateAdd(sum, v) : v;
   }
-  llvm::IRBuilder<>& b = scope.builder;
-  if (!sum) return b.getInt64(static_cast<uint64_t>(expr.constant()));
+  if (!sum) return scope.builder.getInt64(static_cast<uint64_t>(expr.constant()));
   if (expr.constant() == 0) return sum;
-  Scope& last = *parts.back().scope;
-  return last.builder.CreateAdd(sum,
-                                llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
+  return last->builder.CreateAdd(sum,
+                                 llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
 }
 
 void annotate(llvm::Instruction* access, const BufferRef& buffer) {
@@ -145,9 +150,21 @@ void annotate(llvm::Instruction* access, const BufferRef& buffer) {
   if (buffer.noalias) access->setMetadata(llvm::LLVMContext::MD_noalias, buffer.noalias);
 }
 
+// The pointer moves on scope by scope and by the constant last: what a loop does not change is added outside of it, and
+// what is left in it is an addressing mode of the machine. No pass over the code need look for that.
 llvm::Value* ElementEmitter::address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element,
                                         const IndexExpr& address) {
-  return scope.builder.CreateGEP(element, buffer.pointer, index(address, scope));
+  llvm::Value* pointer = buffer.pointer;
+  auto advance = [&](Scope& s, llvm::Value* by) { pointer = s.builder.CreateGEP(element, pointer, by); };
+  std::vector<Part> all = parts(address, scope);
+  for (size_t k = 0; k < all.size();) {
+    Scope& s = *all[k].scope;
+    llvm::Value* sum = part_value(all[k]);
+    for (++k; k < all.size() && all[k].scope == &s; ++k) sum = s.builder.CreateAdd(sum, part_value(all[k]));
+    advance(s, sum);
+  }
+  if (address.constant() != 0) advance(scope, scope.builder.getInt64(static_cast<uint64_t>(address.constant())));
+  return pointer;
 }
 
 llvm::Value* ElementEmitter::trip_count(const LoopDigit& loop, const IndexExpr& so_far, Scope& scope) {

@@ -205,6 +205,12 @@ class ElementEmitter {
   bool vector_bound(const IndexExpr& expr) const;
   Scope& deepest(const IndexExpr& expr, Scope& scope);
   llvm::Value* atom_value(const IndexExpr::Atom& atom, Scope& scope);
+  struct Part {
+    Scope* scope;
+    const IndexExpr::Term* term;
+  };
+  std::vector<Part> parts(const IndexExpr& expr, Scope& scope);
+  llvm::Value* part_value(const Part& part);
 
   Scope& root_;
   EmitOptions options_;

@@ -21,6 +21,12 @@ namespace {
 
 llvm::Value* i64(llvm::IRBuilder<>& b, int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); }
 
+// Whole vectors of so many lanes, a power of two, in n elements; `exact`: n is a multiple.
+llvm::Value* vectors_in(llvm::IRBuilder<>& b, llvm::Value* n, int lanes, bool exact = false) {
+  if (lanes == 1) return n;
+  return b.CreateLShr(n, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))), "", exact);
+}
+
 // Of vectors of `lanes`, `next` in the last `fresh` lanes and `old` in those before. What did not change stays.
 ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t fresh,
                                       const ElementEmitter::Carried& old, ElementEmitter::Carried next) {
@@ -135,23 +141,22 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
   Scope* at = &s;
   IndexExpr position = start;
   if (!(known && known->isOne())) {
-    inner = open_loop(s, count, 1, lanes > 1 ? "v" : "t", c);
+    // The loop counts elements: a counter of vectors would be shifted to be added to an address.
+    inner = open_loop(s, s.builder.CreateMul(count, i64(s.builder, lanes)), lanes, lanes > 1 ? "v" : "t", c);
     at = inner.get();
     if (last >= 0) {
       llvm::IRBuilder<>& b = at->builder;
-      llvm::Value* from = b.CreateMul(inner->counter, i64(b, lanes));
-      from = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, from, i64(b, last));
+      llvm::Value* from = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, inner->counter, i64(b, last));
       position = position + symbol(*at, from, Range{0, last});
     } else if (most <= 1) {
       // One turn or none: the position must not look as if it were known outside of the loop. It counts vectors, and
       // no more of them than there are, so that addresses stay affine.
-      llvm::Value* number =
-          s.builder.CreateLShr(index(start, s), static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
+      llvm::Value* number = vectors_in(s.builder, index(start, s), lanes);
       inner->once = true;
       position = symbol(*at, number, Range{0, std::max<int64_t>(1, loop.extent / lanes - 1)}) * lanes;
     } else {
       int counter = vars_.fresh();
-      bind(counter, *at, inner->counter);
+      bind(counter, *at, vectors_in(at->builder, inner->counter, lanes, true));
       position = position + IndexExpr::var(counter, most) * lanes;
     }
     c.assign(inner->carried.begin(), inner->carried.end());
@@ -197,8 +202,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     int lanes = widths[w];
     // After wider vectors less than one of them is left: a tight range keeps addresses free of wraps.
     int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
-    llvm::Value* count =
-        lanes == 1 ? left : b.CreateLShr(left, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))));
+    llvm::Value* count = vectors_in(b, left, lanes);
     c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), lanes, body);
     if (w + 1 == widths.size()) break;
     if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {

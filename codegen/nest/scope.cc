@@ -30,15 +30,16 @@ std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
   auto* exit = llvm::BasicBlock::Create(context, "exit", f);
   llvm::BasicBlock* latch = b.GetInsertBlock();
   llvm::Value* advanced = nullptr;
-  if (loop->once) {
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(loop->trip);
+  if (loop->once || (known && known->getSExtValue() <= loop->step)) {
     b.CreateBr(exit);
   } else {
-    advanced = b.CreateNUWAdd(loop->counter, b.getInt64(static_cast<uint64_t>(loop->step)), "next");
+    // Said to be without wrap, a known trip would make LLVM compare the counter of this turn, and keep both.
+    advanced = b.CreateAdd(loop->counter, b.getInt64(static_cast<uint64_t>(loop->step)), "next", !known);
     b.CreateCondBr(b.CreateICmpULT(advanced, loop->trip), loop->header, exit);
   }
 
   llvm::BasicBlock* before = parent.builder.GetInsertBlock();
-  auto* known = llvm::dyn_cast<llvm::ConstantInt>(loop->trip);
   bool always = known && !known->isZero();
   if (always) {
     parent.builder.CreateBr(loop->header);
