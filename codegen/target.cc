@@ -128,7 +128,9 @@ std::unique_ptr<llvm::TargetMachine> Target::machine(bool fast) const {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is ours
   options.EnableFastISel = fast;
-  auto level = fast ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+  // Above this LLVM would also put instructions in another order after registers are chosen, which processors that look
+  // hundreds of instructions ahead do not notice.
+  auto level = fast ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple_, cpu_, features_, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true));
 }
