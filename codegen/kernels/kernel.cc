@@ -27,6 +27,9 @@
 namespace hlojit::codegen {
 namespace {
 
+/// Results side by side whose reductions read the same elements. (Of four, more have a part beyond a border.)
+constexpr int kShared = 2;
+
 /// Of a tiled array's dims: rounded up to what its tiles hold.
 Ints padded_sizes(const Shape& shape) {
   Ints sizes = shape.dims;
@@ -141,8 +144,10 @@ class Emission {
     bool overlap = !in_place_ && !streams_unaligned();
     int unroll = rows ? 2 : nest || !inner.empty() ? vector_bytes_ / 4 : 0;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) unroll = 0;
-    std::vector<LoopPiece> pieces =
-        plan_loops(outer, vars_, walk, {lanes, vector_bytes_ / 4, unroll, false, overlap && nest});
+    LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .unroll = unroll};
+    options.overlap = overlap && nest;
+    options.shared = inner.empty() ? kShared : 0;
+    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, options);
     int native = std::max(1, vector_bytes_ / widest);
     int wide = native * vectors_side_by_side(operations, pulls);
     double total = 0;
@@ -158,9 +163,7 @@ class Emission {
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
-      LaneWidths widths = rows      ? LaneWidths{{1}, false}
-                          : blocked ? e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap)
-                                    : e.widths(piece, piece.apart ? native : wide, native, overlap);
+      LaneWidths widths = rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap);
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
       auto is_mask = [](const Instruction* r) { return r->shape.is_array() && is_pred(r->shape.type); };
@@ -177,6 +180,15 @@ class Emission {
               });
       finish(kernel, count, ns, scratch);
     }
+  }
+
+  // Of a block each value has its vectors.
+  LaneWidths lane_widths(ElementEmitter& e, const LoopPiece& piece, int wide, int native, bool pulls,
+                         bool overlap) const {
+    const bool blocked = piece.unroll.var >= 0;
+    if (blocked && pulls) return e.widths(piece, std::max(native, wide / kShared), native, overlap);
+    if (blocked) return e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap);
+    return e.widths(piece, piece.apart ? native : wide, native, overlap);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own

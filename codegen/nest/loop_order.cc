@@ -203,8 +203,13 @@ Unroll LoopOrder::choose_unroll(int block, bool overlap) {
     if (chosen >= 0) break;
   }
   if (chosen < 0) return {};
-  LoopDigit digit = loops[static_cast<size_t>(chosen)];
-  loops.erase(loops.begin() + chosen);
+  return take_block(static_cast<size_t>(chosen), block);
+}
+
+Unroll LoopOrder::take_block(size_t k, int64_t block) {
+  const LoopDigit digit = loops[k];
+  const auto at = loops.begin() + static_cast<std::ptrdiff_t>(k);
+  loops.erase(at);
   int64_t count = std::min<int64_t>(digit.extent, block);
   int inside = vars_.fresh();
   IndexExpr value = IndexExpr::var(inside, count);
@@ -212,14 +217,45 @@ Unroll LoopOrder::choose_unroll(int block, bool overlap) {
     LoopDigit blocks{vars_.fresh(), (digit.extent + count - 1) / count, std::nullopt,
                      Steps{IndexExpr(0), count, digit.extent - count}};
     value = value + IndexExpr::var(blocks.var, Range{0, digit.extent - count});
-    loops.insert(loops.begin() + chosen, blocks);
+    loops.insert(at, blocks);
   } else if (digit.extent > count) {
     LoopDigit blocks{vars_.fresh(), digit.extent / count, std::nullopt, std::nullopt};
     value = value + IndexExpr::var(blocks.var, blocks.extent) * count;
-    loops.insert(loops.begin() + chosen, blocks);
+    loops.insert(at, blocks);
   }
   substitute_all(Substitutions{{digit.var, value}});
   return {inside, count};
+}
+
+// Does a reduction read elements of it again a step along the digit later: all of them, vectors of a window's weights,
+// or some, as windows overlap? What is read outside of reductions has variables of the loops alone. (One weight for all
+// lanes is no load of its own: two rows of a convolution of one channel took 1.2 times as long.)
+bool LoopOrder::reads_again(const Access& a, const LoopDigit& digit, bool all) const {
+  const auto step = a.address.coefficient(digit.var);
+  if (a.write || a.bytes == 0 || a.random || !step || all != (*step == 0)) return false;
+  if (all && a.address.coefficient(loops.back().var) == 0) return false;
+  return std::ranges::any_of(a.address.terms(), [&](const IndexExpr::Term& t) {
+    if (t.atom->kind != IndexExpr::AtomKind::kVar || std::ranges::count(loops, t.atom->var, &LoopDigit::var) > 0)
+      return false;
+    return all || (*step % t.coefficient == 0 && std::abs(*step / t.coefficient) <= t.atom->range.hi);
+  });
+}
+
+// The outermost digit along which windows overlap: neighbours along an inner one lie in the same few rows, which stay
+// in cache anyway, but are walked through with gaps then. (Four columns of a depthwise convolution: 2.5 times as long;
+// two rows: 0.7.) Else the innermost.
+Unroll LoopOrder::choose_shared(int64_t block, bool overlap) {
+  auto any = [&](const LoopDigit& l, bool all) {
+    return std::ranges::any_of(accesses, [&](const Access& a) { return reads_again(a, l, all); });
+  };
+  std::optional<size_t> chosen;
+  for (size_t k = loops.size() - 1; k-- > 0;) {
+    const LoopDigit& l = loops[k];
+    bool usable = l.extent > 1 && !l.clip && !l.steps && can_be_innermost(l) &&
+                  (l.extent % block == 0 || l.extent < block || overlap);
+    if (usable && any(l, true) && (!chosen || any(l, false))) chosen = k;
+  }
+  return chosen ? take_block(*chosen, block) : Unroll{};
 }
 
 // (The rows of a bf16 pair: its elements can then be stored together.)

@@ -28,6 +28,9 @@ struct LoopOrder {
   /// Takes a block out of a digit along which some access is contiguous that strides along the lanes; `overlap`: its
   /// last blocks may do some elements twice.
   Unroll choose_unroll(int block, bool overlap);
+  /// Takes a block of so many out of a digit along which reductions read the same elements: those are then loaded once
+  /// for all of the block.
+  Unroll choose_shared(int64_t block, bool overlap);
   /// Takes out a small digit along which some access is contiguous, of loops without lanes.
   Unroll choose_group();
 
@@ -41,6 +44,8 @@ struct LoopOrder {
   const Access* leader() const;
   bool can_be_innermost(const LoopDigit& digit) const;
   bool interleaves(const Access& write, int64_t stride, int block) const;
+  bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
+  Unroll take_block(size_t k, int64_t block);
   double lane_score(const LoopDigit& digit, int max_lanes, int block) const;
 
   VarSource& vars_;

@@ -177,6 +177,8 @@ class LoopPlanner {
     made.has_lanes = options_.lanes && c.choose_lanes(options_.max_lanes, block, options_.in_order);
     made.apart = made.has_lanes && c.lanes_apart(accesses_.operations());
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_.overlap);
+    if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
+      made.unroll = c.choose_shared(options_.shared, options_.overlap);
     if (!options_.lanes && options_.unroll > 0) made.unroll = c.choose_group();
     made.loops = std::move(c.loops);
     made.coords = std::move(c.coords);

@@ -43,8 +43,8 @@ struct LoopDigit {
   bool written_out = false;  ///< its steps stand one after the other, however much is inside
 };
 
-/// Blocks of an operand that is contiguous along another digit than the lanes: `unroll` consecutive
-/// values of that digit are handled together and transposed in registers.
+/// Blocks: consecutive values of another digit than the lanes' are handled together. They are transposed in registers
+/// where an operand is contiguous along that digit, and what their reductions read in common is read once.
 struct Unroll {
   int var = -1;  ///< the digit's variable: innermost but the lanes
   int64_t count = 1;
@@ -67,6 +67,7 @@ struct LoopPlanOptions {
   bool in_order = false;  ///< elements are met in row-major order of the domain
   bool overlap = false;   ///< blocks may compute some elements twice
   int outer_lane = -1;    ///< a variable bound outside that takes lanes
+  int shared = 0;         ///< > 0: blocks of this many values whose reductions read the same elements
 };
 
 /// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.

@@ -72,22 +72,18 @@ class Accumulators {
     return carried;
   }
 
-  /// The carried values after one more element (a vector of them). `counts`: a member each, where its element
-  /// is one at all (null: everywhere).
-  Carry step(Scope& s, const Carry& in, const Lanes& lanes, const std::vector<std::vector<Value>>& values,
-             const std::vector<llvm::Value*>& counts) const {
-    Carry out = in;
+  /// The carried values after one more element of member m (a vector of them). `counts`: where there is one at all
+  /// (null: everywhere).
+  Carry step(Scope& s, const Carry& in, const Lanes& lanes, size_t m, std::span<const Value> values,
+             llvm::Value* counts) const {
+    Carry out = in, made;
     auto width = static_cast<size_t>(std::find(counts_.begin(), counts_.end(), lanes.count) - counts_.begin());
-    size_t part = width * parts_;
-    for (size_t m = 0; m < members_.size(); ++m) {
-      size_t from = part;
-      std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values[m]);
-      Carry made;
-      for (size_t k = 0; k < next.size(); ++k) {
-        append_parts(made, counts[m] ? choose(s.builder, counts[m], next[k], old[k]) : next[k]);
-      }
-      std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));
-    }
+    const size_t from = width * parts_ + parts_before(m);
+    size_t part = from;
+    std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values);
+    for (size_t k = 0; k < next.size(); ++k)
+      append_parts(made, counts ? choose(s.builder, counts, next[k], old[k]) : next[k]);
+    std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));
     return out;
   }
 
@@ -209,8 +205,16 @@ const std::vector<Value>& ElementEmitter::reduction(const Instruction* i, const 
     throw Error(ErrorKind::kFailed, i->location, "the plan reads " + i->name + " before the stage that makes it");
   }
   Scope& at = home(coords, scope);
-  run_pass(pulled(i, coords), at);
-  return at.reductions[i].back().second;
+  Pass pass = pulled(i, coords);
+  // Of a block all values at once, so that what they read in common is read once.
+  for (size_t k = 0; k < block_.size(); ++k) {
+    if (std::ranges::none_of(coords, [&](const IndexExpr& x) { return x.depends_on(block_ids_[k]); })) continue;
+    for (size_t other = 0; other < block_.size(); ++other) {
+      if (other != k) pass.members.push_back({i, substitute(coords, block_ids_[k], block_[other])});
+    }
+  }
+  run_pass(pass, at);
+  return at.reductions[i][at.reductions[i].size() - pass.members.size()].second;
 }
 
 /// One pass: its accumulators, the loops they go around, and what is done at an element.
@@ -332,12 +336,22 @@ class PassRun {
     return p;
   }
 
-  /// All loops, one after the other. `inside`: no guard fails.
+  /// All members, each for itself where some guard fails: few of a block's have a part beyond the border, and what is
+  /// skipped for one is not for another.
   Carry sum_up(bool inside) {
+    const size_t count = pass_.members.size();
+    if (inside || pass_.with || sums_.running) return sum_up(sums_.start(at_), 0, count, inside);
     Carry carried = sums_.start(at_);
+    for (size_t m = 0; m < count; ++m) carried = sum_up(std::move(carried), m, m + 1, inside);
+    return carried;
+  }
+
+  /// Members from `first` to `end`: all loops, one after the other. `inside`: no guard fails.
+  Carry sum_up(Carry carried, size_t first, size_t end, bool inside) {
     for (const Part& p : parts_) {
       auto body = [&](Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in) {
-        return sums_.running ? running_element(s, inner, lanes, in) : element(s, inner, lanes, in, inside);
+        return sums_.running ? running_element(s, inner, lanes, in)
+                             : elements(s, inner, lanes, in, {first, end}, inside);
       };
       carried = e_.loops(at_, p.loops, 0, p.widths, carried, body, &p.levels);
     }
@@ -359,22 +373,30 @@ class PassRun {
     return next;
   }
 
-  Carry element(Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in, bool inside) {
-    std::vector<std::vector<Value>> values(pass_.members.size());
-    std::vector<llvm::Value*> counts;
-    for (size_t m = 0; m < pass_.members.size(); ++m) {
+  Carry elements(Scope& s, const Coords& inner, const Lanes& lanes, Carry carried, std::pair<size_t, size_t> members,
+                 bool inside) {
+    for (size_t m = members.first; m < members.second; ++m) {
       const Pass::Member& member = pass_.members[m];
       AccessRelation relation = access_relation(*member.instruction, member.coords, inner, e_.vars());
       std::vector<Guard> guards;
       for (const Read& r : relation.reads) {
         if (!inside) guards.insert(guards.end(), r.guards.begin(), r.guards.end());
       }
-      counts.push_back(e_.holds(guards, s));
-      e_.under(counts.back(), [&] { values[m] = sums_.reducer(m).operands(e_, s, *member.instruction, relation); });
-      for (Value& v : values[m]) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes_);
+      auto add = [&](llvm::Value* counts) {
+        std::vector<Value> values;
+        e_.under(counts, [&] { values = sums_.reducer(m).operands(e_, s, *member.instruction, relation); });
+        for (Value& v : values) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes_);
+        return sums_.step(s, carried, lanes, m, values, counts);
+      };
+      llvm::Value* counts = e_.holds(guards, s);
+      // What all lanes leave out is skipped: a window's rows and columns beyond the border.
+      if (counts && !counts->getType()->isVectorTy())
+        carried = branch(s, counts, [&] { return add(nullptr); }, [&] { return carried; });
+      else
+        carried = add(counts);
     }
     if (pass_.with) pass_.with(s, inner);
-    return sums_.step(s, in, lanes, values, counts);
+    return carried;
   }
 
   /// Whether no guard can fail at any element, for all lanes: null if none ever does, nullopt if that is not to
