@@ -7,16 +7,29 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/invariant.h"
 #include "compiler/passes/explain.h"
+#include "layout/index.h"
 
 namespace hlojit {
 namespace {
+
+/// Arithmetic on an array that is there anyway and is not narrower: to read the result takes no longer than to read
+/// that.
+bool takes_no_more_room(const Instruction& i) {
+  return is_elementwise(i.opcode) && std::ranges::any_of(i.operands(), [&](const Instruction* o) {
+           const OpClass c = o->info().op_class;
+           bool kept = c != OpClass::kSource && !o->is(Opcode::kBroadcast);
+           return kept && o->shape.dims == i.shape.dims && element_bits(o->shape) >= element_bits(i.shape);
+         });
+}
 
 /// Worth memory for all of the loop.
 bool is_dear(const Instruction& i) {
   if (i.shape.is_scalar() || i.is(Opcode::kConstant)) return false;
   if (i.is(Opcode::kCopy)) return i.shape.layout != i.operand(0)->shape.layout;
   const OpClass c = i.info().op_class;
-  return c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental;
+  if (c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental) return true;
+  auto contracts = [](const Instruction* user) { return user->info().op_class == OpClass::kContracts; };
+  return takes_no_more_room(i) && (i.info().price == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 
 class Hoister {
