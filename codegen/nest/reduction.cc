@@ -3,6 +3,7 @@
 // lanes) the reduced elements are taken one by one. Sums are combined in levels of at most kChain terms, so
 // that the error of no sum grows with the number of its terms.
 #include <algorithm>
+#include <bit>
 
 #include "codegen/nest/branch.h"
 #include "codegen/nest/loop_split.h"
@@ -283,6 +284,8 @@ class PassRun {
         pass_.sizes, e_.vars(), walk,
         {.lanes = sums_.own_lanes, .max_lanes = kInFlight * lanes, .in_order = !reorder, .outer_lane = outer_lane()});
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
+    // Running sums within a vector double how far they reach, step by step.
+    for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
     const int wide =
         sums_.running ? native : native * (pass_.members.empty() ? vectors_in_flight(operations) : kInFlight);
     if (along_rows) {
