@@ -25,6 +25,8 @@ constexpr double kL1 = 200, kL2 = 100, kLlc = 50, kMemory = 20;
 constexpr double kStridedFactor = 3;
 // Instructions for lanes that are read one by one.
 constexpr double kOneByOne = 10;
+// And for a choice between operands by where an element is.
+constexpr double kChoice = 30;
 
 struct Demand {
   double together = 0;  // elements wanted by elementwise users: the same ones, so the largest counts
@@ -282,6 +284,10 @@ class Sweep {
     }
     // An update that leaves writes its box: what it is put into is not read.
     bool in_place = has_trait(*i, op_trait::kUpdates) && contains(plan_.roots, i);
+    // Each part of a concatenation is told from the others at every place where it stands.
+    if (relation.reads.size() > 1) {
+      cost_.instructions += static_cast<int64_t>(kChoice * static_cast<double>(relation.reads.size()) * d.code());
+    }
     for (const Read& read : relation.reads) {
       const Instruction* o = i->operand(read.operand);
       if (in_place && read.operand == 0) continue;
