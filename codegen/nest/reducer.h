@@ -30,6 +30,8 @@ class Reducer {
 
   bool has_identity() const { return op_.has_value(); }
   bool reorderable() const { return reorderable_; }
+  /// Partial results may be combined in any order, but elements must be met from the first to the last.
+  bool ascends() const { return position_ >= 0; }
   /// Combining rounds: the order of terms is seen in the result, and their number in its error.
   bool rounds() const;
   Value identity(llvm::IRBuilderBase& b) const;  ///< scalar

@@ -45,6 +45,9 @@ class Accumulators {
   bool reorderable() const {
     return std::all_of(reducers_.begin(), reducers_.end(), [](const Reducer& r) { return r.reorderable(); });
   }
+  bool ascend() const {
+    return std::any_of(reducers_.begin(), reducers_.end(), [](const Reducer& r) { return r.ascends(); });
+  }
   /// Some member rounds at each step.
   bool sums() const {
     return std::any_of(reducers_.begin(), reducers_.end(), [](const Reducer& r) { return r.rounds(); });
@@ -280,9 +283,11 @@ class PassRun {
       operations = w.operations();
     };
     const int lanes = std::max(1, e_.vector_bytes() / 4);
-    std::vector<LoopPiece> pieces = plan_loops(
-        pass_.sizes, e_.vars(), walk,
-        {.lanes = sums_.own_lanes, .max_lanes = kInFlight * lanes, .in_order = !reorder, .outer_lane = outer_lane()});
+    std::vector<LoopPiece> pieces = plan_loops(pass_.sizes, e_.vars(), walk,
+                                               {.lanes = sums_.own_lanes,
+                                                .max_lanes = kInFlight * lanes,
+                                                .in_order = !reorder || sums_.ascend(),
+                                                .outer_lane = outer_lane()});
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     // Running sums within a vector double how far they reach, step by step.
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
