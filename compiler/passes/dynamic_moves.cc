@@ -51,6 +51,14 @@ void DynamicRules::follow(Instruction* i) {
   };
   for (const Symbol& s : relation.symbols) read(s.operand, s.coords);
   for (const Read& r : relation.reads) read(r.operand, r.coords);
+  // Indices that choose among one place only are not read, and give their sizes all the same.
+  const GatherDims& g = i->attrs.gather;
+  for (size_t d = 0, k = 0; !g.slice_sizes.empty() && d < result.size(); ++d) {
+    if (contains(g.offset_dims, static_cast<int64_t>(d))) continue;
+    if (static_cast<int64_t>(k) == g.index_vector_dim) ++k;
+    if (!result[d]) result[d] = dims(i->operand(1))[k];
+    ++k;
+  }
   set_dims(i, std::move(result));
 }
 
