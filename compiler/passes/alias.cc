@@ -209,6 +209,22 @@ class ComputationAlias {
     return seen;
   }
 
+  /// What runs before `to` already.
+  static Instructions before(Instruction* to) {
+    Instructions seen = {to};
+    std::vector<Instruction*> work = {to};
+    while (!work.empty()) {
+      Instruction* i = work.back();
+      work.pop_back();
+      for (const auto& earlier : {i->operands(), std::span<Instruction* const>(i->control_predecessors)}) {
+        for (Instruction* p : earlier) {
+          if (seen.insert(p).second) work.push_back(p);
+        }
+      }
+    }
+    return seen;
+  }
+
   void order(Instruction* first, Instruction* then) {
     auto& predecessors = then->control_predecessors;
     if (first == then || std::ranges::find(predecessors, first) != predecessors.end()) return;
@@ -250,8 +266,11 @@ class ComputationAlias {
       for (Instruction* i : first) {
         if (later.contains(i)) return false;
       }
+      Instructions earlier = before(b.def);
+      for (Instruction* i : first) {
+        if (!earlier.contains(i)) order(i, b.def);
+      }
     }
-    for (Instruction* i : first) order(i, b.def);
     explain(options_, "alias", c_, "{} takes the memory of {}", text(b), text(a));
     next_[a] = b;
     previous_[b] = a;

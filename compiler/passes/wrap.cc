@@ -37,6 +37,9 @@ bool simplify_forwarding(Computation& c, const PipelineOptions& options) {
     if (i->is(Opcode::kOptBarrier)) {
       i->replace_all_uses_with(i->operand(0));
       dead.push_back(i);
+    } else if (i->is(Opcode::kGetTupleElement) && i->operand(0)->is(Opcode::kTuple)) {
+      i->replace_all_uses_with(i->operand(0)->operand(static_cast<size_t>(i->attrs.tuple_index)));  // through a barrier
+      dead.push_back(i);
     } else if (i->is(Opcode::kDynamicUpdateSlice) && i->operand(0) == i->operand(1)) {
       // An update with the array itself starts at 0 and changes nothing: no kernel for it.
       Instruction* copy = c.add(Opcode::kCopy, i->shape, {i->operand(0)}, "copy");
