@@ -15,6 +15,14 @@ namespace {
 
 constexpr int64_t kWorthBytes = 16 << 10;  // copying less takes no time to speak of
 constexpr size_t kMaxInstructions = 300;   // of the body
+constexpr size_t kMaxBefore = 150;         // of a round before the loop, whose kernels are compiled once more
+
+/// Instructions, those in kernels too.
+size_t size_of(const Computation& body) {
+  size_t n = body.instructions().size();
+  for (const auto& i : body.instructions()) n += i->is(Opcode::kFusion) ? i->to_apply()->instructions().size() : 0;
+  return n;
+}
 
 /// Nothing in it must run in the order it is written in, or runs other computations.
 bool is_plain(const Computation& body) {
@@ -55,6 +63,7 @@ bool double_in(Computation& c, const PipelineOptions& options) {
     size_t k = 0;
     while (k < body.root()->operand_count() && !needs_other_memory(body, k)) ++k;
     if (k == body.root()->operand_count() || !is_plain(body) || !loop->control_predecessors.empty()) continue;
+    if (*rounds % 2 == 1 && size_of(body) > kMaxBefore) continue;
     explain(options, "double_buffer", c, "{}: element {} of its state has two buffers in turn", loop->name, k);
     if (*rounds % 2 == 1) {
       loop->set_operand(0, paste_round(c, body, loop->operand(0)));

@@ -4,9 +4,9 @@
 //
 //   body: y = f(x), x' = f(y)                        two rounds: y lies elsewhere, x' in the memory of x again
 //
-// Only where the number of rounds is known (rounds.h); of an odd number one is done before the loop. Kernels that are
-// the same are compiled once, so that a body of two rounds costs little more than one. As XLA's double buffer
-// loop unrolling. Test: tests/hlo/opt/double_buffer.hlo.
+// Only where the number of rounds is known (rounds.h); of an odd number one is done before the loop, if it is not
+// long. Kernels that are the same are compiled once, so that a body of two rounds costs little more than one. As
+// XLA's double buffer loop unrolling. Test: tests/hlo/opt/double_buffer.hlo.
 #pragma once
 
 #include "compiler/pipeline.h"

@@ -33,6 +33,7 @@ struct Demand {
   double apart = 0;     // elements wanted through other maps: each its own
   double code_together = 0, code_apart = 0;
   bool strided = false;
+  bool moved = false;   // wanted at other coordinates than the elements at hand
   bool inside = false;  // the kernel computes it itself
   double hoisted = 0;   // of these, elements that stand outside of the lanes: computed one by one
   double bare = 0;      // of those, elements with less than a vector's work inside, which hides nothing
@@ -94,7 +95,7 @@ class Sweep {
         d.bare = d.elements();
       compute_one_by_one(*at, d);
       cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
-      cost_.once &= d.code() <= 1;
+      cost_.once &= d.code() <= 1 && !d.moved;
       spread(*at, d);
     }
     for (const Instruction* i : demands_.keys()) {  // in the order of the sweep: sums of doubles depend on theirs
@@ -347,6 +348,7 @@ class Sweep {
     });
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     Demand& own = want_apart(o, elements, d.code(), d.strided || random || apart);
+    own.moved = true;
     // What is repeated along the lanes is computed before their loop.
     if (minor < 0 || in_lanes) return;
     own.hoisted += elements;

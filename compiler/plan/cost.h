@@ -22,7 +22,7 @@ struct KernelCost {
   int64_t instructions = 0;  ///< rough size of the emitted loop bodies, in instructions
   int64_t buffers = 0;       ///< operands and results
   int64_t streams = 0;       ///< of these, as large as the domain: each holds vectors in flight
-  bool once = true;          ///< the code of every value stands at one place of the loop bodies
+  bool once = true;          ///< every value is computed at one place of the loop bodies, for the element at hand
   /// What one core works on it; with what calling it costs.
   double work_ns() const;
   double total_ns() const;
