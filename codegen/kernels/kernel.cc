@@ -120,6 +120,13 @@ class Emission {
     return one_stage ? moved_floats(*fusion_.to_apply()) : std::set<DType>();
   }
 
+  // What the stages do along the inner sizes is inside of the outer loops. (Not where there are guards: written out,
+  // the steps of a loop know which they need, and the blocks of a running sum over rows of 1019 are twice as fast so.)
+  void count_inner_steps(std::vector<LoopPiece>& pieces, bool outer_lanes) const {
+    const int64_t steps = std::max<int64_t>(1, product(plan_.inner_sizes()) / (outer_lanes ? 1 : vector_bytes_ / 4));
+    for (LoopPiece& p : pieces) p.operations = static_cast<int>(std::min<int64_t>(p.operations * steps, 1 << 20));
+  }
+
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
     const Ints inner = plan_.inner_sizes();
@@ -149,10 +156,7 @@ class Emission {
     options.overlap = overlap && nest;
     options.shared = inner.empty() ? kShared : 0;
     std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, options);
-    // What the stages do along the inner sizes is inside of the outer loops. (Written out, the steps of a loop know
-    // which guards they need: the blocks of a running sum over rows of 1019 are twice as fast so.)
-    const int64_t inside = guarded ? 1 : std::max<int64_t>(1, product(inner) / (lanes ? 1 : vector_bytes_ / 4));
-    for (LoopPiece& p : pieces) p.operations = static_cast<int>(std::min<int64_t>(p.operations * inside, 1 << 20));
+    if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
     int wide = native * vectors_side_by_side(operations, pulls);
     double total = 0;
