@@ -159,8 +159,7 @@ class Emission {
     if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
     int wide = native * vectors_side_by_side(operations, pulls);
-    double total = 0;
-    for (const LoopPiece& p : pieces) total += volume(p);
+    const double total = volume(pieces);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
       bool blocked = piece.unroll.var >= 0;
@@ -255,6 +254,11 @@ class Emission {
   static double volume(const LoopPiece& piece) {
     double n = static_cast<double>(piece.unroll.count);
     for (const LoopDigit& l : piece.loops) n *= static_cast<double>(l.extent);
+    return n;
+  }
+  static double volume(const std::vector<LoopPiece>& pieces) {
+    double n = 0;
+    for (const LoopPiece& p : pieces) n += volume(p);
     return n;
   }
 
