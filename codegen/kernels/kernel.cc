@@ -152,8 +152,8 @@ class Emission {
     bool overlap = !in_place_ && !streams_unaligned();
     int unroll = rows ? 2 : nest || !inner.empty() ? vector_bytes_ / 4 : 0;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) unroll = 0;
-    LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .unroll = unroll};
-    options.overlap = overlap && nest;
+    LoopPlanOptions options{
+        .lanes = lanes, .max_lanes = vector_bytes_ / 4, .unroll = unroll, .overlap = overlap && nest};
     options.shared = inner.empty() ? kShared : 0;
     std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, options);
     if (!guarded) count_inner_steps(pieces, lanes);
