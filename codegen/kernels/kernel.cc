@@ -127,6 +127,11 @@ class Emission {
     for (LoopPiece& p : pieces) p.operations = static_cast<int>(std::min<int64_t>(p.operations * steps, 1 << 20));
   }
 
+  bool gives_masks() const {
+    return std::ranges::any_of(plan_.roots,
+                               [](const Instruction* r) { return r->shape.is_array() && is_pred(r->shape.type); });
+  }
+
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
     const Ints inner = plan_.inner_sizes();
@@ -174,8 +179,7 @@ class Emission {
       LaneWidths widths = rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap);
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
-      auto is_mask = [](const Instruction* r) { return r->shape.is_array() && is_pred(r->shape.type); };
-      masks = masks && nest && !blocked && std::ranges::none_of(plan_.roots, is_mask);
+      masks = masks && nest && !blocked && !gives_masks();
       if (masks && options_.target->isa() != Isa::kAvx512) widths.at_a_time = native;
       IndexExpr lane(0);
       int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
