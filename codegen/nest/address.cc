@@ -28,7 +28,7 @@ IndexExpr ElementEmitter::symbol(Scope& scope, llvm::Value* value, Range range) 
 void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
   block_.clear();
   block_ids_.clear();
-  block_loads_.clear();
+  scope.blocks.clear();
   for (int64_t k = 0; k < unroll.count; ++k) {
     int id = vars_.fresh();
     bound_[id] = {&scope, scope.builder.getInt64(static_cast<uint64_t>(k)), 0};

@@ -14,12 +14,14 @@ std::vector<llvm::Value*> branch(Scope& scope, llvm::Value* condition,
   auto memo = scope.memo;
   auto reductions = scope.reductions;
   auto rows = scope.rows;
+  auto blocks = scope.blocks;
   auto way = [&](llvm::BasicBlock*& from, const std::function<std::vector<llvm::Value*>()>& emit) {
     b.SetInsertPoint(from);
     std::vector<llvm::Value*> values = emit();
     scope.memo = memo;
     scope.reductions = reductions;
     scope.rows = rows;
+    scope.blocks = blocks;
     from = b.GetInsertBlock();
     b.CreateBr(join);
     return values;

@@ -224,13 +224,6 @@ class ElementEmitter {
   size_t stage_ = 0;
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
-  struct BlockLoad {
-    Scope* scope;
-    llvm::Value* pointer;
-    IndexExpr address;
-    std::vector<llvm::Value*> values;
-  };
-  std::vector<BlockLoad> block_loads_;
   bool guarded_ = false;  ///< values are asked for that may lie outside their arrays
 };
 

@@ -47,8 +47,8 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
 
   IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[k], 0);
   llvm::IRBuilder<>& b = scope.builder;
-  for (const BlockLoad& known : block_loads_) {
-    if (known.scope == &scope && known.pointer == buffer.pointer && known.address == base) {
+  for (const BlockLoad& known : scope.blocks) {
+    if (known.pointer == buffer.pointer && known.address == base) {
       return from_storage(b, type, known.values[k]);
     }
   }
@@ -74,7 +74,7 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
     }
     values = transposed(b, values);
   }
-  block_loads_.push_back({&scope, buffer.pointer, base, values});
+  scope.blocks.push_back({buffer.pointer, base, values});
   return from_storage(b, type, values[k]);
 }
 

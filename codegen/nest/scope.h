@@ -28,6 +28,13 @@ struct RowLoad {
   std::vector<llvm::Value*> values;
 };
 
+/// A block of memory in registers, from `address` on: values[k] has the lanes of the block's value k.
+struct BlockLoad {
+  llvm::Value* pointer;
+  IndexExpr address;
+  std::vector<llvm::Value*> values;
+};
+
 struct Scope {
   Scope(llvm::BasicBlock* block, Scope* parent)
       : builder(block), parent(parent), depth(parent ? parent->depth + 1 : 0) {}
@@ -41,6 +48,7 @@ struct Scope {
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
   /// Of each buffer, by its pointer.
   std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
+  std::vector<BlockLoad> blocks;
 
   // A loop's own.
   llvm::BasicBlock* header = nullptr;
