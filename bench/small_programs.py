@@ -353,3 +353,17 @@ case("interp", lambda x, p, f: jnp.interp(x, jnp.sort(p), f), "f32[1501]", "f32[
 case("histogram", lambda x: jnp.histogram(x, bins=17, range=(-2, 2))[0], "f32[3001]")
 case("polyval", lambda p, x: jnp.polyval(p, x), "f32[7]", A, loose=64)
 case("black_scholes", lambda s, k: s * jax.scipy.stats.norm.cdf((jnp.log(s / k) + 0.1) / 0.3) - k * jax.scipy.stats.norm.cdf((jnp.log(s / k) - 0.1) / 0.3), "f32[171,203]+", "f32[171,203]+", loose=16)
+
+# ---- idioms that were slow once: what a step of an application holds -------------------------------------------
+case("heat_steps", lambda u: lax.fori_loop(0, 20, lambda i, u: u.at[1:-1, 1:-1].add(0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])), u), "f32[103,151]", loose=64)
+case("heat_steps_odd", lambda u: lax.fori_loop(0, 21, lambda i, u: u.at[1:-1].set(u[2:] + 0.5 * u[:-2] - u[1:-1] * 0.5), u * 0.1), "f32[5003]", loose=4096)
+case("pagerank", lambda a, x: lax.fori_loop(0, 20, lambda i, x: 0.15 / 201 + 0.85 * (a / a.sum(0)) @ x, x), "f32[201,201]+", "f32[201]+", loose=64)
+case("logistic_gradient", lambda w, x, y: x.T @ ((2 * y - 1) * jax.nn.sigmoid((1 - 2 * y) * (x @ w))), "f32[17]", "f32[501,17]", "f32[501]", loose=64)
+case("masked_softmax", lambda s: jax.nn.softmax(jnp.where(abs(jnp.arange(97)[:, None] - jnp.arange(97)) < 16, s, -1e9)), "f32[6,97,97]", loose=16)
+case("histogram_add", lambda x: jnp.zeros(101, jnp.int32).at[jnp.clip(((x + 2) * 25).astype(jnp.int32), 0, 100)].add(1), "f32[3001]")
+case("search_sorted", lambda a, x: jnp.searchsorted(jnp.sort(a), x), "f32[1001]", "f32[3001]")
+case("gumbel_argmax", lambda k, x: (x - jnp.log(-jnp.log(jr.uniform(k, x.shape, minval=1e-6)))).argmax(-1), "u32[2]", "f32[65,257]")
+case("lanczos", lambda a, v: lax.scan(lambda s, _: (lambda w: (lambda w: ((s[1], w / (jnp.linalg.norm(w) + 1e-6)), w @ s[1]))(w - (w @ s[1]) * s[1]))((a + a.T) @ s[1]), (v * 0, v / jnp.linalg.norm(v)), None, length=10)[1], "f32[129,129]", "f32[129]", loose=1e5)
+case("lennard_jones", lambda x: (lambda r: (4 * (r ** 6 - r ** 3)).sum())(1 / (((x[:, None] - x) ** 2).sum(-1) + jnp.eye(101))), "f32[101,3]", loose=1e5)
+case("gaussian_mixture", lambda x, m: jax.scipy.special.logsumexp(-0.5 * ((x[:, None] - m) ** 2).sum(-1), axis=1).sum(), "f32[701,7]", "f32[11,7]", loose=64)
+case("lattice_stream", lambda f: jnp.stack([jnp.roll(f[k], (k % 3 - 1, k // 3 - 1), (0, 1)) for k in range(9)]).sum(0), "f32[9,67,71]", loose=16)
