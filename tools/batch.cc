@@ -1,4 +1,6 @@
 // batch: a worker. One JSON request a line in, one JSON answer a line out, in order, flushed.
+#include <malloc.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -14,6 +16,8 @@ namespace hlojit::tools {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr int64_t kTrimEvery = 100;
 
 // A key of the wrong JSON type is wrong usage of that key; so is a number that its type does not hold.
 template <class T>
@@ -142,6 +146,7 @@ void answer_request(const Json& j, Request& r, Json& answer, std::string& source
 
 int batch_verb() {
   std::string line;
+  int64_t answers = 0;
   while (std::getline(std::cin, line)) {
     Json answer = Json::object();
     std::string source;
@@ -165,6 +170,9 @@ int batch_verb() {
     answer["rc"] = outcome.code;
     std::cout << answer.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
     if (!std::cout) return 6;
+    // What compilers free lies between what they keep: unasked, the heap grows by 26 MB from the 1,000th request to the
+    // 10,000th.
+    if (++answers % kTrimEvery == 0) malloc_trim(0);
   }
   return 0;
 }
