@@ -57,7 +57,7 @@ FOREIGN = [
     (re.compile(r"^benchmark/"), ["bench"]),
     (re.compile(r"^nanobind/"), ["tools/python"]),
 ]
-STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|poll|signal|dlfcn|link|stddef|stdint)\.h$"
+STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|poll|signal|dlfcn|link|malloc|stddef|stdint)\.h$"
                       r"|^(sys|linux)/\w+\.h$")
 # Behind the public headers there is the standard library alone.
 PUBLIC = ["runtime/include", "layout"]
