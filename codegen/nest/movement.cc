@@ -16,13 +16,18 @@ llvm::Value* integer_like(llvm::Value* v, int64_t x) {
   return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(x), true);
 }
 
-// Widens before clamping: the bound need not fit the index's type.
+// Widens before clamping: the bound need not fit the index's type. One that no value of the type exceeds is left out.
 llvm::Value* clamped(llvm::IRBuilder<>& b, const Value& start, Range range) {
   llvm::Type* wide = start.v->getType()->getWithNewType(b.getInt64Ty());
   llvm::Value* v = b.CreateIntCast(start.v, wide, is_signed(start.type));
-  if (!is_signed(start.type)) return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, integer_like(v, range.hi));
-  v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer_like(v, range.lo));
-  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, integer_like(v, range.hi));
+  const int bits = dtype_bits(start.type) - (is_signed(start.type) ? 1 : 0);  // of the largest value
+  const bool above = bits >= 63 || range.hi < (int64_t{1} << bits) - 1;
+  if (!is_signed(start.type)) {
+    return above ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, integer_like(v, range.hi)) : v;
+  }
+  const bool below = bits >= 63 || range.lo > -(int64_t{1} << bits);
+  if (below) v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer_like(v, range.lo));
+  return above ? b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, integer_like(v, range.hi)) : v;
 }
 
 }  // namespace

@@ -20,8 +20,16 @@ WriteRelation dynamic_update_slice(const Instruction& i, std::span<const IndexEx
   return w;
 }
 
-// Elements outside the target are dropped one by one. A start outside [-window, dim] writes nothing, just as
-// the nearest one inside does: clamping keeps the ranges small and changes nothing.
+// Values of a window's start along a dim. One outside [-window, dim] writes nothing, just as the nearest one inside
+// does: clamping keeps ranges small and changes nothing, where the index's own type does not keep them so.
+Range start_range(DType index, int64_t window, int64_t dim) {
+  const int bits = dtype_bits(index);
+  if (bits > 32) return {-window, dim};
+  if (is_signed(index)) return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+  return {0, (int64_t{1} << bits) - 1};
+}
+
+// Elements outside the target are dropped one by one.
 WriteRelation scatter(const Instruction& i, std::span<const IndexExpr> element, VarSource& vars) {
   const ScatterDims& s = i.attrs.scatter;
   size_t count = i.operand_count() / 2;
@@ -45,7 +53,8 @@ WriteRelation scatter(const Instruction& i, std::span<const IndexExpr> element, 
   Coords start(operand.dims.size(), IndexExpr(0));
   for (size_t k = 0; k < s.scatter_dims_to_operand_dims.size(); ++k) {
     auto d = static_cast<size_t>(s.scatter_dims_to_operand_dims[k]);
-    start[d] = symbol(w.symbols, indices.operand, indices.coords(k), Range{-box[d], operand.dims[d]}, vars);
+    Range range = start_range(indices.shape.type, box[d], operand.dims[d]);
+    start[d] = symbol(w.symbols, indices.operand, indices.coords(k), range, vars);
   }
   for (size_t k = 0; k < s.input_batching_dims.size(); ++k) {
     start[static_cast<size_t>(s.input_batching_dims[k])] = indices.batch_at(s.scatter_indices_batching_dims[k]);
