@@ -187,6 +187,22 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   return from_storage(b, type, joined(b, parts));
 }
 
+// A scalar. Under a mask that does not hold it is the first element, which is there to be read whenever the array has
+// one.
+Value ElementEmitter::load_one(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                               llvm::Value* mask) {
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Value* at = nullptr;
+  if (mask)
+    at = b.CreateGEP(element, buffer.pointer, b.CreateSelect(mask, index(address, scope), b.getInt64(0)));
+  else
+    at = address_of(scope, buffer, element, address);
+  auto* l = b.CreateAlignedLoad(element, at, llvm::Align(static_cast<uint64_t>(dtype_bytes(type))));
+  annotate(l, buffer);
+  return from_storage(b, type, l);
+}
+
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                            llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
@@ -195,14 +211,7 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
   int lanes = lane_count(address);
   auto* mask_lanes = mask ? llvm::dyn_cast<llvm::FixedVectorType>(mask->getType()) : nullptr;
-  if (lanes == 1 && !mask_lanes) {
-    llvm::Value* at = index(address, scope);
-    // The first element is there to be read whenever the array has one.
-    if (mask) at = b.CreateSelect(mask, at, b.getInt64(0));
-    auto* l = b.CreateAlignedLoad(element, b.CreateGEP(element, buffer.pointer, at), align);
-    annotate(l, buffer);
-    return from_storage(b, type, l);
-  }
+  if (lanes == 1 && !mask_lanes) return load_one(scope, buffer, type, address, mask);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   // Where all lanes are read or none, those at the buffer's beginning do for none: a masked load whose address is no
