@@ -24,6 +24,7 @@
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_concatenations.h"
 #include "compiler/passes/split_reductions.h"
+#include "compiler/passes/split_scatters.h"
 #include "compiler/passes/squeeze.h"
 #include "compiler/passes/synchronous.h"
 #include "compiler/passes/unroll.h"
@@ -60,6 +61,7 @@ constexpr Pass kPasses[] = {
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
     {"split_reductions", split_reductions},
+    {"split_scatters", split_scatters},
     {"split_concatenations", split_concatenations},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
