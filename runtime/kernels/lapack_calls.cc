@@ -11,6 +11,7 @@
 
 #include "layout/index.h"
 #include "runtime/kernels/lapack.h"
+#include "runtime/kernels/small_matrices.h"
 
 namespace hlojit {
 namespace {
@@ -149,7 +150,7 @@ void with_room(F f) {
 template <class T>
 Matrices potrf(const Site& s) {
   using F = void(const char*, const int*, T*, const int*, int*);
-  auto* f = s.function<F>("potrf");
+  auto* f = s.dim(0, 0) <= kSmallFactor ? &small_potrf<T> : s.function<F>("potrf");
   return [f, n = s.dim(0, 0), uplo = s.letter("uplo", 'L'), bytes = s.stride(0)](void* const* p) {
     take(p[1], p[0], bytes);
     f(&uplo, &n, as<T>(p[1]), &n, as<int>(p[2]));
@@ -159,7 +160,7 @@ Matrices potrf(const Site& s) {
 template <class T>
 Matrices getrf(const Site& s) {
   using F = void(const int*, const int*, T*, const int*, int*, int*);
-  auto* f = s.function<F>("getrf");
+  auto* f = std::max(s.dim(0, 0), s.dim(0, 1)) <= kSmallFactor ? &small_getrf<T> : s.function<F>("getrf");
   return [f, m = s.dim(0, 0), n = s.dim(0, 1), bytes = s.stride(0)](void* const* p) {
     take(p[1], p[0], bytes);
     f(&m, &n, as<T>(p[1]), &m, as<int>(p[2]), as<int>(p[3]));
@@ -250,7 +251,7 @@ template <class T>
 Matrices trsm(const Site& s) {
   using F = void(const char*, const char*, const char*, const char*, const int*, const int*, const T*, const T*,
                  const int*, T*, const int*);
-  auto* f = s.function<F>("trsm");
+  auto* f = std::max(s.dim(1, 0), s.dim(1, 1)) <= kSmallSystem ? &small_trsm<T> : s.function<F>("trsm");
   const char side = s.letter("side", 'L'), uplo = s.letter("uplo", 'L'), op = s.letter("trans_x", 'N');
   return [=, unit = s.letter("diag", 'N'), m = s.dim(1, 0), n = s.dim(1, 1), k = s.dim(0, 0),
           bytes = s.stride(1)](void* const* p) {
@@ -503,6 +504,7 @@ struct Row {
 };
 
 #define HLOJIT_LAPACK(f) {&f<float>, &f<double>, &f<std::complex<float>>, &f<std::complex<double>>}
+constexpr size_t kMostLeaves = 9;
 constexpr Row kRows[] = {
     {"gees", 1, 6, HLOJIT_LAPACK(gees)},   {"geev", 1, 5, HLOJIT_LAPACK(geev)},   {"gehrd", 1, 3, HLOJIT_LAPACK(gehrd)},
     {"geqp3", 2, 3, HLOJIT_LAPACK(geqp3)}, {"geqrf", 1, 2, HLOJIT_LAPACK(geqrf)}, {"gesdd", 1, 5, HLOJIT_LAPACK(gesdd)},
@@ -513,6 +515,7 @@ constexpr Row kRows[] = {
     {"unmqr", 3, 1, HLOJIT_LAPACK(ormqr)},
 };
 #undef HLOJIT_LAPACK
+static_assert(std::ranges::all_of(kRows, [](const Row& r) { return r.operands + r.results <= kMostLeaves; }));
 
 }  // namespace
 
@@ -546,14 +549,16 @@ StepFunction lapack_call_step(const Instruction& call) {
   Matrices matrices = row->make[letter](site);
   const auto cost = static_cast<int64_t>(static_cast<double>(batch) * 10 * std::pow(site.dim(0, 0), 2));
   return [=, operands = row->operands](const StepCall& run) {
+    for (size_t leaf = operands; leaf < strides.size(); ++leaf) {
+      void* const* here = run.buffers + leaf;
+      if (std::find(run.buffers, here, *here) == here)
+        std::memset(*here, 0, strides[leaf] * static_cast<size_t>(batch));
+    }
     run_chunks(run.pool, batch, cost, [&](int64_t k) {
-      std::vector<void*> p;
-      for (size_t leaf = 0; leaf < strides.size(); ++leaf) {
-        p.push_back(static_cast<char*>(run.buffers[leaf]) + strides[leaf] * static_cast<size_t>(k));
-        const bool fresh = leaf >= operands && std::ranges::find(p.begin(), p.end() - 1, p.back()) == p.end() - 1;
-        if (fresh) std::memset(p.back(), 0, strides[leaf]);
-      }
-      matrices(p.data());
+      void* p[kMostLeaves];
+      for (size_t leaf = 0; leaf < strides.size(); ++leaf)
+        p[leaf] = static_cast<char*>(run.buffers[leaf]) + strides[leaf] * static_cast<size_t>(k);
+      matrices(p);
     });
   };
 }

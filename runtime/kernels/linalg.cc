@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "runtime/kernels/lapack.h"
+#include "runtime/kernels/small_matrices.h"
 
 namespace hlojit {
 namespace {
@@ -64,8 +65,8 @@ void clear_other_triangle(T* a, int64_t n, bool lower) {
 template <class T>
 StepFunction cholesky_of(const Instruction& i) {
   using Factor = void(const char* uplo, const int* n, T* a, const int* lda, int* info);
-  auto* factor = lapack_for<Factor>(i, "potrf", i.shape.type);
   const int n = to_int(i.shape.dims.back(), i);
+  auto* factor = n <= kSmallFactor ? &small_potrf<T> : lapack_for<Factor>(i, "potrf", i.shape.type);
   const int64_t size = int64_t{n} * n, count = size == 0 ? 0 : i.shape.element_count() / size;
   const bool lower = i.attrs.lower;
   return [=](const StepCall& call) {
@@ -89,10 +90,10 @@ template <class T>
 StepFunction solve_of(const Instruction& i) {
   using Solve = void(const char* side, const char* uplo, const char* op, const char* unit, const int* m, const int* n,
                      const T* alpha, const T* a, const int* lda, T* b, const int* ldb);
-  auto* solve = lapack_for<Solve>(i, "trsm", i.shape.type);
   const Attributes& attrs = i.attrs;
   const int order = to_int(i.operand(0)->shape.dims.back(), i);
   const int rows = to_int(i.shape.dims[i.shape.dims.size() - 2], i), columns = to_int(i.shape.dims.back(), i);
+  auto* solve = std::max(rows, columns) <= kSmallSystem ? &small_trsm<T> : lapack_for<Solve>(i, "trsm", i.shape.type);
   const bool left = attrs.left_side;
   const char* uplo = attrs.lower ? "U" : "L";
   const char* unit = attrs.unit_diagonal ? "U" : "N";
