@@ -13,6 +13,7 @@
 #include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
 #include "compiler/ir/narrow.h"
+#include "layout/lists.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -34,6 +35,42 @@ int lanes_of_register(std::span<const Value> values) {
   auto bits = [](const Value& v) { return v.v->getType()->getScalarSizeInBits(); };
   bool equal = std::ranges::all_of(values, [&](const Value& v) { return bits(v) == bits(values[0]); });
   return equal && bits(values[0]) >= 8 ? static_cast<int>(256 / bits(values[0])) : 0;
+}
+
+// Floats as integers in their order, and back: the bits below the sign turned round where it is set, and all moved so
+// that NaNs of either sign are beyond the infinity that extrema run to.
+llvm::Value* with_magnitude_turned(llvm::IRBuilderBase& b, llvm::Value* x) {
+  const unsigned bits = x->getType()->getScalarSizeInBits();
+  auto* rest = llvm::ConstantInt::get(x->getType(), llvm::APInt::getSignedMaxValue(bits));
+  return b.CreateXor(x, b.CreateAnd(b.CreateAShr(x, bits - 1), rest));
+}
+
+llvm::Constant* nans_of_a_sign(llvm::Type* integers) {
+  const unsigned mantissa = integers->getScalarSizeInBits() == 64 ? 52 : 23;
+  return llvm::ConstantInt::get(integers, (uint64_t{1} << mantissa) - 1);
+}
+
+llvm::Value* key_of_float(llvm::IRBuilderBase& b, llvm::Value* x, bool largest) {
+  llvm::Type* integers = x->getType()->getWithNewBitWidth(x->getType()->getScalarSizeInBits());
+  llvm::Value* turned = with_magnitude_turned(b, b.CreateBitCast(x, integers));
+  llvm::Constant* nans = nans_of_a_sign(integers);
+  return largest ? b.CreateSub(turned, nans) : b.CreateAdd(turned, nans);
+}
+
+llvm::Value* float_of_key(llvm::IRBuilderBase& b, llvm::Value* key, bool largest) {
+  llvm::Constant* nans = nans_of_a_sign(key->getType());
+  key = with_magnitude_turned(b, largest ? b.CreateAdd(key, nans) : b.CreateSub(key, nans));
+  const bool wide = key->getType()->getScalarSizeInBits() == 64;
+  return b.CreateBitCast(key, key->getType()->getWithNewType(wide ? b.getDoubleTy() : b.getFloatTy()));
+}
+
+// AVX2 takes as many instructions for a key as for a step without one, and only their chain becomes shorter: windows
+// of a few terms are no chains. It has no extrema of long integers.
+bool takes_keys(const Instruction& reduction, Opcode op, const NumberOptions& options) {
+  constexpr int64_t kChain = 32;
+  const DType type = reduction.shape.type;
+  if ((op != Opcode::kMaximum && op != Opcode::kMinimum) || !is_float(type)) return false;
+  return options.avx512 || (type != DType::kF64 && product(reduction_sizes(reduction)) >= kChain);
 }
 
 }  // namespace
@@ -66,7 +103,7 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
   return results;
 }
 
-Reducer Reducer::of(const Instruction& reduction) {
+Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options) {
   Reducer r;
   if (reduction.info().op_class == OpClass::kContracts) {
     r.contracts_ = r.reorderable_ = true;
@@ -86,6 +123,10 @@ Reducer Reducer::of(const Instruction& reduction) {
     if (r.op_ == Opcode::kAdd || r.op_ == Opcode::kMaximum) r.op_ = Opcode::kOr;
     r.as_bytes_ = true;
     r.accumulator_ = DType::kS8;
+  }
+  if (r.op_ && takes_keys(reduction, *r.op_, options)) {
+    r.as_keys_ = true;
+    r.accumulator_ = r.result_ == DType::kF64 ? DType::kS64 : DType::kS32;
   }
   // Windows pick by position (the first of equals): their elements keep their order.
   Reorder order = r.op_                           ? Reorder{true, -1}
@@ -120,8 +161,11 @@ std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, cons
 
 std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const {
   std::vector<Value> held(values.begin(), values.end());
-  if (!as_bytes_) return held;
-  for (Value& v : held) v = {accumulator_, b.CreateSExt(v.v, v.v->getType()->getWithNewType(b.getInt8Ty()))};
+  for (Value& v : held) {
+    if (v.type == accumulator_) continue;
+    if (as_bytes_) v = {accumulator_, b.CreateSExt(v.v, v.v->getType()->getWithNewType(b.getInt8Ty()))};
+    if (as_keys_) v = {accumulator_, key_of_float(b, v.v, op_ == Opcode::kMaximum)};
+  }
   return held;
 }
 
@@ -193,6 +237,7 @@ std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& 
                                    std::vector<Value> totals) const {
   if (contracts_) return {convert(b, options, totals[0], result_)};
   if (as_bytes_) return {{result_, b.CreateICmpSLT(totals[0].v, llvm::Constant::getNullValue(totals[0].v->getType()))}};
+  if (as_keys_) totals[0] = {result_, float_of_key(b, totals[0].v, op_ == Opcode::kMaximum)};
   if (plain_) {
     for (Value& total : totals) total = round_to_type(b, total);
   }

@@ -26,7 +26,7 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
 class Reducer {
  public:
   /// Of any is_reduction instruction.
-  static Reducer of(const Instruction& reduction);
+  static Reducer of(const Instruction& reduction, const NumberOptions& options);
 
   bool has_identity() const { return op_.has_value(); }
   bool reorderable() const { return reorderable_; }
@@ -40,7 +40,8 @@ class Reducer {
   std::vector<Value> operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
                               const AccessRelation& relation) const;
   /// Values as accumulators hold them. A vector of conditions that a loop carries is taken apart, a register each:
-  /// they are added up as bytes.
+  /// they are added up as bytes. Extrema of floats are those of integers in the same order, of which a machine has an
+  /// instruction: what it has for floats neither keeps NaNs nor tells zeros apart.
   std::vector<Value> accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const;
   /// Accumulators after one more element.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
@@ -64,6 +65,7 @@ class Reducer {
   bool reorderable_ = false;
   int position_ = -1;                    // Reorder::position
   bool as_bytes_ = false;                // accumulators are bytes of equal bits
+  bool as_keys_ = false;                 // accumulators are integers in the order of floats
   bool contracts_ = false;               // sums products of two factors
   bool plain_ = false;                   // is_plain_float: rounded at the end
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer

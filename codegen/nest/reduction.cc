@@ -32,7 +32,7 @@ class Accumulators {
                bool running)
       : running(running), e_(e), members_(members), outer_lanes_(outer_lanes) {
     for (const Pass::Member& m : members) {
-      reducers_.push_back(Reducer::of(*m.instruction));
+      reducers_.push_back(Reducer::of(*m.instruction, e.number()));
       std::vector<Value> values;
       for (const Instruction* init : initial_values(*m.instruction)) values.push_back(e.emit(init, {}, root));
       if (values.empty()) values.push_back(reducers_.back().identity(at.builder));
