@@ -18,6 +18,13 @@ Value real(B& b, const NumberOptions& o, F f, const Value& x, const X&... more) 
   return {x.type, f(ir::F32{x.v}, ir::F32{more.v}...).v};
 }
 
+// Beside a constant LLVM knows what cannot be.
+llvm::Value* extreme(B& b, const NumberOptions& o, llvm::Value* x, llvm::Value* y, bool greatest) {
+  if (o.avx512 && !llvm::isa<llvm::Constant>(x) && !llvm::isa<llvm::Constant>(y))
+    return ir::extreme_avx512(b, x, y, greatest);
+  return b.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, x, y);
+}
+
 }  // namespace
 
 Value float_binary(B& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y) {
@@ -28,8 +35,8 @@ Value float_binary(B& b, const NumberOptions& o, Opcode op, const Value& x, cons
     case kSubtract: return made(b.CreateFSub(x.v, y.v));
     case kMultiply: return made(b.CreateFMul(x.v, y.v));
     case kDivide: return made(b.CreateFDiv(x.v, y.v));
-    case kMaximum: return made(b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x.v, y.v));
-    case kMinimum: return made(b.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, x.v, y.v));
+    case kMaximum:
+    case kMinimum: return made(extreme(b, o, x.v, y.v, op == kMaximum));
     case kRemainder: return real(b, o, [](auto p, auto q) { return math::remainder(p, q); }, x, y);
     case kPower: return real(b, o, [](auto p, auto q) { return math::pow(p, q); }, x, y);
     case kAtan2: return real(b, o, [](auto p, auto q) { return math::atan2(p, q); }, x, y);

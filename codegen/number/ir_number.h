@@ -197,6 +197,9 @@ inline F32 to_f32(F64 x) { return {b().CreateFPTrunc(x.v, with_scalar(x.v->getTy
 /// x * 2^n, n whole, by AVX-512's scale instruction: one rounding, as the contract of ldexp2 has it.
 llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n);
 
+/// maximum or minimum as HLO has them, in three instructions; LLVM makes six.
+llvm::Value* extreme_avx512(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, bool greatest);
+
 template <int N>
 Float<N> ldexp2(Float<N> x, Int<N> i) {
   if (recorder.avx512) return {scale_avx512(x.v, to_float(i).v)};

@@ -2,6 +2,7 @@
 // ir_number.h.
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -11,32 +12,50 @@
 namespace hlojit::codegen::ir {
 namespace {
 
-llvm::Value* scale_register(llvm::Value* x, llvm::Value* n) {
-  using namespace llvm::Intrinsic;
-  auto* type = llvm::cast<llvm::FixedVectorType>(x->getType());
-  bool wide = type->getElementType()->isDoubleTy();
-  auto lanes = type->getNumElements();
+using namespace llvm::Intrinsic;
+using B = llvm::IRBuilderBase;
+
+/// An instruction on two vectors of floats: of 128, 256 and 512 bits, of f32 and of f64.
+using Forms = ID[3][2];
+constexpr Forms kScale = {{x86_avx512_mask_scalef_ps_128, x86_avx512_mask_scalef_pd_128},
+                          {x86_avx512_mask_scalef_ps_256, x86_avx512_mask_scalef_pd_256},
+                          {x86_avx512_mask_scalef_ps_512, x86_avx512_mask_scalef_pd_512}};
+constexpr Forms kRange = {{x86_avx512_mask_range_ps_128, x86_avx512_mask_range_pd_128},
+                          {x86_avx512_mask_range_ps_256, x86_avx512_mask_range_pd_256},
+                          {x86_avx512_mask_range_ps_512, x86_avx512_mask_range_pd_512}};
+
+llvm::Value* on_registers(B& b, const Forms& forms, std::span<llvm::Value* const> x, std::optional<int> immediate) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(x[0]->getType());
   auto bits = type->getPrimitiveSizeInBits().getFixedValue();
-  ID id = bits == 512   ? (wide ? x86_avx512_mask_scalef_pd_512 : x86_avx512_mask_scalef_ps_512)
-          : bits == 256 ? (wide ? x86_avx512_mask_scalef_pd_256 : x86_avx512_mask_scalef_ps_256)
-                        : (wide ? x86_avx512_mask_scalef_pd_128 : x86_avx512_mask_scalef_ps_128);
   constexpr int kCurrentRounding = 4;
-  llvm::Value* all = llvm::ConstantInt::get(b().getIntNTy(std::max(8u, lanes)), -1, true);
-  std::vector<llvm::Value*> arguments = {x, n, llvm::Constant::getNullValue(type), all};
-  if (bits == 512) arguments.push_back(b().getInt32(kCurrentRounding));
-  return b().CreateIntrinsic(id, {}, arguments);
+  std::vector<llvm::Value*> arguments(x.begin(), x.end());
+  if (immediate) arguments.push_back(b.getInt32(static_cast<uint32_t>(*immediate)));
+  arguments.push_back(llvm::Constant::getNullValue(type));
+  arguments.push_back(llvm::ConstantInt::get(b.getIntNTy(std::max(8u, type->getNumElements())), -1, true));
+  if (bits == 512) arguments.push_back(b.getInt32(kCurrentRounding));
+  return b.CreateIntrinsic(forms[std::countr_zero(bits / 128)][type->getElementType()->isDoubleTy()], {}, arguments);
 }
 
-}  // namespace
-
-llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) {
+/// The same on scalars and on vectors of any length.
+llvm::Value* on_vectors(B& b, const Forms& forms, llvm::Value* x, llvm::Value* y, std::optional<int> immediate = {}) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   unsigned lanes = vector ? vector->getNumElements() : 1;
   unsigned bits = x->getType()->getScalarSizeInBits();
   unsigned step = std::clamp(std::bit_ceil(lanes), 128 / bits, 512 / bits);
-  llvm::Value* const operands[] = {x, n};
-  return in_parts(b(), operands, step,
-                  [](std::span<llvm::Value* const> part) { return scale_register(part[0], part[1]); });
+  llvm::Value* const operands[] = {x, y};
+  return in_parts(b, operands, step,
+                  [&](std::span<llvm::Value* const> part) { return on_registers(b, forms, part, immediate); });
+}
+
+}  // namespace
+
+llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) { return on_vectors(b(), kScale, x, n); }
+
+llvm::Value* extreme_avx512(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {
+  // -0 below 0, and of a number and a NaN the number.
+  constexpr int kLess = 4, kGreater = 5;
+  llvm::Value* number = on_vectors(b, kRange, x, y, greatest ? kGreater : kLess);
+  return b.CreateSelect(b.CreateFCmpUNO(x, y), b.CreateFAdd(x, y), number);
 }
 
 }  // namespace hlojit::codegen::ir
