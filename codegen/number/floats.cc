@@ -1,5 +1,6 @@
 // Floats: one instruction, or a template of compiler/math. Narrow ones arrive and leave as f32.
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include "codegen/number/families.h"
 #include "codegen/number/ir_number.h"
@@ -18,10 +19,12 @@ Value real(B& b, const NumberOptions& o, F f, const Value& x, const X&... more) 
   return {x.type, f(ir::F32{x.v}, ir::F32{more.v}...).v};
 }
 
-// Beside a constant LLVM knows what cannot be.
+// Beside other constants LLVM knows what cannot be.
 llvm::Value* extreme(B& b, const NumberOptions& o, llvm::Value* x, llvm::Value* y, bool greatest) {
-  if (o.avx512 && !llvm::isa<llvm::Constant>(x) && !llvm::isa<llvm::Constant>(y))
-    return ir::extreme_avx512(b, x, y, greatest);
+  if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
+  if (greatest && llvm::PatternMatch::match(y, llvm::PatternMatch::m_PosZeroFP()))
+    return b.CreateSelect(b.CreateFCmpUGT(x, y), x, y);
+  if (o.avx512 && !llvm::isa<llvm::Constant>(y)) return ir::extreme_avx512(b, x, y, greatest);
   return b.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, x, y);
 }
 
