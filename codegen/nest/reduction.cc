@@ -274,6 +274,7 @@ class PassRun {
     bool reorder = sums_.reorderable();
     sums_.own_lanes = outer_lanes_ == 1 && !pass_.serial && (sums_.running ? sums_.have_identities() : reorder);
     if (sums_.running) reorder = false;
+    const bool in_order = !reorder || sums_.ascend();
     int widest = 1, operations = 0;
     bool along_rows = false;
     auto walk = [&](AccessWalk& w, const Coords& inner) {
@@ -283,22 +284,15 @@ class PassRun {
       operations = w.operations();
     };
     const int lanes = std::max(1, e_.vector_bytes() / 4);
-    std::vector<LoopPiece> pieces = plan_loops(pass_.sizes, e_.vars(), walk,
-                                               {.lanes = sums_.own_lanes,
-                                                .max_lanes = kInFlight * lanes,
-                                                .in_order = !reorder || sums_.ascend(),
-                                                .outer_lane = outer_lane()});
+    std::vector<LoopPiece> pieces = plan_loops(
+        pass_.sizes, e_.vars(), walk,
+        {.lanes = sums_.own_lanes, .max_lanes = kInFlight * lanes, .in_order = in_order, .outer_lane = outer_lane()});
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     // Running sums within a vector double how far they reach, step by step.
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
     const int wide =
         sums_.running ? native : native * (pass_.members.empty() ? vectors_in_flight(operations) : kInFlight);
-    if (along_rows) {
-      std::vector<LoopPiece> grouped;
-      for (LoopPiece& p : pieces)
-        std::ranges::move(in_groups(std::move(p), kGroup, e_.vars()), std::back_inserter(grouped));
-      pieces = std::move(grouped);
-    }
+    if (along_rows) group(pieces, in_order);
     for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
 
     std::vector<int> counts;
@@ -310,6 +304,19 @@ class PassRun {
     std::sort(counts.rbegin(), counts.rend());
     if (sums_.running) counts.resize(1);  // what is carried is one value, whatever the lanes
     sums_.use_widths(counts);
+  }
+
+  /// Elements of rows in groups. (What is left of each row comes after all rows, which is another order.)
+  void group(std::vector<LoopPiece>& pieces, bool in_order) {
+    std::vector<LoopPiece> grouped;
+    for (LoopPiece& p : pieces) {
+      const bool whole = p.loops.size() < 2 || p.loops.back().extent % kGroup == 0;
+      if (in_order && !whole)
+        grouped.push_back(std::move(p));
+      else
+        std::ranges::move(in_groups(std::move(p), kGroup, e_.vars()), std::back_inserter(grouped));
+    }
+    pieces = std::move(grouped);
   }
 
   /// The lanes are short rows, and their elements follow each other: ElementEmitter::load_rows takes several at once.
