@@ -428,23 +428,24 @@ class ComputationAlias {
     return at;
   }
 
+  /// The memory of `array` by another name.
+  Instruction* as_shape(Instruction* array, const Shape& shape) {
+    return array->shape == shape ? array : track(c_.add(Opcode::kBitcast, shape, {array}, "bitcast"));
+  }
+
   /// `reader` reads `instead` wherever it read `v`.
   void redirect(Instruction* reader, const ArrayValue& v, Instruction* instead) {
     ArrayValue fresh{instead, 0};
     for (size_t k = 0; k < reader->operand_count(); ++k) {
       Instruction* o = reader->operand(k);
       if (o->shape.is_array() && flow_.values(o)[0] == v) {
-        Instruction* as = instead;
-        if (!(o->shape == instead->shape)) {
-          as = track(c_.add(Opcode::kBitcast, o->shape, {instead}, "bitcast"));
-        }
-        reader->set_operand(k, as);
+        reader->set_operand(k, as_shape(instead, o->shape));
       } else if (o->shape.is_tuple()) {
         std::vector<Slot> found;
         Instruction* tuple = own_tuple(o, found);
         reader->set_operand(k, tuple);
         for (const Slot& s : found) {
-          if (value(s) == v) put(s, instead, reader);
+          if (value(s) == v) put(s, as_shape(instead, get(s)->shape), reader);
         }
       }
     }
