@@ -57,6 +57,8 @@ constexpr Pass kPasses[] = {
     // Constants first: what they decide (branches, neutral elements) is simplified away.
     {"fold", fold},
     {"simplify", simplify},
+    // What has become constants only now. (Left for the next compiler of what we print, sums had other bits there.)
+    {"fold", fold},
     {"squeeze", squeeze},
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
