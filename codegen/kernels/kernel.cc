@@ -29,6 +29,8 @@ namespace {
 
 /// Results side by side whose reductions read the same elements. (Of four, more have a part beyond a border.)
 constexpr int kShared = 2;
+/// Rows side by side that alternate in memory, so that it is read from end to end: those of T(8,128).
+constexpr int kAlternating = 8;
 
 /// Of a tiled array's dims: rounded up to what its tiles hold.
 Ints padded_sizes(const Shape& shape) {
@@ -132,6 +134,16 @@ class Emission {
                                [](const Instruction* r) { return r->shape.is_array() && is_pred(r->shape.type); });
   }
 
+  LoopPlanOptions loop_options(bool lanes, bool overlap) const {
+    const bool nest = plan_.kind == KernelKind::kNest, inner = !plan_.inner_sizes().empty();
+    LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .overlap = overlap && nest};
+    if (nest || inner) options.unroll = plan_.kind == KernelKind::kRows ? 2 : vector_bytes_ / 4;
+    if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
+    options.shared = inner ? 0 : kShared;
+    options.alternating = keeps_values() ? 0 : kAlternating;
+    return options;
+  }
+
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
     const Ints inner = plan_.inner_sizes();
@@ -155,12 +167,7 @@ class Emission {
     bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
     bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
     bool overlap = !in_place_ && !streams_unaligned();
-    int unroll = rows ? 2 : nest || !inner.empty() ? vector_bytes_ / 4 : 0;
-    if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) unroll = 0;
-    LoopPlanOptions options{
-        .lanes = lanes, .max_lanes = vector_bytes_ / 4, .unroll = unroll, .overlap = overlap && nest};
-    options.shared = inner.empty() ? kShared : 0;
-    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, options);
+    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, loop_options(lanes, overlap));
     if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
     int wide = native * vectors_side_by_side(operations, pulls);
@@ -242,12 +249,15 @@ class Emission {
     return used;
   }
 
+  bool keeps_values() const {
+    return std::ranges::any_of(plan_.stages, [](const Stage& s) { return !s.keeps.empty(); });
+  }
+
   // Vectors that one turn of the outer loop computes: many where a reduction is pulled or runs along outer
   // lanes, as each is an accumulator; as many as the plan has scratch for where values are kept.
   int vectors_side_by_side(int operations, bool pulls) const {
-    bool keeps = std::any_of(plan_.stages.begin(), plan_.stages.end(), [](const Stage& s) { return !s.keeps.empty(); });
     int best = vectors_in_flight(operations);
-    if (keeps) return std::min(std::max(best, 2), static_cast<int>(column_vectors(plan_, target_)));
+    if (keeps_values()) return std::min(std::max(best, 2), static_cast<int>(column_vectors(plan_, target_)));
     if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::min(best, 4);
     return pulls || plan_.kind == KernelKind::kColumns ? 2 * best : best;
   }

@@ -258,19 +258,35 @@ Unroll LoopOrder::choose_shared(int64_t block, bool overlap) {
   return chosen ? take_block(*chosen, block) : Unroll{};
 }
 
+// Do steps inside of the loops come to elements of the digit's other rows in between?
+bool LoopOrder::alternates(const Access& a, const LoopDigit& digit) const {
+  const int64_t stride = a.address.coefficient(digit.var).value_or(0);
+  if (a.write || a.bytes == 0 || a.random || stride <= 1) return false;
+  return std::ranges::any_of(a.address.terms(), [&](const IndexExpr::Term& t) {
+    bool outer =
+        t.atom->kind == IndexExpr::AtomKind::kVar && std::ranges::count(loops, t.atom->var, &LoopDigit::var) > 0;
+    return !outer && t.coefficient == stride * digit.extent;
+  });
+}
+
 // (The rows of a bf16 pair: its elements can then be stored together.)
-Unroll LoopOrder::choose_group() {
-  for (size_t k = 0; k < loops.size(); ++k) {
-    const LoopDigit l = loops[k];
-    if (l.clip || (l.extent != 2 && l.extent != 4) || !can_be_innermost(l)) continue;
-    bool contiguous = std::ranges::any_of(accesses, [&](const Access& a) {
-      return a.bytes > 0 && a.bytes * l.extent <= 4 && a.address.coefficient(l.var) == 1;
-    });
-    if (!contiguous) continue;
-    loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(k));
-    return {l.var, l.extent};
-  }
-  return {};
+Unroll LoopOrder::choose_group(int64_t alternating) {
+  auto take = [&](int64_t most, auto fits) -> Unroll {
+    for (size_t k = 0; k < loops.size(); ++k) {
+      const LoopDigit l = loops[k];
+      if (l.clip || l.extent > most || !can_be_innermost(l)) continue;
+      if (std::ranges::none_of(accesses, [&](const Access& a) { return fits(a, l); })) continue;
+      loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(k));
+      return {l.var, l.extent};
+    }
+    return {};
+  };
+  const Unroll pair = take(4, [](const Access& a, const LoopDigit& l) {
+    const bool pairs = std::has_single_bit(static_cast<uint64_t>(l.extent));
+    return pairs && a.bytes > 0 && a.bytes * l.extent <= 4 && a.address.coefficient(l.var) == 1;
+  });
+  return pair.var >= 0 ? pair
+                       : take(alternating, [&](const Access& a, const LoopDigit& l) { return alternates(a, l); });
 }
 
 }  // namespace hlojit::codegen

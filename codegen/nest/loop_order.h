@@ -31,8 +31,9 @@ struct LoopOrder {
   /// Takes a block of so many out of a digit along which reductions read the same elements: those are then loaded once
   /// for all of the block.
   Unroll choose_shared(int64_t block, bool overlap);
-  /// Takes out a small digit along which some access is contiguous, of loops without lanes.
-  Unroll choose_group();
+  /// Takes out a small digit along which some access is contiguous, of loops without lanes; else one of up to so many
+  /// rows that alternate in memory.
+  Unroll choose_group(int64_t alternating);
 
   std::vector<LoopDigit> loops;
   Coords coords;
@@ -45,6 +46,7 @@ struct LoopOrder {
   bool can_be_innermost(const LoopDigit& digit) const;
   bool interleaves(const Access& write, int64_t stride, int block) const;
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
+  bool alternates(const Access& a, const LoopDigit& digit) const;
   Unroll take_block(size_t k, int64_t block);
   double lane_score(const LoopDigit& digit, int max_lanes, int block) const;
 

@@ -179,7 +179,7 @@ class LoopPlanner {
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_.overlap);
     if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
       made.unroll = c.choose_shared(options_.shared, options_.overlap);
-    if (!options_.lanes && options_.unroll > 0) made.unroll = c.choose_group();
+    if (!options_.lanes && options_.unroll > 0) made.unroll = c.choose_group(options_.alternating);
     made.loops = std::move(c.loops);
     made.coords = std::move(c.coords);
     made.operations = accesses_.operations() + static_cast<int>(accesses_.edges().size());

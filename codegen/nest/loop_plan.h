@@ -67,6 +67,7 @@ struct LoopPlanOptions {
   bool in_order = false;  ///< elements are met in row-major order of the domain
   bool overlap = false;   ///< blocks may compute some elements twice
   int outer_lane = -1;    ///< a variable bound outside that takes lanes
+  int alternating = 0;    ///< of groups: so many rows that alternate in memory are one
   int shared = 0;         ///< > 0: blocks of this many values whose reductions read the same elements
 };
 

@@ -290,8 +290,7 @@ class PassRun {
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     // Running sums within a vector double how far they reach, step by step.
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
-    const int wide =
-        sums_.running ? native : native * (pass_.members.empty() ? vectors_in_flight(operations) : kInFlight);
+    const int wide = sums_.running ? native : native * vectors_of_members(operations);
     if (along_rows) group(pieces, in_order);
     for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
 
@@ -317,6 +316,14 @@ class PassRun {
         std::ranges::move(in_groups(std::move(p), kGroup, e_.vars()), std::back_inserter(grouped));
     }
     pieces = std::move(grouped);
+  }
+
+  /// Of accumulators a member, so that they leave a quarter of the registers.
+  int vectors_of_members(int operations) const {
+    if (pass_.members.empty()) return vectors_in_flight(operations);
+    const auto registers = static_cast<unsigned>(e_.options().target_info().vector_registers);
+    const unsigned each = 3 * registers / 4 / static_cast<unsigned>(pass_.members.size());
+    return std::clamp(static_cast<int>(std::bit_floor(each)), 1, kInFlight);
   }
 
   /// The lanes are short rows, and their elements follow each other: ElementEmitter::load_rows takes several at once.
