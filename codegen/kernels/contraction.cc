@@ -71,11 +71,11 @@ class Product {
     panels_ = blocks_.columns / nr;
     tiles_ = blocks_.rows / mr;
     if (site_.left) {
-      left_ = Strides{site_.left->stride, 1};
+      left_ = OperandStrides{site_.left->stride, 1};
     } else {
-      left_ = in_place(reads_.left_side(), true);
+      left_ = in_place(reads_.left_side());
       // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
-      if (left_ && left_->row * bytes >= 4096) left_.reset();
+      if (left_ && left_->along * bytes >= 4096) left_.reset();
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
@@ -84,17 +84,18 @@ class Product {
     auto panels = panel_layout(dot_, product_, blocks_);
     in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
                  columns->shape.layout == *panels;
-    if (in_panels_) right_ = Strides{1, nr};
-    // Packing the right side pays only if several row tiles read it.
-    if (!right_ && product_.m <= 2 * mr && product_.n >= nr && terms_ == 1)
-      right_ = in_place(reads_.right_side(), false);
+    if (in_panels_) right_ = OperandStrides{1, nr};
+    if (!right_ && columns_in_place(dot_, product_, blocks_, options_.target_info())) {
+      right_ = in_place(reads_.right_side());
+    }
     // A last panel moved left computes some columns twice, which must not be added up.
     bool repeats = !in_panels_ && product_.n % nr != 0 && site_.sums && slices_ > 1;
-    if (right_ && (right_->row != 1 || repeats)) right_.reset();
+    if (right_ && (right_->along != 1 || repeats)) right_.reset();
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
     if (!left_) a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
+    if (biased()) bias_.pointer = scratch.take((nr + 1) * bytes);
     if (site_.sums) {
       c_ = *site_.sums;
     } else if (slices_ > 1) {
@@ -137,8 +138,10 @@ class Product {
       // The last panel in place ends where the operand ends, and computes some columns twice.
       column = e_.symbol(ps, minimum(ps, e_.index(column, ps), product_.n - nr), {0, product_.n - nr});
     }
+    llvm::Value* right = right_ ? right_base(ps, column) : packed_panel(ps, in_group);
+    if (biased()) sum_bias(ps.builder, right);
     auto tile_loop = open_loop(ps, tile_count, 1, "tile");
-    tile(*tile_loop, ss, panel, right_ ? right_base(ps, column) : packed_panel(ps, in_group), column);
+    tile(*tile_loop, ss, panel, right, column);
     close_loop(ps, std::move(tile_loop));
     close_loop(gs, std::move(panel_loop));
     close_loop(ss, std::move(group_loop));
@@ -195,8 +198,8 @@ class Product {
     // Rows a tile in place starts too low by to stay inside the operand.
     IndexExpr shift(0);
     if (left_) {
-      row_stride = left_->row;
-      k_stride = left_->k;
+      row_stride = left_->along;
+      k_stride = left_->depth;
       if (product_.m % mr != 0 && !site_.left) {
         llvm::Value* over = b.CreateSub(e_.index(row, ts), i64(b, product_.m - mr));
         shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
@@ -223,18 +226,35 @@ class Product {
                            lanes_,
                            row_stride,
                            k_stride,
-                           right_ ? right_->k : nr,
+                           right_ ? right_->depth : nr,
                            unroll,
                            blocks_.multiply_add,
                            slices_ > 1};
-    b.CreateCall(
-        micro_kernel(module_, shape, options_),
-        {a, right, c, i64(b, c_.stride), ceil_quotient(b, depth_, i64(b, terms_)), b.CreateICmpNE(number, i64(b, 0))});
+    shape.takes_off = biased();
+    b.CreateCall(micro_kernel(module_, shape, options_),
+                 {a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias()});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
     guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
+  }
+
+  /// Packed bytes of the left side are 128 too large.
+  bool biased() const { return blocks_.multiply_add == MultiplyAdd::kBytes; }
+  /// Groups of terms in the slice.
+  llvm::Value* groups(llvm::IRBuilder<>& b) const { return ceil_quotient(b, depth_, i64(b, terms_)); }
+  llvm::Value* bias() const {
+    return biased() ? bias_.pointer : llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0));
+  }
+  /// What that makes each of a panel's sums too large by: its product with a row of 128s.
+  void sum_bias(llvm::IRBuilder<>& b, llvm::Value* panel) {
+    const int64_t nr = blocks_.tile_columns;
+    llvm::Value* row = b.CreateInBoundsGEP(b.getInt32Ty(), bias_.pointer, i64(b, nr));
+    b.CreateStore(b.getInt32(0x80808080), row);
+    MicroKernelShape shape{type_, 1, static_cast<int>(nr / lanes_), lanes_, 0, 0, nr, 1, blocks_.multiply_add};
+    b.CreateCall(micro_kernel(module_, shape, options_), {row, panel, bias_.pointer, i64(b, nr), groups(b),
+                                                          b.getFalse(), llvm::ConstantPointerNull::get(b.getPtrTy())});
   }
 
   // The left operand in place, at the block's first row and the slice's beginning.
@@ -266,29 +286,17 @@ class Product {
     return s.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(s.builder, y));
   }
 
-  struct Strides {
-    int64_t row, k;
-  };
-
-  // An operand as a plain array of the summed type whose address is affine in row (or column) and depth.
-  std::optional<Strides> in_place(int side, bool left) {
+  // Of an operand that is a plain array of the summed type.
+  std::optional<OperandStrides> in_place(int side) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
     if (!p->is(Opcode::kParameter) || p->shape.type != type_ || terms_ > 1) return std::nullopt;
-    if (element_bits(p->shape) != dtype_bits(type_)) return std::nullopt;
-    int along = vars_.fresh(), k = vars_.fresh();
-    IndexExpr x = IndexExpr::var(along, left ? product_.m : product_.n);
-    Coords rc = left ? reads_.result_coords(x, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), x);
-    Read read = reads_.read_at(side, rc, IndexExpr::var(k, product_.k));
-    if (!read.guards.empty()) return std::nullopt;
-    IndexExpr address = linear_index(p->shape, read.coords);
-    auto row = address.coefficient(along), depth = address.coefficient(k);
-    if (!row || !depth) return std::nullopt;
-    return Strides{*row, *depth};
+    return operand_strides(dot_, product_, static_cast<size_t>(side), site_.batch, vars_);
   }
 
   // Panels packed together, so that a row of the right operand is read in pieces of a few cache lines.
   int64_t panels_at_once() const {
-    int64_t group = 4, nr = blocks_.tile_columns;
+    const int64_t nr = blocks_.tile_columns;
+    int64_t group = std::clamp<int64_t>(2048 / (nr * dtype_bytes(packed_type_)), 1, 8);
     while (group > 1 && (product_.n % (group * nr) != 0 || blocks_.columns % (group * nr) != 0)) group /= 2;
     return group;
   }
@@ -422,11 +430,12 @@ class Product {
 
   int slice_var_ = -1;
   int64_t slices_ = 1, panels_ = 1, tiles_ = 1, group_ = 1;
-  llvm::Value* depth_ = nullptr;         // of the slice
-  std::optional<Strides> left_, right_;  // of operands read where they lie
-  bool in_panels_ = false;               // the right one lies as the micro-kernel reads it
-  bool by_rows_ = false;                 // the left block is packed row by row
+  llvm::Value* depth_ = nullptr;                // of the slice
+  std::optional<OperandStrides> left_, right_;  // of operands read where they lie
+  bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
+  bool by_rows_ = false;                        // the left block is packed row by row
   BufferRef b_panel_, a_block_;
+  BufferRef bias_;       // of biased bytes: a panel's, and the left row that it is the product with
   IndexExpr sum_at_{0};  // the sum that the epilogue asks for
   RowTile c_;            // sums: a tile, or all of the block's where slices repeat or stages follow
 };

@@ -37,9 +37,9 @@ class TileBody {
     auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
     // Pointers that move on, not indices times a stride.
     llvm::PHINode *left = b_.CreatePHI(b_.getPtrTy(), 2), *panel = b_.CreatePHI(b_.getPtrTy(), 2);
-    std::vector<llvm::PHINode*> sums = phis(rows_ * vectors_), biases = phis(biased() ? vectors_ : 0);
-    Tile tile(sums.begin(), sums.end()), bias(biases.begin(), biases.end());
-    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, bias, left, panel, u);
+    std::vector<llvm::PHINode*> sums = phis(rows_ * vectors_);
+    Tile tile(sums.begin(), sums.end());
+    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, left, panel, u);
     llvm::Value* next = b_.CreateAdd(k, number(shape_.unroll));
     k->addIncoming(number(0), entry);
     k->addIncoming(next, loop);
@@ -48,11 +48,10 @@ class TileBody {
     panel->addIncoming(f_->getArg(1), entry);
     panel->addIncoming(b_.CreateInBoundsGEP(scalar_, panel, number(shape_.unroll * shape_.panel_stride)), loop);
     begin_at_zero(sums, tile, entry, loop);
-    begin_at_zero(biases, bias, entry, loop);
     b_.CreateCondBr(b_.CreateICmpULT(next, f_->getArg(4)), loop, done);
 
     b_.SetInsertPoint(done);
-    for (size_t n = 0; n < tile.size() && biased(); ++n) tile[n] = b_.CreateSub(tile[n], bias[n % vectors_]);
+    if (shape_.takes_off) take_off_bias(tile);
     if (shape_.accumulates) add_earlier(tile, done);
     for (size_t n = 0; n < tile.size(); ++n) b_.CreateAlignedStore(tile[n], sum_address(n), align_);
     b_.CreateRetVoid();
@@ -61,8 +60,6 @@ class TileBody {
  private:
   llvm::ConstantInt* number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
   llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }
-  /// The bytes of A are 128 too large: as often as much of B is taken off again.
-  bool biased() const { return shape_.multiply_add == MultiplyAdd::kBytes; }
   bool floating() const { return is_float(shape_.type); }
 
   std::vector<llvm::PHINode*> phis(size_t count) {
@@ -94,17 +91,12 @@ class TileBody {
     }
   }
 
-  /// The products at depth k behind what the pointers are at; of `bias`, which a biased left side makes too large by, a
-  /// vector of each column's.
-  void add_products(Tile& tile, Tile& bias, llvm::Value* left, llvm::Value* panel, int64_t k) {
+  /// The products at depth k behind what the pointers are at.
+  void add_products(Tile& tile, llvm::Value* left, llvm::Value* panel, int64_t k) {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
       llvm::Value* at = number(k * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes);
       columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(scalar_, panel, at), align_));
-    }
-    for (size_t v = 0; v < bias.size(); ++v) {
-      auto* x = llvm::ConstantInt::get(vector_, 0x80808080);
-      bias[v] = multiply_add(b_, shape_.multiply_add, x, columns[v], bias[v], target_);
     }
     for (size_t i = 0; i < rows_; ++i) {
       llvm::Value* at = number(k * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride);
@@ -120,6 +112,15 @@ class TileBody {
           sum = b_.CreateAdd(b_.CreateMul(x, columns[v]), sum);
       }
     }
+  }
+
+  void take_off_bias(Tile& tile) {
+    Tile bias;
+    for (size_t v = 0; v < vectors_; ++v) {
+      llvm::Value* at = b_.CreateInBoundsGEP(scalar_, f_->getArg(6), number(static_cast<int64_t>(v) * shape_.lanes));
+      bias.push_back(b_.CreateAlignedLoad(vector_, at, align_));
+    }
+    for (size_t n = 0; n < tile.size(); ++n) tile[n] = b_.CreateSub(tile[n], bias[n % vectors_]);
   }
 
   /// The tile is added to what an earlier slice of k left, if there was one.
@@ -142,7 +143,7 @@ class TileBody {
     tile.assign(out.begin(), out.end());
   }
 
-  llvm::Function* f_;  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them)
+  llvm::Function* f_;  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them, bias)
   const MicroKernelShape& shape_;
   const Target& target_;
   llvm::IRBuilder<> b_;
@@ -154,9 +155,9 @@ class TileBody {
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+  return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
                      shape.lanes, shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
-                     form_of(shape.multiply_add).name, shape.accumulates ? "+" : "");
+                     form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
@@ -164,7 +165,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   if (llvm::Function* known = module.getFunction(name)) return known;
   llvm::IRBuilder<> b(module.getContext());
   llvm::Type *pointer = b.getPtrTy(), *i64 = b.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty()}, false);
+  auto* type =
+      llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer}, false);
   auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
   auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);

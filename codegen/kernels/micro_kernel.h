@@ -31,14 +31,15 @@ struct MicroKernelShape {
   /// An element of A and B is a lane of the terms that are packed for it; k, strides and lanes count those.
   MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool accumulates = false;  ///< may be called with `accumulate`
+  bool takes_off = false;    ///< `bias` is taken off each row
   bool operator==(const MicroKernelShape&) const = default;
 };
 
 /// Its function's name: says all of the shape.
 std::string micro_kernel_name(const MicroKernelShape& shape);
-/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate): c is a tile of rows x columns, c_stride
-/// elements from one row to the next; added to if `accumulate`, else overwritten. Emitted once a module for each shape,
-/// or declared and listed in options.micro_kernels.
+/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias): c is a tile of rows x columns, c_stride
+/// elements from one row to the next; added to if `accumulate`, else overwritten. `bias` holds a row, or is null.
+/// Emitted once a module for each shape, or declared and listed in options.micro_kernels.
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options);
 
 }  // namespace hlojit::codegen

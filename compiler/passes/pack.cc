@@ -40,6 +40,7 @@ class Packer {
     size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
     if (product.m <= kMostBlockRows && !same_.contains(operand)) return false;
+    if (!folds_into_packing(operand) && columns_in_place(*dot, product, *blocks, options_.target)) return false;
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;
     as.type = one ? sum_type(*dot) : form_of(blocks->multiply_add).packed;

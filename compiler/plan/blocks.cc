@@ -2,6 +2,7 @@
 #include "compiler/plan/blocks.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <numeric>
 
@@ -19,35 +20,30 @@ constexpr int64_t kFewProducts = 1 << 14;
 // Depth from which on a micro-kernel is worth it.
 constexpr int64_t kShallow = 3;
 
-// Sums side by side that keep the multiply-adds busy.
-constexpr int64_t kEnoughSums = 8;
+// Depth of a slice, of panels that leave most of the first cache to the other operand.
+constexpr int64_t kBestDepth = 256;
+
+// Rows at a time of a right side that comes from memory, and how much of each: so many pages, each read to its end.
+constexpr int64_t kFewRowsAtOnce = 16, kRowBytes = 4096;
 
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
 
-/// A slice of the depth that divides it evenly where one of good size exists. The reduction variables are its
-/// digits: a slice holds whole numbers of the inner ones, or is an even part of one.
-int64_t slice_of(const Ints& digits) {
-  constexpr int64_t kBest = 256, kMost = kBest * 3 / 2;
+/// A slice of the depth, all of it up to `most`, else one that divides it evenly where one of about `best` exists. The
+/// reduction variables are its digits: a slice holds whole numbers of the inner ones, or is an even part of one.
+int64_t slice_of(const Ints& digits, int64_t best, int64_t most) {
   int64_t k = product(digits), inner = 1;
-  if (k <= kMost) return k;
+  if (k <= most) return k;
   size_t d = digits.size();
-  while (d > 0 && inner * digits[d - 1] <= kMost) inner *= digits[--d];
+  while (d > 0 && inner * digits[d - 1] <= most) inner *= digits[--d];
   // `inner` whole digits fit, digit d - 1 is cut.
-  int64_t digit = digits[d - 1], best = std::max<int64_t>(1, kBest / inner);
+  int64_t digit = digits[d - 1], count = std::max<int64_t>(1, best / inner);
   for (int64_t unit : {8, 1}) {
-    for (int64_t s = best / unit * unit; s >= std::max<int64_t>(1, best / 2); s -= unit) {
+    for (int64_t s = count / unit * unit; s >= std::max<int64_t>(1, count / 2); s -= unit) {
       if (digit % s == 0) return s * inner;
     }
   }
-  return inner > kBest / 2 ? inner : best * inner;
-}
-
-/// What the bias of bytes adds is summed up beside the tile, which must leave registers for that, a row of B, a
-/// broadcast and a constant.
-bool has_registers_for_bytes(const Blocks& b, int64_t lanes, const TargetInfo& target) {
-  const int64_t vectors = b.tile_columns / lanes;
-  return b.tile_rows * vectors + 2 * vectors + 2 <= target.vector_registers;
+  return inner > best / 2 ? inner : count * inner;
 }
 
 /// A slice of all the depth is filled up with zeros to whole groups of terms.
@@ -60,47 +56,68 @@ MultiplyAdd choose_multiply_add(const Instruction& contraction, const MatrixProd
   if (lanes < 8) return MultiplyAdd::kOne;
   auto fits = [&](MultiplyAdd kind) { return suits(kind, contraction, p, depth_by(kind, p, blocks.depth), target); };
   if (target.multiplies_bfloats && fits(MultiplyAdd::kBfloats)) return MultiplyAdd::kBfloats;
-  if (target.multiplies_bytes && fits(MultiplyAdd::kBytes) && has_registers_for_bytes(blocks, lanes, target)) {
-    return MultiplyAdd::kBytes;
-  }
+  if (target.multiplies_bytes && fits(MultiplyAdd::kBytes)) return MultiplyAdd::kBytes;
   return fits(MultiplyAdd::kWords) ? MultiplyAdd::kWords : MultiplyAdd::kOne;
 }
 
-/// Rows and columns of a register tile: accumulators, a row of B and one broadcast must fit.
-void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, const TargetInfo& target) {
-  // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4. Fewer rows leave
-  // registers for more columns.
-  int64_t registers = target.vector_registers, most_rows = registers >= 32 ? 12 : 6;
-  auto even_rows = [&](int64_t most) { return ceil_div(p.m, ceil_div(p.m, most)); };
-  b.tile_rows = even_rows(most_rows);
-  int64_t vectors = std::clamp<int64_t>((registers - 1) / (b.tile_rows + 1), 2, 6);
-  vectors = std::min(vectors, ceil_div(p.n, lanes));
-  // A width that leaves no narrow panel behind is worth one vector less.
-  for (int64_t v = vectors; v >= 2; --v) {
-    if (p.n % (v * lanes) != 0) continue;
-    vectors = v;
-    break;
-  }
-  // So is one that leaves much less of the last panel, or of the last rows, empty worth fewer rows: of 19 columns 24
-  // are computed, not 32, and 16 rows by four, not six. Integers are multiplied and added by two instructions, with a
-  // register between.
-  const int64_t taken = is_integral(type) ? 2 : 1;
-  auto columns = [&](int64_t v) { return round_up(p.n, v * lanes); };
-  for (int64_t v = 2; v <= 6; ++v) {
-    int64_t rows = even_rows(std::clamp<int64_t>((registers - taken - v) / v, 1, most_rows));
-    bool narrower = columns(v) * 10 <= columns(vectors) * 9;
-    // Tiles of two rows read the right side too often: for 26 rows they took 1.26 times as long as six.
-    bool fewer =
-        rows > 2 && round_up(p.m, rows) * columns(v) * 15 <= round_up(p.m, b.tile_rows) * columns(vectors) * 14;
-    if (!(narrower || fewer) || rows * v < std::min(kEnoughSums, b.tile_rows * vectors)) continue;
-    vectors = v;
-    b.tile_rows = rows;
-  }
-  b.tile_columns = vectors * lanes;
+/// Cycles that a tile takes for a step of the depth: two multiply-adds each, or as long as a sum waits for its last
+/// one; and what reading takes of that: a broadcast for each row, and for each vector of columns its way from the
+/// second cache. Measured on Zen 5: 6x4 vectors take 0.96 of 12x2's time for a product of 2048, 2x4 of AVX2's vectors
+/// 1.1 to 1.3 times 6x2's.
+double step_cycles(int64_t rows, int64_t vectors, bool integral) {
+  const double latency = 4, sums = static_cast<double>(rows * vectors) * (integral ? 1 : 0.5);
+  return std::max(sums, latency) + 0.12 * static_cast<double>(rows) + 0.4 * static_cast<double>(vectors) + 0.3;
 }
 
-int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p) {
-  const int64_t depth = slice_of(p.contracting);
+/// Rows and columns of a register tile: accumulators, a row of B and one broadcast must fit. What lies beyond the last
+/// row and the last column is computed too, so the tile that wins depends on both.
+void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, const TargetInfo& target) {
+  constexpr double kClearly = 0.985;
+  const bool many = target.vector_registers >= 32;
+  // Integers are multiplied and added by two instructions, with a register between.
+  const int64_t most_rows = many ? 12 : 6, taken = is_integral(type) ? 2 : 1;
+  double least = 0;
+  for (int64_t vectors : many ? std::array{4, 3, 5, 2, 6, 1} : std::array{2, 1, 3, 4, 5, 6}) {
+    const int64_t fit = std::min((target.vector_registers - taken - vectors) / vectors, most_rows);
+    if (fit < 1 || vectors > ceil_div(p.n, lanes)) continue;
+    // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4.
+    const int64_t rows = ceil_div(p.m, ceil_div(p.m, fit)), columns = vectors * lanes;
+    const double cycles = static_cast<double>(ceil_div(p.m, rows) * ceil_div(p.n, columns)) *
+                          step_cycles(rows, vectors, is_integral(type));
+    if (least > 0 && cycles >= least * kClearly) continue;
+    least = cycles;
+    b.tile_rows = rows;
+    b.tile_columns = columns;
+  }
+}
+
+/// The right side is larger than a core's caches, and read once or twice: its rows are walked along, for deep panels
+/// would touch a page for each few elements.
+bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
+  if (!contraction.is(Opcode::kDot) || p.m > 2 * b.tile_rows || p.contracting.size() != 1) return false;
+  if (p.n * p.k * dtype_bytes(sum_type(contraction)) <= target.l2_bytes) return false;
+  auto strides = operand_strides(contraction, p, p.columns_operand());
+  return strides && strides->along == 1;
+}
+
+/// How many rows at a time: of narrow panels fewer, for going through the sums once more costs those less than the
+/// pages do. Two rows by 3 MB took 0.85 of the time by 16 at a time instead of 256 (AVX2), four in panels of 384
+/// bytes 1.1.
+int64_t rows_at_once(const MatrixProduct& p, const Blocks& b, int64_t bytes, const TargetInfo& target) {
+  if (p.n * p.k * bytes > target.llc_bytes / 4) return kFewRowsAtOnce;
+  return std::max(kFewRowsAtOnce, b.tile_columns * bytes / 32 * 8);
+}
+
+/// `bytes`: of an element as it is packed.
+int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, int64_t bytes,
+                     const TargetInfo& target) {
+  if (walks_rows(contraction, p, b, target)) {
+    const int64_t rows = rows_at_once(p, b, bytes, target);
+    return slice_of(p.contracting, rows, rows);
+  }
+  const int64_t panel = target.l1_bytes * 2 / 3 / (b.tile_columns * bytes) / 64 * 64;
+  const int64_t best = std::clamp<int64_t>(panel, kBestDepth / 2, kBestDepth);
+  const int64_t depth = slice_of(p.contracting, best, std::max(best * 3 / 2, kBestDepth));
   if (!contraction.is(Opcode::kConvolution) || p.groups() == 1 || p.contracting.size() < 2) return depth;
   // The positions that a group's features lie at are as far apart as all groups' together, and share few cache sets:
   // one line of the window after the other, several would push each other out.
@@ -114,17 +131,19 @@ constexpr int64_t kFewRows = 128;
 /// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
-void choose_grid(Blocks& b, const MatrixProduct& p, int64_t bytes, bool dot, const TargetInfo& target) {
-  int64_t mr = b.tile_rows, nr = b.tile_columns;
-  int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / (b.depth * bytes), 48, 480) / mr * mr;
+void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, const TargetInfo& target) {
+  const int64_t mr = b.tile_rows, nr = b.tile_columns, bytes = dtype_bytes(sum_type(contraction));
+  const bool dot = contraction.is(Opcode::kDot), walks = walks_rows(contraction, p, b, target);
+  int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / (b.depth * bytes), 48, 640) / mr * mr;
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
   auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
   b.rows = equal_rows(ceil_div(p.m, std::max(most, unit)));
-  b.columns = round_up(ceil_div(p.n, ceil_div(p.n, 512)), nr);
+  const int64_t wide = walks ? kRowBytes / bytes : std::max<int64_t>(512, 16 * nr);
+  b.columns = round_up(ceil_div(p.n, ceil_div(p.n, wide)), nr);
   int64_t batches = p.batches();
   double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
                  static_cast<double>(batches);
-  auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 1e6), 1, 8);
+  auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 1e6), 1, walks ? 4 : 8);
   auto tasks = [&] { return batches * ceil_div(p.m, b.rows) * ceil_div(p.n, b.columns); };
   while (dot && tasks() < wanted) {
     int64_t fewer = equal_rows(ceil_div(p.m, b.rows) + 1);
@@ -178,11 +197,28 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
 
   Blocks b;
   choose_tile(b, p, type, lanes, target);
-  b.depth = choose_depth(contraction, p);
+  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), target);
   if (packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
+  const MultiplyAddForm& form = form_of(b.multiply_add);
+  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), target);
+  if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target))
+    b.multiply_add = MultiplyAdd::kOne;
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, dtype_bytes(type), contraction.is(Opcode::kDot), target);
+  choose_grid(b, p, contraction, target);
   return b;
+}
+
+bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
+                      const TargetInfo& target) {
+  const Shape& shape = contraction.operand(p.columns_operand())->shape;
+  if (b.multiply_add != MultiplyAdd::kOne || shape.type != sum_type(contraction) || p.n < b.tile_columns) return false;
+  auto strides = operand_strides(contraction, p, p.columns_operand());
+  if (!strides || strides->along != 1) return false;
+  if (p.m <= 2 * b.tile_rows) return true;
+  constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
+  const int64_t bytes = dtype_bytes(shape.type);
+  const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), b.tile_columns * bytes);
+  return std::min(b.depth, p.k) * apart <= target.l2_bytes / 2;
 }
 
 std::string blocks_text(const Blocks& b) {

@@ -23,12 +23,6 @@ namespace {
 // Blocks that a kernel has at least where its rows allow, so that any machine's cores are busy.
 constexpr int64_t kFewestBlocks = 8;
 
-/// What packing a dot's operand applies on the way.
-bool folds_into_packing(const Instruction* i) {
-  if (is_elementwise(i->opcode)) return i->info().price <= OpPrice::kCheap;
-  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
-}
-
 /// Refuses if something below `values` does not fold into packing. What is in `made` is not packed.
 void check_packing(const KernelGraph& g, std::span<const Instruction* const> values, const InstructionSet& made) {
   InstructionSet packed(values);
@@ -316,6 +310,11 @@ class BlockPlanner {
 };
 
 }  // namespace
+
+bool folds_into_packing(const Instruction* i) {
+  if (is_elementwise(i->opcode)) return i->info().price <= OpPrice::kCheap;
+  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
+}
 
 KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, const TargetInfo& target,
                             std::string_view config) {

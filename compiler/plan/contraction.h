@@ -17,6 +17,9 @@ namespace hlojit {
 KernelPlan plan_contraction(const KernelGraph& graph, const std::vector<const Instruction*>& dots,
                             const TargetInfo& target, std::string_view config);
 
+/// Packing a dot's operand applies this op on the way.
+bool folds_into_packing(const Instruction* i);
+
 /// How a product stage is cut: rows are those of the kernel's block where it goes by blocks, else what the
 /// result's layout suggests.
 MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes);

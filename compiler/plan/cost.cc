@@ -150,7 +150,7 @@ class Sweep {
     if (!panels) return;
     const Instruction* columns = s.product->operand(p.columns_operand());
     bool inside = std::ranges::find(members_, columns) != members_.end();
-    if (!inside && columns->shape.layout == *panels) return;
+    if (!inside && (columns->shape.layout == *panels || columns_in_place(*s.product, p, *s.blocks, target_))) return;
     if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
     bool transposes = columns->shape.layout.minor_to_major[0] == panels->minor_to_major[0];
     double blocks = std::ceil(static_cast<double>(p.m) / static_cast<double>(s.blocks->rows));

@@ -5,9 +5,9 @@
 #include <functional>
 #include <numeric>
 
-#include "compiler/analysis/access.h"
 #include "compiler/ir/narrow.h"
 #include "layout/divide.h"
+#include "layout/index.h"
 
 namespace hlojit {
 namespace {
@@ -171,6 +171,31 @@ bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p)
   AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
   auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
   return read != relation.reads.end() && read->coords[static_cast<size_t>(minor)].depends_on(k);
+}
+
+std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
+  VarSource vars;
+  return operand_strides(contraction, p, operand, Coords(p.batch.size(), IndexExpr(0)), vars);
+}
+
+std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand,
+                                              std::span<const IndexExpr> batch, VarSource& vars) {
+  const int along = vars.fresh(), k = vars.fresh();
+  const bool left = operand == 0;
+  const bool rows = operand == p.rows_operand();
+  Coords at = p.split(left, IndexExpr::var(along, rows ? p.m : p.n));
+  Coords others((left ? p.rhs_free : p.lhs_free).size(), IndexExpr(0));
+  Coords result = left ? p.join(batch, at, others) : p.join(batch, others, at);
+  AccessRelation relation =
+      access_relation(contraction, result, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
+  auto read = std::ranges::find(relation.reads, operand, &Read::operand);
+  if (read == relation.reads.end() || !read->guards.empty()) return std::nullopt;
+  const Shape& shape = contraction.operand(operand)->shape;
+  if (element_bits(shape) != dtype_bits(shape.type)) return std::nullopt;
+  IndexExpr address = linear_index(shape, read->coords);
+  auto step = address.coefficient(along), deeper = address.coefficient(k);
+  if (!step || !deeper) return std::nullopt;
+  return OperandStrides{*step, *deeper};
 }
 
 }  // namespace hlojit

@@ -2,9 +2,11 @@
 // say.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "compiler/analysis/access.h"
 #include "compiler/ir/module.h"
 #include "layout/index_expr.h"
 #include "layout/lists.h"
@@ -62,6 +64,17 @@ struct MatrixProduct {
 DType sum_type(const Instruction& contraction);
 /// Elements of the left operand that are neighbours in memory differ in the depth, not in the row.
 bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& product);
+/// Elements from one row (or column) of an operand to the next, and from one position of the depth to the next.
+struct OperandStrides {
+  int64_t along = 0, depth = 0;
+};
+/// Those of an operand whose elements lie at an affine function of both, without padding between; null for others.
+/// `vars`: makers of the variables in `batch`, the coordinates of the batch.
+std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& product,
+                                              size_t operand, std::span<const IndexExpr> batch, VarSource& vars);
+/// The same for the first batch.
+std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& product,
+                                              size_t operand);
 /// Lanes of a vector of the summed type.
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
 

@@ -20,7 +20,21 @@ NativeCode compiled(const std::string& text, int threads = 2) {
   return compile_module(*module, assign_buffers(*module), {.target = &target}, nullptr, threads);
 }
 
+/// Products of as many matrices with one.
 std::string dots(int count, int size) {
+  std::string shape = "f32[" + std::to_string(size) + "," + std::to_string(size) + "]{1,0}", results;
+  std::string text = "HloModule m\nENTRY e {\n  w = " + shape + " parameter(" + std::to_string(count) + ")\n";
+  for (int k = 0; k < count; ++k) {
+    const std::string n = std::to_string(k);
+    text += "  p" + n + " = " + shape + " parameter(" + n + ")\n  d" + n + " = " + shape + " dot(p" + n +
+            ", w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+    results += (k > 0 ? ", d" : "d") + n;
+  }
+  return text + (count > 1 ? "  ROOT t = tuple(" + results + ")\n}\n" : "}\n");
+}
+
+/// A matrix times another, again and again.
+std::string chain(int count, int size) {
   std::string shape = "f32[" + std::to_string(size) + "," + std::to_string(size) + "]{1,0}";
   std::string text = "HloModule m\nENTRY e {\n  d0 = " + shape + " parameter(0)\n  w = " + shape + " parameter(1)\n";
   for (int k = 1; k <= count; ++k) {
@@ -65,7 +79,7 @@ TEST_CASE("any number of threads may compile at once") {
 }
 
 TEST_CASE("long sequences are cut, and fail and succeed as short ones") {
-  NativeCode code = compiled(dots(2'500, 2));
+  NativeCode code = compiled(chain(2'500, 2));
   CHECK(code.facts.kernels == 2'500);
   std::vector<float> a = {1, 0, 0, 1}, w = {0, 1, 1, 0}, result(4);
   void* params[] = {a.data(), w.data()};

@@ -89,7 +89,7 @@ ENTRY e {
 )");
   BufferPlan plan = assign_buffers(*module);
   CHECK(check_memory(*module, plan, false).empty());
-  CHECK(plan.arena_bytes == 3 * 64 * 64 * 4);
+  CHECK(plan.arena_bytes == 2 * 64 * 64 * 4);
   for (auto& [instruction, slices] : plan.slices) {
     for (BufferSlice& s : slices) s.offset = 0;
   }
