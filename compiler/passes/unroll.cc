@@ -1,9 +1,12 @@
 // See unroll.h.
 #include "compiler/passes/unroll.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/invariant.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/replace_ops.h"
 #include "compiler/passes/rounds.h"
@@ -30,12 +33,27 @@ bool is_elementwise_work(const Computation& body) {
   return true;
 }
 
+/// Reads large state at other places than it makes it: of rounds in one kernel each would be computed several times for
+/// the next.
+bool moves_state(const Computation& body) {
+  constexpr int64_t kFew = 64;
+  const InstructionSet fixed = invariant_values(body);
+  return std::ranges::any_of(body.instructions(), [&](const auto& i) {
+    if (i->info().op_class != OpClass::kMoves) return false;
+    if (i->is(Opcode::kBroadcast) || i->is(Opcode::kReshape) || i->is(Opcode::kTranspose)) return false;
+    return std::ranges::any_of(moved_operands(*i), [&](const Instruction* o) {
+      return !fixed.contains(o) && o->shape.element_count() > kFew;
+    });
+  });
+}
+
 /// Why a loop stays one; empty if it is unrolled.
 std::string kept_because(const Instruction* loop, std::optional<int64_t> rounds) {
   if (!loop->control_predecessors.empty()) return "it waits for others";
   if (!rounds) return "how often it runs is not known";
   if (*rounds > kMaxRounds) return fmt::format("{} rounds are more than {}", *rounds, kMaxRounds);
   if (!is_elementwise_work(*loop->while_body())) return "its body is more than elementwise";
+  if (moves_state(*loop->while_body())) return "its state is read at other places";
   auto size = static_cast<int64_t>(loop->while_body()->instructions().size());
   if (size * *rounds > kMaxInstructions) return fmt::format("{} rounds of {} instructions are too long", *rounds, size);
   return {};

@@ -3,7 +3,8 @@
 //   w = while((0, x)), condition: i < 3, body: (i + 1, f(x))    ->    f(f(f(x)))
 //
 // Only loops whose number of rounds is plain from the text (a counter from a constant, by a constant
-// step, to a constant bound), at most 16 rounds, and whose body holds nothing that ends a kernel anyway.
+// step, to a constant bound), at most 16 rounds, and whose body holds nothing that ends a kernel anyway, and reads what
+// the round before made at the same places.
 // JAX's ThreeFry is such a loop of five rounds. Test: tests/hlo/opt/unroll.hlo.
 #pragma once
 
