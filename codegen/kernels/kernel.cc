@@ -148,7 +148,7 @@ class Emission {
   void loops() {
     const Ints inner = plan_.inner_sizes();
     const std::set<DType> in_bits = moved_in_bits();
-    int widest = 4, operations = 0;
+    int widest = 4, operations = 0, places = 0;
     bool pulls = false, masks = false, guarded = false;
     auto walk = [&](AccessWalk& w, const Coords& at) {
       w.move_in_bits(in_bits);
@@ -159,6 +159,7 @@ class Emission {
       }
       widest = w.lane_bytes();
       operations = w.operations();
+      places = w.places();
       pulls = w.has_reduction();
       masks = w.combines_masks();
       guarded = !w.edges().empty();
@@ -170,7 +171,7 @@ class Emission {
     std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, loop_options(lanes, overlap));
     if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
-    int wide = native * vectors_side_by_side(operations, pulls);
+    int wide = native * vectors_side_by_side(operations, places, pulls);
     const double total = volume(pieces);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
@@ -255,8 +256,8 @@ class Emission {
 
   // Vectors that one turn of the outer loop computes: many where a reduction is pulled or runs along outer
   // lanes, as each is an accumulator; as many as the plan has scratch for where values are kept.
-  int vectors_side_by_side(int operations, bool pulls) const {
-    int best = vectors_in_flight(operations);
+  int vectors_side_by_side(int operations, int places, bool pulls) const {
+    int best = vectors_in_flight(operations, places);
     if (keeps_values()) return std::min(std::max(best, 2), static_cast<int>(column_vectors(plan_, target_)));
     if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::min(best, 4);
     return pulls || plan_.kind == KernelKind::kColumns ? 2 * best : best;

@@ -3,6 +3,7 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -53,6 +54,10 @@ class AccessWalk {
   const std::vector<Edge>& edges() const { return edges_; }
   /// Elementary operations met, weighted by price: how large the loop body is.
   int operations() const { return operations_; }
+  /// Elements read and written that are found without looking one up: what an element of the body has in hand at once.
+  int places() const {
+    return static_cast<int>(std::ranges::count_if(accesses_, [](const Access& a) { return a.bytes > 0 && !a.random; }));
+  }
   bool has_reduction() const { return has_reduction_; }
   /// Every address lies within its array's buffer, padding included, and no element is of another kind than the rest.
   bool within_buffers() const { return within_buffers_; }

@@ -190,7 +190,10 @@ class Accumulators {
 
 }  // namespace
 
-int vectors_in_flight(int operations) { return operations <= 48 ? 4 : operations <= 200 ? 2 : 1; }
+int vectors_in_flight(int operations, int places) {
+  if (operations > 200) return 1;
+  return operations <= 48 || places <= 5 ? 4 : 2;
+}
 
 Pass pulled(const Instruction* reduction, const Coords& coords) {
   Pass pass;
@@ -275,13 +278,14 @@ class PassRun {
     sums_.own_lanes = outer_lanes_ == 1 && !pass_.serial && (sums_.running ? sums_.have_identities() : reorder);
     if (sums_.running) reorder = false;
     const bool in_order = !reorder || sums_.ascend();
-    int widest = 1, operations = 0;
+    int widest = 1, operations = 0, places = 0;
     bool along_rows = false;
     auto walk = [&](AccessWalk& w, const Coords& inner) {
       walk_element(w, inner);
       along_rows = reads_along_rows(w, inner);
       widest = std::max(widest, w.lane_bytes());
       operations = w.operations();
+      places = w.places();
     };
     const int lanes = std::max(1, e_.vector_bytes() / 4);
     std::vector<LoopPiece> pieces = plan_loops(
@@ -290,7 +294,7 @@ class PassRun {
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     // Running sums within a vector double how far they reach, step by step.
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
-    const int wide = sums_.running ? native : native * vectors_of_members(operations);
+    const int wide = sums_.running ? native : native * vectors_of_members(operations, places);
     if (along_rows) group(pieces, in_order);
     for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
 
@@ -319,8 +323,8 @@ class PassRun {
   }
 
   /// Of accumulators a member, so that they leave a quarter of the registers.
-  int vectors_of_members(int operations) const {
-    if (pass_.members.empty()) return vectors_in_flight(operations);
+  int vectors_of_members(int operations, int places) const {
+    if (pass_.members.empty()) return vectors_in_flight(operations, places);
     const auto registers = static_cast<unsigned>(e_.options().target_info().vector_registers);
     const unsigned each = 3 * registers / 4 / static_cast<unsigned>(pass_.members.size());
     return std::clamp(static_cast<int>(std::bit_floor(each)), 1, kInFlight);
