@@ -36,6 +36,10 @@ struct BufferRef {
   int64_t element_bits = 0;  ///< from one element to the next; 0: the type's own bytes
 };
 
+/// Where the elements of these numbers (i64, a lane each) are. Numbers of words take half the registers, and gathers
+/// and scatters as many lanes again: where there are no more elements, they are what is added to the pointer.
+llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers);
+
 /// Tells LLVM which buffers the access cannot overlap.
 void annotate(llvm::Instruction* access, const BufferRef& buffer);
 

@@ -33,6 +33,12 @@ Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::
 
 }  // namespace
 
+llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers) {
+  const bool words = buffer.elements > 0 && buffer.elements <= INT32_MAX;
+  if (words) numbers = b.CreateTrunc(numbers, numbers->getType()->getWithNewType(b.getInt32Ty()));
+  return b.CreateGEP(element, buffer.pointer, numbers);
+}
+
 std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
                                                 const IndexExpr& address) {
   int lane = lane_var(address);
@@ -254,7 +260,7 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     mask = nullptr;
   }
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  return gather(b, type, buffer, b.CreateGEP(element, buffer.pointer, at), mask);
+  return gather(b, type, buffer, pointers_at(b, buffer, element, at), mask);
 }
 
 }  // namespace hlojit::codegen

@@ -16,18 +16,24 @@ llvm::Value* integer_like(llvm::Value* v, int64_t x) {
   return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(x), true);
 }
 
-// Widens before clamping: the bound need not fit the index's type. One that no value of the type exceeds is left out.
-llvm::Value* clamped(llvm::IRBuilder<>& b, const Value& start, Range range) {
-  llvm::Type* wide = start.v->getType()->getWithNewType(b.getInt64Ty());
-  llvm::Value* v = b.CreateIntCast(start.v, wide, is_signed(start.type));
-  const int bits = dtype_bits(start.type) - (is_signed(start.type) ? 1 : 0);  // of the largest value
-  const bool above = bits >= 63 || range.hi < (int64_t{1} << bits) - 1;
-  if (!is_signed(start.type)) {
-    return above ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, integer_like(v, range.hi)) : v;
-  }
-  const bool below = bits >= 63 || range.lo > -(int64_t{1} << bits);
+llvm::Value* clamped(llvm::IRBuilder<>& b, llvm::Value* v, bool sign, bool below, bool above, Range range) {
   if (below) v = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer_like(v, range.lo));
-  return above ? b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, integer_like(v, range.hi)) : v;
+  const auto min = sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+  return above ? b.CreateBinaryIntrinsic(min, v, integer_like(v, range.hi)) : v;
+}
+
+// An index, clamped, as an address has it. A bound that no value of the index's type exceeds is left out, and where
+// the others are values of that type it is clamped as it is: vectors of words take half the instructions.
+llvm::Value* clamped(llvm::IRBuilder<>& b, const Value& start, Range range) {
+  const bool sign = is_signed(start.type);
+  llvm::Type* wide = start.v->getType()->getWithNewType(b.getInt64Ty());
+  auto widened = [&](llvm::Value* v) { return b.CreateIntCast(v, wide, sign); };
+  const int bits = dtype_bits(start.type) - (sign ? 1 : 0);  // of the largest value
+  if (bits >= 63) return clamped(b, widened(start.v), sign, sign, true, range);
+  const int64_t most = (int64_t{1} << bits) - 1, least = sign ? -most - 1 : 0;
+  const bool below = sign && range.lo > least, above = range.hi < most;
+  if (range.lo <= most && range.hi >= least) return widened(clamped(b, start.v, sign, below, above, range));
+  return clamped(b, widened(start.v), sign, below, above, range);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
     return store_vector(scope, buffer, element, reversed(b, raw), address.substitute(lane, lanes - 1));
   }
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  scatter(b, value, buffer, b.CreateInBoundsGEP(element, buffer.pointer, index(address, scope)), mask);
+  scatter(b, value, buffer, pointers_at(b, buffer, element, index(address, scope)), mask);
 }
 
 void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
