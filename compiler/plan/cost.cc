@@ -27,6 +27,9 @@ constexpr double kStridedFactor = 3;
 constexpr double kOneByOne = 10;
 // And for a choice between operands by where an element is.
 constexpr double kChoice = 30;
+// Padding between elements, and padding between these again: of one a kernel knows by its loops which elements are
+// read; of more there would be pieces of loops for all combinations, or every element computes what few of them use.
+constexpr double kMostSpacing = 2;
 
 struct Demand {
   double together = 0;  // elements wanted by elementwise users: the same ones, so the largest counts
@@ -35,6 +38,7 @@ struct Demand {
   bool strided = false;
   bool moved = false;   // wanted at other coordinates than the elements at hand
   bool inside = false;  // the kernel computes it itself
+  double spacing = 1;   // places of the kernel's domain to one of the value's, where padding lies between them
   double hoisted = 0;   // of these, elements that stand outside of the lanes: computed one by one
   double bare = 0;      // of those, elements with less than a vector's work inside, which hides nothing
 
@@ -236,6 +240,7 @@ class Sweep {
         Demand& own = want_together(o, n, d.code(), d.strided);
         own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
         own.bare = std::max(own.bare, std::min(d.bare, n));
+        own.spacing = std::max(own.spacing, d.spacing);
       }
     }
   }
@@ -325,6 +330,16 @@ class Sweep {
     return used;
   }
 
+  /// Places of a padded result to one of its operand, where it is padded between elements.
+  static double spacing(const Coords& coords) {
+    double places = 1;
+    for (const IndexExpr& c : coords) {
+      for (const IndexExpr::Term& t : c.terms())
+        places *= t.atom->kind == IndexExpr::AtomKind::kFloorDiv ? static_cast<double>(t.atom->width) : 1;
+    }
+    return places;
+  }
+
   /// Data movement `i` reads `o` at these coordinates; not for every element if `guarded`.
   void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const SymbolDims& symbols,
                bool guarded, const Demand& d) {
@@ -336,9 +351,12 @@ class Sweep {
     bool in_lanes = contains(used, minor);
     // Between neighbours in the operand the result has others: every lane computes an element, and many for nothing.
     bool spread_out = guarded && in_lanes && from >= 0 && !coords[static_cast<size_t>(from)].coefficient(minor);
+    const double apart_by = guarded ? d.spacing * spacing(coords) : d.spacing;
     if (spread_out) {
       cost_.compute_ns += elements / kCyclesPerNs;
       cost_.instructions += static_cast<int64_t>(kOneByOne * d.code());
+    } else if (guarded && apart_by > kMostSpacing) {
+      elements = std::max(elements, product<double>(plan_.domain));
     } else if (guarded) {
       elements = std::min(elements, count(o->shape) * share);
     }
@@ -349,6 +367,7 @@ class Sweep {
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     Demand& own = want_apart(o, elements, d.code(), d.strided || random || apart);
     own.moved = true;
+    own.spacing = std::max(own.spacing, apart_by);
     // What is repeated along the lanes is computed before their loop.
     if (minor < 0 || in_lanes) return;
     own.hoisted += elements;
