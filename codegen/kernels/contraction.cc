@@ -231,6 +231,9 @@ class Product {
                            blocks_.multiply_add,
                            slices_ > 1};
     shape.takes_off = biased();
+    // A tall matrix from memory.
+    shape.looks_ahead = left_ && k_stride == 1 && row_stride == product_.k && slices_ == 1 &&
+                        product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias()});
     if (site_.sums) return;

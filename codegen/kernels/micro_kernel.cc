@@ -39,6 +39,7 @@ class TileBody {
     llvm::PHINode *left = b_.CreatePHI(b_.getPtrTy(), 2), *panel = b_.CreatePHI(b_.getPtrTy(), 2);
     std::vector<llvm::PHINode*> sums = phis(rows_ * vectors_);
     Tile tile(sums.begin(), sums.end());
+    if (shape_.looks_ahead) look_ahead(k);
     for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, left, panel, u);
     llvm::Value* next = b_.CreateAdd(k, number(shape_.unroll));
     k->addIncoming(number(0), entry);
@@ -89,6 +90,13 @@ class TileBody {
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
                          {sum_address(n), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
     }
+  }
+
+  /// A's lines one tile on, as many a turn as a tile takes. In rows side by side no prefetcher sees them come.
+  void look_ahead(llvm::Value* k) {
+    llvm::Value* at = b_.CreateMul(b_.CreateAdd(k, f_->getArg(4)), number(shape_.rows));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreateGEP(scalar_, f_->getArg(0), at), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }
 
   /// The products at depth k behind what the pointers are at.
@@ -155,9 +163,10 @@ class TileBody {
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+  return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
                      shape.lanes, shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
-                     form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "");
+                     form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
+                     shape.looks_ahead ? ">" : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {

@@ -32,6 +32,7 @@ struct MicroKernelShape {
   MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool accumulates = false;  ///< may be called with `accumulate`
   bool takes_off = false;    ///< `bias` is taken off each row
+  bool looks_ahead = false;  ///< A's rows follow each other without gaps: those of the next tile are prefetched
   bool operator==(const MicroKernelShape&) const = default;
 };
 
