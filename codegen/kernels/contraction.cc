@@ -89,7 +89,7 @@ class Product {
       right_ = in_place(reads_.right_side());
     }
     // A last panel moved left computes some columns twice, which must not be added up.
-    bool repeats = !in_panels_ && product_.n % nr != 0 && site_.sums && slices_ > 1;
+    bool repeats = !in_panels_ && product_.n > nr && product_.n % nr != 0 && site_.sums && slices_ > 1;
     if (right_ && (right_->along != 1 || repeats)) right_.reset();
     group_ = right_ ? 1 : panels_at_once();
 
@@ -134,7 +134,7 @@ class Product {
     e_.bind(panel_var, ps, ps.counter);
     IndexExpr in_group = IndexExpr::var(panel_var, group_), panel = first_panel + in_group;
     IndexExpr column = n0_ + panel * nr;
-    if (right_ && !in_panels_ && product_.n % nr != 0) {
+    if (right_ && !in_panels_ && product_.n > nr && product_.n % nr != 0) {
       // The last panel in place ends where the operand ends, and computes some columns twice.
       column = e_.symbol(ps, minimum(ps, e_.index(column, ps), product_.n - nr), {0, product_.n - nr});
     }
@@ -224,6 +224,7 @@ class Product {
                            static_cast<int>(mr),
                            static_cast<int>(nr / lanes_),
                            lanes_,
+                           right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
                            row_stride,
                            k_stride,
                            right_ ? right_->depth : nr,
@@ -255,7 +256,7 @@ class Product {
     const int64_t nr = blocks_.tile_columns;
     llvm::Value* row = b.CreateInBoundsGEP(b.getInt32Ty(), bias_.pointer, i64(b, nr));
     b.CreateStore(b.getInt32(0x80808080), row);
-    MicroKernelShape shape{type_, 1, static_cast<int>(nr / lanes_), lanes_, 0, 0, nr, 1, blocks_.multiply_add};
+    MicroKernelShape shape{type_, 1, static_cast<int>(nr / lanes_), lanes_, lanes_, 0, 0, nr, 1, blocks_.multiply_add};
     b.CreateCall(micro_kernel(module_, shape, options_), {row, panel, bias_.pointer, i64(b, nr), groups(b),
                                                           b.getFalse(), llvm::ConstantPointerNull::get(b.getPtrTy())});
   }
@@ -323,7 +324,7 @@ class Product {
     if (reads_.in_runs(reads_.right_side())) return run_boxes(scope, t);
     auto columns_at = [&](const IndexExpr& j) { return product_.split(product_.swapped, column + j); };
     auto all = [&] { box(scope, t, nr, IndexExpr(0), true, columns_at); };
-    if ((right_ && !in_panels_) || product_.n % nr == 0) return all();
+    if ((right_ && !in_panels_ && product_.n > nr) || product_.n % nr == 0) return all();
     llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(column, scope), i64(scope.builder, product_.n - nr));
     guarded(scope, whole, all, [&] { box(scope, t, product_.n % nr, IndexExpr(0), true, columns_at); });
   }

@@ -92,6 +92,14 @@ class TileBody {
     }
   }
 
+  llvm::Value* load_columns(llvm::Value* at, bool last) {
+    if (!last || shape_.last_lanes == shape_.lanes) return b_.CreateAlignedLoad(vector_, at, align_);
+    std::vector<llvm::Constant*> there;
+    for (int k = 0; k < shape_.lanes; ++k) there.push_back(b_.getInt1(k < shape_.last_lanes));
+    return b_.CreateMaskedLoad(vector_, at, align_, llvm::ConstantVector::get(there),
+                               llvm::Constant::getNullValue(vector_));
+  }
+
   /// A's lines one tile on, as many a turn as a tile takes. In rows side by side no prefetcher sees them come.
   void look_ahead(llvm::Value* k) {
     llvm::Value* at = b_.CreateMul(b_.CreateAdd(k, f_->getArg(4)), number(shape_.rows));
@@ -104,7 +112,7 @@ class TileBody {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
       llvm::Value* at = number(k * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes);
-      columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(scalar_, panel, at), align_));
+      columns.push_back(load_columns(b_.CreateInBoundsGEP(scalar_, panel, at), v + 1 == vectors_));
     }
     for (size_t i = 0; i < rows_; ++i) {
       llvm::Value* at = number(k * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride);
@@ -163,8 +171,9 @@ class TileBody {
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}.{}.{}.{}.{}.{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
-                     shape.lanes, shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
+  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+                     shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
+                     shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
                      form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
                      shape.looks_ahead ? ">" : "");
 }

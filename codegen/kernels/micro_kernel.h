@@ -24,6 +24,7 @@ struct MicroKernelShape {
   int rows = 6;
   int vectors = 2;
   int lanes = 8;
+  int last_lanes = 8;      ///< of each row's last vector of B; no element behind them is read
   int64_t row_stride = 0;  ///< of A, in elements
   int64_t k_stride = 1;
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed

@@ -33,7 +33,7 @@ Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetI
   if (!is_complex(op.shape.type) || x->shape.type != op.shape.type || y->shape.type != op.shape.type) return nullptr;
   int64_t lanes = sum_lanes(op, target.vector_bytes);
   const MatrixProduct product(op, op.shape, lanes);
-  if (product.n < lanes || !worth_blocks(product, lanes)) return nullptr;
+  if (product.n < lanes || !worth_blocks(op, product, lanes)) return nullptr;
 
   Instruction *xr = b.unary(kReal, x), *xi = b.unary(kImag, x);
   Instruction* left = stack(b, {xr, b.unary(kNegate, xi), xi, xr});

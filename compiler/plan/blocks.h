@@ -24,7 +24,7 @@ struct Blocks {
 };
 
 /// Is a product large enough for blocks? `lanes`: of vectors of the summed type.
-bool worth_blocks(const MatrixProduct& product, int64_t lanes);
+bool worth_blocks(const Instruction& contraction, const MatrixProduct& product, int64_t lanes);
 
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well. `packs`: operands may be packed
 /// several terms at a time.
