@@ -169,6 +169,11 @@ Int<N> to_int(Float<N> x) {
   return {b().CreateFreeze(b().CreateFPToSI(x.v, int_type<N>(x.v->getType())))};
 }
 template <int N>
+Int<N> to_unsigned(Float<N> x) {
+  if (!recorder.avx512) return math::to_unsigned_in_halves(x);
+  return {b().CreateFreeze(b().CreateFPToUI(x.v, int_type<N>(x.v->getType())))};
+}
+template <int N>
 Int<N> to_small_int(Float<N> x) {
   if (N == 32 || recorder.avx512) return to_int(x);
   Float<N> magic = like(x, 0x1.8p52);

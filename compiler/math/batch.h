@@ -207,6 +207,10 @@ Batch<IntegerAs<T>, A> to_int(Batch<T, A> x) {
   }
 }
 template <LaneFloat T, class A>
+Batch<IntegerAs<T>, A> to_unsigned(Batch<T, A> x) {
+  return to_unsigned_in_halves(x);
+}
+template <LaneFloat T, class A>
 Batch<IntegerAs<T>, A> to_small_int(Batch<T, A> x) {
   if constexpr (sizeof(T) == 4) {
     return to_int(x);

@@ -194,20 +194,14 @@ F round_narrow(F x, const NarrowFormat& f) {
 template <class F>
 IntOf<F> to_int_saturating(F x, int bits, bool is_signed) {
   constexpr int width = Number<F>::bits;
-  F v = select(x == x, x, like(x, 0.0));
   int top_bit = is_signed ? bits - 1 : bits;
-  F limit = like(x, __builtin_ldexp(1.0, top_bit));
-  v = at_least(v, is_signed ? -limit : like(x, 0.0));
+  F limit = like(x, __builtin_ldexp(1.0, top_bit)), none = like(x, 0.0);
+  F v = is_signed ? at_least(select(x == x, x, none), -limit) : select(x > none, x, none);
   if (is_f64<F> && top_bit < 32) return to_small_int(at_most(v, limit - like(x, 1.0)));
   auto zero = as_int(like(x, 0.0));
   auto max = likei(zero, top_bit == 64 ? -1 : static_cast<int64_t>((uint64_t{1} << top_bit) - 1));
   if (top_bit < width) return select(v >= limit, max, to_int(v));
-  // Unsigned of full width: the upper half is converted less 2^(w-1), whose bit is then set.
-  F half = limit * like(x, 0.5);
-  auto upper = v >= half;
-  auto i = to_int(select(upper, v - half, v));
-  i = select(upper, i ^ likei(i, INT64_MIN >> (64 - width)), i);
-  return select(v >= limit, max, i);
+  return select(v >= limit, max, to_unsigned(v));
 }
 
 struct Precision {

@@ -27,6 +27,7 @@
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
 //                                 the CPU lacks it)
 //   to_small_int(x) -> I          towards zero; |x| < 2^31 (as to_float, without a CPU's help)
+//   to_unsigned(x) -> I           the same to an unsigned integer of as many bits, x >= 0
 //   to_int(x) -> I                towards zero; x must fit I (anything else gives any value, no
 //   trap) i + j   i - j   -i   i & j   i | j   i ^ j -> I i == j   i != j   i < j   i > j -> B
 //   signed shl(i, n)   lshr(i, n)   ashr(i, n) -> I     bit(i, n) -> B: bit n is set to_f64(F32) ->
@@ -184,6 +185,18 @@ inline Wrapping<int32_t> to_int(float x) {
   return {x >= -0x1p31f && x < 0x1p31f ? static_cast<int32_t>(x) : INT32_MIN};
 }
 inline Wrapping<int64_t> to_int(double x) { return {x >= -0x1p63 && x < 0x1p63 ? static_cast<int64_t>(x) : INT64_MIN}; }
+
+// The upper half is converted less 2^(w-1), whose bit is then set.
+template <class F>
+auto to_unsigned_in_halves(F x) {
+  constexpr int width = Number<F>::bits;
+  F half = like(x, __builtin_ldexp(1.0, width - 1));
+  auto upper = x >= half;
+  auto i = to_int(select(upper, x - half, x));
+  return select(upper, i ^ likei(i, INT64_MIN >> (64 - width)), i);
+}
+inline Wrapping<int32_t> to_unsigned(float x) { return to_unsigned_in_halves(x); }
+inline Wrapping<int64_t> to_unsigned(double x) { return to_unsigned_in_halves(x); }
 
 inline Wrapping<int32_t> to_small_int(float x) { return to_int(x); }
 inline Wrapping<int64_t> to_small_int(double x) { return to_int(x); }
