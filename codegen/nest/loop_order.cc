@@ -258,10 +258,12 @@ Unroll LoopOrder::choose_shared(int64_t block, bool overlap) {
   return chosen ? take_block(*chosen, block) : Unroll{};
 }
 
-// Do steps inside of the loops come to elements of the digit's other rows in between?
+// Do steps inside of the loops come to elements of the digit's other rows in between? (Those of one row that lie
+// together are few, as in a tile: channels of 20x20 images side by side took 2.8 us instead of 1.9.)
 bool LoopOrder::alternates(const Access& a, const LoopDigit& digit) const {
+  constexpr int64_t kFewBytes = 1024;
   const int64_t stride = a.address.coefficient(digit.var).value_or(0);
-  if (a.write || a.bytes == 0 || a.random || stride <= 1) return false;
+  if (a.write || a.bytes == 0 || a.random || stride <= 1 || stride * a.bytes > kFewBytes) return false;
   return std::ranges::any_of(a.address.terms(), [&](const IndexExpr::Term& t) {
     bool outer =
         t.atom->kind == IndexExpr::AtomKind::kVar && std::ranges::count(loops, t.atom->var, &LoopDigit::var) > 0;
