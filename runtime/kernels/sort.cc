@@ -8,7 +8,7 @@
 
 #include "compiler/analysis/sort_order.h"
 #include "runtime/kernels/integer_sort.h"
-#include "runtime/kernels/sort_keys.h"
+#include "runtime/kernels/sort_key_loops.h"
 #include "runtime/pool.h"
 
 namespace hlojit {
@@ -93,13 +93,8 @@ void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key*
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   std::vector<Key> lost(static_cast<size_t>(n / kPiece + 1));
   way.pieces(n, [&](int64_t begin, int64_t end) {
-    Key difference = 0;
-    for (int64_t k = begin; k < end; ++k) {
-      Key bits = order.canonical ? Type::canonical(in[k]) : in[k];
-      difference |= static_cast<Key>(bits ^ in[k]);
-      out[k] = static_cast<Key>(Type::to_key(bits) ^ flip);
-    }
-    lost[static_cast<size_t>(begin / kPiece)] = difference;
+    lost[static_cast<size_t>(begin / kPiece)] =
+        make_keys<Type>(in + begin, out + begin, end - begin, order.canonical, flip);
   });
   std::shared_ptr<void> scratch;
   Key* other = nullptr;
@@ -117,9 +112,7 @@ void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key*
     zeros = first(0);
     nans = first(Type::kNan);
   }
-  way.pieces(n, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) out[k] = Type::from_key(static_cast<Key>(sorted[k] ^ flip));
-  });
+  way.pieces(n, [&](int64_t begin, int64_t end) { take_keys<Type>(sorted + begin, out + begin, end - begin, flip); });
   if (!restore) return;
   collect(in, n, zeros, [](Key bits) { return Type::canonical(bits) == 0; });
   collect(in, n, nans, [](Key bits) { return Type::canonical(bits) == Type::kNan; });

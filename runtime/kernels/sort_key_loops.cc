@@ -1,0 +1,63 @@
+// See sort_key_loops.h.
+#include "runtime/kernels/sort_key_loops.h"
+
+namespace hlojit {
+namespace {
+
+template <class Type, bool kCanonical>
+[[gnu::always_inline]] inline typename Type::Key keys_of(const typename Type::Key* in, typename Type::Key* out,
+                                                         int64_t n, typename Type::Key flip) {
+  using Key = typename Type::Key;
+  Key lost = 0;
+#pragma clang loop vectorize(assume_safety)
+  for (int64_t k = 0; k < n; ++k) {
+    Key bits = kCanonical ? Type::canonical(in[k]) : in[k];
+    lost |= static_cast<Key>(bits ^ in[k]);
+    out[k] = static_cast<Key>(Type::to_key(bits) ^ flip);
+  }
+  return lost;
+}
+
+// (In place, too: a test for overlap would send it the slow way.)
+template <class Type>
+[[gnu::always_inline]] inline void elements_of(const typename Type::Key* keys, typename Type::Key* out, int64_t n,
+                                               typename Type::Key flip) {
+#pragma clang loop vectorize(assume_safety)
+  for (int64_t k = 0; k < n; ++k) out[k] = Type::from_key(static_cast<typename Type::Key>(keys[k] ^ flip));
+}
+
+}  // namespace
+
+// A function template has no clones.
+#define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
+#define HLOJIT_KEY_LOOPS(name, bits, ...)                                                               \
+  using name = KeyType<bits, __VA_ARGS__>;                                                              \
+  HLOJIT_EACH_WIDTH bits make_##name(const bits* in, bits* out, int64_t n, bool canonical, bits flip) { \
+    return canonical ? keys_of<name, true>(in, out, n, flip) : keys_of<name, false>(in, out, n, flip);  \
+  }                                                                                                     \
+  HLOJIT_EACH_WIDTH void take_##name(const bits* keys, bits* out, int64_t n, bits flip) {               \
+    elements_of<name>(keys, out, n, flip);                                                              \
+  }                                                                                                     \
+  template <>                                                                                           \
+  bits make_keys<name>(const bits* in, bits* out, int64_t n, bool canonical, bits flip) {               \
+    return make_##name(in, out, n, canonical, flip);                                                    \
+  }                                                                                                     \
+  template <>                                                                                           \
+  void take_keys<name>(const bits* keys, bits* out, int64_t n, bits flip) {                             \
+    take_##name(keys, out, n, flip);                                                                    \
+  }
+
+HLOJIT_KEY_LOOPS(KeyU8, uint8_t, DTypeClass::kUnsigned)
+HLOJIT_KEY_LOOPS(KeyU16, uint16_t, DTypeClass::kUnsigned)
+HLOJIT_KEY_LOOPS(KeyU32, uint32_t, DTypeClass::kUnsigned)
+HLOJIT_KEY_LOOPS(KeyU64, uint64_t, DTypeClass::kUnsigned)
+HLOJIT_KEY_LOOPS(KeyS8, uint8_t, DTypeClass::kSigned)
+HLOJIT_KEY_LOOPS(KeyS16, uint16_t, DTypeClass::kSigned)
+HLOJIT_KEY_LOOPS(KeyS32, uint32_t, DTypeClass::kSigned)
+HLOJIT_KEY_LOOPS(KeyS64, uint64_t, DTypeClass::kSigned)
+HLOJIT_KEY_LOOPS(KeyF16, uint16_t, DTypeClass::kFloat, 0x7c00)
+HLOJIT_KEY_LOOPS(KeyBF16, uint16_t, DTypeClass::kFloat, 0x7f80)
+HLOJIT_KEY_LOOPS(KeyF32, uint32_t, DTypeClass::kFloat, 0x7f80'0000)
+HLOJIT_KEY_LOOPS(KeyF64, uint64_t, DTypeClass::kFloat, 0x7ff0'0000'0000'0000)
+
+}  // namespace hlojit
