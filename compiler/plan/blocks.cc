@@ -161,10 +161,11 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& p, int64_
   bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
   bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n * p.k > kFewProducts;
   if (!large && !odd) return false;
-  // A batch of products with very few columns is pulled: 32x32 by 32x5 takes 0.9 of the time so. Groups of a
-  // convolution have lanes across groups instead.
-  const int64_t fewest = contraction.is(Opcode::kDot) ? std::max<int64_t>(4, ceil_div(lanes, 3)) : ceil_div(lanes, 2);
-  return p.groups() == 1 || p.n >= fewest;
+  if (p.groups() == 1) return true;
+  // Groups of a convolution's few features have lanes across groups. Of a batch of products with two or three columns
+  // sums are pulled, with lanes along the depth if it fills a vector.
+  if (!contraction.is(Opcode::kDot)) return 2 * p.n >= lanes;
+  return p.n >= 4 || (p.n == 3 && p.k < lanes);
 }
 
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth,
