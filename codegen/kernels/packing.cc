@@ -102,7 +102,8 @@ void Packing::nest(Scope& scope, std::span<const int64_t> dims,
                    const std::function<void(AccessWalk&, const Coords&)>& walk,
                    const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
   int lanes = std::max(1, form_.vector_bytes / 4);
-  for (LoopPiece& piece : plan_loops(dims, vars_, walk, {true, lanes, lanes, false, true})) {
+  for (LoopPiece& piece :
+       plan_loops(dims, vars_, walk, {.max_lanes = lanes, .unroll = lanes, .overlap = true, .packs = true})) {
     // Copies of a few vectors a turn; blocks are transposed one by one.
     int wide = piece.unroll.var < 0 ? 4 * lanes : lanes;
     e_.loops(scope, piece, 0, e_.widths(piece, wide, lanes, true), {},

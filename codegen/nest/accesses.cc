@@ -43,7 +43,7 @@ void AccessWalk::write(const Shape& shape, const Coords& coords) {
 void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (visited(i, coords)) return;
   if (auto stop = stops_.find(i); stop != stops_.end()) {
-    accesses_.push_back({i, stop->second(coords), dtype_bytes(i->shape.type), false, false});
+    accesses_.push_back({i, stop->second(coords), dtype_bytes(i->shape.type), false, false, {}});
     return;
   }
   const int operations = operations_of(*i);
@@ -58,10 +58,16 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (i->is(Opcode::kParameter)) {
     IndexExpr address = linear_index(i->shape, coords);
     std::vector<int> used = address.variables();
-    bool random = std::any_of(used.begin(), used.end(), [&](int v) { return symbols_.contains(v); });
+    Coords looked_up;
+    for (int v : used) {
+      if (auto symbol = symbols_.find(v); symbol != symbols_.end()) {
+        looked_up.insert(looked_up.end(), symbol->second.begin(), symbol->second.end());
+      }
+    }
+    const bool random = std::ranges::any_of(used, [&](int v) { return symbols_.contains(v); });
     check_bounds(i->shape, address);
     within_buffers_ &= !random;
-    accesses_.push_back({i, address, dtype_bytes(i->shape.type), false, random});
+    accesses_.push_back({i, address, dtype_bytes(i->shape.type), false, random, std::move(looked_up)});
     return;
   }
   if (i->is(Opcode::kIota)) return add_index(coords[static_cast<size_t>(i->attrs.dimensions[0])]);
@@ -83,7 +89,7 @@ int AccessWalk::lane_bytes() const {
 
 void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
   for (const Symbol& s : relation.symbols) {
-    symbols_.insert(s.var);
+    symbols_.emplace(s.var, s.coords);
     read(i->operand(s.operand), s.coords);
   }
   for (const Read& r : relation.reads) {

@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "compiler/analysis/access.h"
@@ -23,6 +22,7 @@ struct Access {
   int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
   bool random = false;  ///< the address depends on loaded values
+  Coords looked_up;     ///< where those lie
 };
 
 /// A boundary at which another source takes over (concatenate, pad): expr < bound vs. expr >= bound.
@@ -41,7 +41,7 @@ class AccessWalk {
   void follow(const Instruction* value, const AccessRelation& relation);
   void write(const Shape& shape, const Coords& coords);
   void write(DType type, IndexExpr address) {
-    accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false});
+    accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false, {}});
   }
   /// Values of these types are moved as bits (compiler/analysis/movement.h), not widened.
   void move_in_bits(const std::set<DType>& types) { in_bits_ = &types; }
@@ -77,7 +77,7 @@ class AccessWalk {
   std::vector<Access> accesses_;
   std::vector<Edge> edges_;
   std::unordered_map<const Instruction*, std::vector<Coords>> seen_;
-  std::unordered_set<int> symbols_;
+  std::unordered_map<int, Coords> symbols_;  // by variable: where the value lies that it stands for
   std::unordered_map<const Instruction*, std::function<IndexExpr(const Coords&)>> stops_;
   const std::set<DType>* in_bits_ = nullptr;
   int operations_ = 0;

@@ -47,12 +47,16 @@ LoopOrder::LoopOrder(std::span<const DimPiece* const> pieces, std::span<const in
   for (size_t d = 0; d < pieces.size(); ++d) dims.push_back({dim_vars[d], coords[d]});
   for (Access a : all) {
     a.address = a.address.substitute(dims);
+    a.looked_up = substitute(a.looked_up, dims);
     accesses.push_back(std::move(a));
   }
 }
 
 void LoopOrder::substitute_all(std::span<const IndexExpr::Substitution> values) {
-  for (Access& a : accesses) a.address = a.address.substitute(values);
+  for (Access& a : accesses) {
+    a.address = a.address.substitute(values);
+    a.looked_up = substitute(a.looked_up, values);
+  }
   coords = substitute(coords, values);
   substitute_in(loops, values);
 }
@@ -127,14 +131,31 @@ bool LoopOrder::interleaves(const Access& write, int64_t stride, int block) cons
   });
 }
 
-// Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little.
-double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block) const {
-  double score = 0;
+// Elements along the lanes are moved one by one: not in vectors, nor in those of another digit, transposed.
+bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const {
+  constexpr int64_t kFewVectors = 5;  // whose elements are brought into order faster
+  if (std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(l.var); })) return true;
+  auto s = a.address.coefficient(l.var);
+  if (s && std::abs(*s) <= kFewStrides) return false;
+  if (s && a.write && interleaves(a, *s, block)) return false;
+  return !s || std::ranges::none_of(loops, [&](const LoopDigit& o) {
+    const bool square = o.extent >= block || std::has_single_bit(static_cast<uint64_t>(o.extent));
+    const bool all = o.extent == *s && o.extent <= kFewVectors;
+    return o.var != l.var && !o.clip && (square || all) && a.address.coefficient(o.var) == 1;
+  });
+}
+
+// Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little. Less
+// `apart` of those that are moved one by one, which parts of vectors take as long for as whole ones.
+double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block, double apart) const {
+  double score = 0, loss = 0;
   for (const Access& a : accesses) {
     if (a.bytes == 0) continue;
     auto s = a.address.coefficient(l.var);
     double weight = a.bytes * (a.write ? 1.5 : 1.0);
-    if (!s)
+    if (apart > 0 && one_by_one(a, l, block))
+      loss += apart * weight;
+    else if (!s)
       score -= 0.2 * weight;
     else if (*s == 1)
       score += weight;
@@ -150,7 +171,7 @@ double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block) const
       score += 0.8 * weight;
   }
   double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
-  return score * fill;
+  return score * fill - loss;
 }
 
 // No other digit's trip count depends on it.
@@ -158,15 +179,21 @@ bool LoopOrder::can_be_innermost(const LoopDigit& l) const {
   return std::ranges::none_of(loops, [&](const LoopDigit& o) { return o.var != l.var && clip_needs(o, l); });
 }
 
-bool LoopOrder::choose_lanes(int max_lanes, int block, bool in_order) {
-  double best = 0;
+bool LoopOrder::choose_lanes(int max_lanes, int block, bool in_order, bool moves) {
   size_t at = loops.size();
-  for (size_t k = 0; k < loops.size(); ++k) {
-    if (loops[k].extent < 2 || !can_be_innermost(loops[k])) continue;
-    if (in_order && k + 1 != loops.size()) continue;
-    double s = lane_score(loops[k], max_lanes, block);
-    if (s > best || (s == best && s > 0)) best = s, at = k;
-  }
+  auto choose = [&](double apart) {
+    double best = 0;
+    for (size_t k = 0; k < loops.size(); ++k) {
+      if (loops[k].extent < 2 || !can_be_innermost(loops[k])) continue;
+      if (in_order && k + 1 != loops.size()) continue;
+      double s = lane_score(loops[k], max_lanes, block, apart);
+      if (s > best || (s == best && s > 0)) best = s, at = k;
+    }
+  };
+  // A gather takes a cycle an element, many operations in part of a vector more. (Rows of 7, reversed: 6.1 us by
+  // gathers, 1.2 in two halves; 0.9 XLA:CPU.)
+  if (moves) choose(2);
+  if (at == loops.size()) choose(0);
   if (at == loops.size()) return false;
   std::rotate(loops.begin() + static_cast<std::ptrdiff_t>(at), loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
               loops.end());
@@ -176,8 +203,7 @@ bool LoopOrder::choose_lanes(int max_lanes, int block, bool in_order) {
 // Beside many operations writes a few elements apart do not count: swish of an odd number of rows in T(8,128)(2,1)
 // takes 1.6 times as long by single vectors.
 bool LoopOrder::lanes_apart(int operations) const {
-  constexpr int kMany = 8;
-  const int64_t writes = operations > kMany ? kFewStrides : 1;
+  const int64_t writes = operations > kManyOperations ? kFewStrides : 1;
   return std::ranges::any_of(accesses, [&](const Access& a) {
     std::optional<int64_t> s = a.address.coefficient(loops.back().var);
     return a.bytes > 0 && (!s || std::abs(*s) > (a.write ? writes : kFewStrides));

@@ -10,6 +10,9 @@
 
 namespace hlojit::codegen {
 
+/// Operations an element from which on they outweigh how it is moved.
+inline constexpr int kManyOperations = 8;
+
 struct LoopOrder {
   /// One digit a loop, dimension by dimension, outermost digit first: pieces[d] is the box's part of the dimension that
   /// the accesses know as dim_vars[d].
@@ -21,8 +24,8 @@ struct LoopOrder {
   /// Outer to inner by the memory order of the first write, else of the widest read.
   void order();
   /// Moves the digit that is best for vectors innermost; false if none is good. `block`: how many values of another
-  /// digit may be handled together.
-  bool choose_lanes(int max_lanes, int block, bool in_order);
+  /// digit may be handled together. `moves`: an element is moved more than worked on.
+  bool choose_lanes(int max_lanes, int block, bool in_order, bool moves);
   /// Do elements of a vector have to be moved one by one?
   bool lanes_apart(int operations) const;
   /// Takes a block out of a digit along which some access is contiguous that strides along the lanes; `overlap`: its
@@ -48,7 +51,8 @@ struct LoopOrder {
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   Unroll take_block(size_t k, int64_t block);
-  double lane_score(const LoopDigit& digit, int max_lanes, int block) const;
+  bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
+  double lane_score(const LoopDigit& digit, int max_lanes, int block, double apart) const;
 
   VarSource& vars_;
 };

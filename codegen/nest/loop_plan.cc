@@ -174,7 +174,8 @@ class LoopPlanner {
     c.merge_digits();  // neighbours may have become mergeable by the order
     LoopPiece made;
     int block = accesses_.has_reduction() ? 0 : options_.unroll;
-    made.has_lanes = options_.lanes && c.choose_lanes(options_.max_lanes, block, options_.in_order);
+    const bool moves = !options_.packs && !accesses_.has_reduction() && accesses_.operations() <= kManyOperations;
+    made.has_lanes = options_.lanes && c.choose_lanes(options_.max_lanes, block, options_.in_order, moves);
     made.apart = made.has_lanes && c.lanes_apart(accesses_.operations());
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_.overlap);
     if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)

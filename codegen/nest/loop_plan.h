@@ -68,6 +68,7 @@ struct LoopPlanOptions {
   bool overlap = false;   ///< blocks may compute some elements twice
   int outer_lane = -1;    ///< a variable bound outside that takes lanes
   int alternating = 0;    ///< of groups: so many rows that alternate in memory are one
+  bool packs = false;     ///< vectors of the result are wanted, however its elements are gathered
   int shared = 0;         ///< > 0: blocks of this many values whose reductions read the same elements
 };
 
