@@ -6,7 +6,7 @@
 //   2. The nested schedule is flattened into moments. A loop's instructions lie inside the moments of
 //      the while, so a value of the caller that lives across the while also lives across its body.
 //   3. A sweep over the moments: a set takes over the memory of an operand that dies in the very nest
-//      that defines it element by element, else the smallest free gap that holds it, else the end.
+//      that defines it element by element; the others get places of their own (arena.h).
 #include "compiler/plan/buffers.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include <set>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/plan/arena.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 
@@ -24,70 +25,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-int64_t add_bytes(int64_t a, int64_t b) {
-  int64_t sum;
-  if (__builtin_add_overflow(a, b, &sum)) {
-    throw Error(ErrorKind::kFailed, "the module's values need more memory than there are addresses");
-  }
-  return sum;
-}
-
 int64_t aligned(int64_t bytes) { return add_bytes(bytes, kAlignment - 1) / kAlignment * kAlignment; }
-
-/// Gaps of the arena, to be found by size and joined with their neighbours.
-class Arena {
- public:
-  int64_t allocate(int64_t size) {
-    auto fit = by_size_.lower_bound({size, 0});
-    if (fit == by_size_.end()) {
-      // Grow, from the last gap if it touches the end.
-      int64_t offset = end_;
-      if (!gaps_.empty() && gaps_.rbegin()->first + gaps_.rbegin()->second == end_) {
-        offset = gaps_.rbegin()->first;
-        erase(offset);
-      }
-      end_ = add_bytes(offset, size);
-      return offset;
-    }
-    auto [gap, offset] = *fit;
-    erase(offset);
-    if (gap > size) insert(offset + size, gap - size);
-    return offset;
-  }
-
-  void release(int64_t offset, int64_t size) {
-    auto after = gaps_.lower_bound(offset);
-    if (after != gaps_.end() && after->first == offset + size) {
-      size += after->second;
-      erase(after->first);
-    }
-    auto before = gaps_.lower_bound(offset);
-    if (before != gaps_.begin() && std::prev(before)->first + std::prev(before)->second == offset) {
-      --before;
-      size += before->second;
-      offset = before->first;
-      erase(offset);
-    }
-    insert(offset, size);
-  }
-
-  int64_t bytes() const { return end_; }
-
- private:
-  void insert(int64_t offset, int64_t size) {
-    gaps_[offset] = size;
-    by_size_.insert({size, offset});
-  }
-  void erase(int64_t offset) {
-    auto at = gaps_.find(offset);
-    by_size_.erase({at->second, offset});
-    gaps_.erase(at);
-  }
-
-  std::map<int64_t, int64_t> gaps_;  // offset -> size
-  std::set<std::pair<int64_t, int64_t>> by_size_;
-  int64_t end_ = 0;
-};
 
 /// Values that share one buffer.
 struct Set {
@@ -272,29 +210,31 @@ class Assigner {
     }
     std::ranges::sort(
         order, [&](size_t a, size_t b) { return std::pair(sets_.at(a).begin, a) < std::pair(sets_.at(b).begin, b); });
-    Arena arena;
-    std::multimap<int64_t, size_t> ends;  // sets in the arena by their last moment
+    std::vector<Tenant> tenants;
+    std::unordered_map<size_t, size_t> tenant;  // of a set
+    std::multimap<int64_t, size_t> ends;        // sets by their last moment
+    for (size_t n : order) {
+      const Set& set = sets_.at(n);
+      auto dying = ends.equal_range(set.begin);
+      auto heir = std::find_if(dying.first, dying.second, [&](const auto& e) {
+        return sets_.at(e.second).size == set.size && takes_over(set, e.second);
+      });
+      if (heir == dying.second) {
+        tenant[n] = tenants.size();
+        tenants.push_back({aligned(set.size), set.begin, set.end});
+      } else {
+        tenant[n] = tenant.at(heir->second);
+        tenants[tenant[n]].end = set.end;
+        ends.erase(heir);
+      }
+      ends.emplace(set.end, n);
+    }
+    plan_.arena_bytes = place_tenants(tenants);
     for (size_t n : order) {
       Set& set = sets_.at(n);
-      while (!ends.empty() && ends.begin()->first < set.begin) {
-        const Set& over = sets_.at(ends.begin()->second);
-        arena.release(over.offset, aligned(over.size));
-        ends.erase(ends.begin());
-      }
-      set.offset = -1;
-      auto dying = ends.equal_range(set.begin);
-      for (auto at = dying.first; at != dying.second; ++at) {
-        const Set& operand = sets_.at(at->second);
-        if (operand.size != set.size || !takes_over(set, at->second)) continue;
-        set.offset = operand.offset;
-        ends.erase(at);
-        break;
-      }
-      if (set.offset < 0) set.offset = arena.allocate(aligned(set.size));
-      ends.emplace(set.end, n);
+      set.offset = tenants[tenant.at(n)].offset;
       plan_.allocations.push_back({set.holder, set.offset, set.size, set.begin, set.end});
     }
-    plan_.arena_bytes = arena.bytes();
   }
 
   /// The nest that first writes `set` reads `operand` only where it writes.
