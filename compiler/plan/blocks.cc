@@ -161,11 +161,13 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& p, int64_
   bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
   bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n * p.k > kFewProducts;
   if (!large && !odd) return false;
-  if (p.groups() == 1) return true;
-  // Groups of a convolution's few features have lanes across groups. Of a batch of products with two or three columns
-  // sums are pulled, with lanes along the depth if it fills a vector.
-  if (!contraction.is(Opcode::kDot)) return 2 * p.n >= lanes;
-  return p.n >= 4 || (p.n == 3 && p.k < lanes);
+  // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
+  if (!contraction.is(Opcode::kDot)) return p.groups() == 1 || 2 * p.n >= lanes;
+  // So would few columns: sums are pulled, with lanes along the depth. (1000x131 by two columns: 4 us, 23 by blocks.)
+  if (p.n < 3 || (p.n == 3 && p.k >= lanes)) return false;
+  if (2 * p.n >= lanes || p.k < 4 * lanes) return true;
+  auto strides = operand_strides(contraction, p, p.columns_operand());
+  return !strides || strides->depth != 1;
 }
 
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth,
