@@ -151,7 +151,7 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
     if (fewer < kFewRows || fewer == b.rows) break;
     b.rows = fewer;
   }
-  while (tasks() < wanted && b.columns > 8 * nr) b.columns = round_up(b.columns / 2, nr);
+  while (tasks() < wanted && b.columns > std::min<int64_t>(8 * nr, 256)) b.columns = round_up(b.columns / 2, nr);
   while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
 }
 
