@@ -34,7 +34,9 @@ def cnn_forward(batch, size, features, classes):
     return network, network_arguments(batch, size, features, classes)
 
 
-@program(**CNN)
+# A maximum of two values that differ by an ulp in f64 is the other one in XLA:CPU's f32: gradients move by 1.5e-5 and
+# 4e-5 (hlojit's are within 3e-8 of those in f64).
+@program(**CNN | dict(loose=40))
 def cnn_train_step(batch, size, features, classes):
     def f(x, labels, *params):
         loss, grads = jax.value_and_grad(lambda params: nll(network(x, *params), labels))(params)
