@@ -73,7 +73,7 @@ double step_cycles(int64_t rows, int64_t vectors, bool integral) {
 /// Rows and columns of a register tile: accumulators, a row of B and one broadcast must fit. What lies beyond the last
 /// row and the last column is computed too, so the tile that wins depends on both.
 void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, const TargetInfo& target) {
-  constexpr double kClearly = 0.985;
+  constexpr double kClearly = 0.978;
   const bool many = target.vector_registers >= 32;
   // Integers are multiplied and added by two instructions, with a register between.
   const int64_t most_rows = many ? 12 : 6, taken = is_integral(type) ? 2 : 1;
@@ -224,9 +224,11 @@ bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, co
   if (p.m <= 2 * b.tile_rows) return true;
   if (p.n < b.tile_columns) return false;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
-  const int64_t bytes = dtype_bytes(shape.type);
-  const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), b.tile_columns * bytes);
-  return std::min(b.depth, p.k) * apart <= target.l2_bytes / 2;
+  const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
+  const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
+  // Several lines side by side are brought in together: from the last level they come as fast as they are used.
+  const int64_t lines = p.n * p.k * bytes <= target.llc_bytes / 4 ? std::max<int64_t>(piece / 128, 1) : 1;
+  return std::min(b.depth, p.k) * apart <= target.l2_bytes / 2 * lines;
 }
 
 std::string blocks_text(const Blocks& b) {
