@@ -25,7 +25,7 @@ constexpr int64_t kShallow = 3;
 constexpr int64_t kBestDepth = 256;
 
 // Rows at a time of a right side that comes from memory, and how much of each: so many pages, each read to its end.
-constexpr int64_t kFewRowsAtOnce = 16, kRowBytes = 4096;
+constexpr int64_t kFewRowsAtOnce = 8, kRowBytes = 4096;
 
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
