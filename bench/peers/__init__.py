@@ -25,6 +25,10 @@ def environment(threads, isa):
     # OpenBLAS's threads would spin for 20 ms after a call and slow whoever is timed next: by half, on two cores.
     variables = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OPENBLAS_THREAD_TIMEOUT": "18"}
     if isa == "avx2":
-        variables |= {"XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+        # YNNPACK, which XLA:CPU hands products to, takes what the machine has whatever XLA is limited to.
+        products = ["DOT", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION"]
+        without = ",".join(f"-LIBRARY_FUSION_TYPE_{p}" for p in products)
+        limits = f"--xla_cpu_max_isa=AVX2 --xla_cpu_experimental_ynn_fusion_type={without}"
+        variables |= {"XLA_FLAGS": limits, "ONEDNN_MAX_CPU_ISA": "AVX2",
                       "OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX"}
     return variables
