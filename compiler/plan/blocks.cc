@@ -221,6 +221,9 @@ bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, co
   if (b.multiply_add != MultiplyAdd::kOne || shape.type != sum_type(contraction)) return false;
   auto strides = operand_strides(contraction, p, p.columns_operand());
   if (!strides || strides->along != 1) return false;
+  // Only a panel's last vector may be a part; of a plan that was read the panel may be any.
+  const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
+  if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return false;
   if (p.m <= 2 * b.tile_rows) return true;
   if (p.n < b.tile_columns) return false;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
