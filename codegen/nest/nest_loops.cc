@@ -27,13 +27,16 @@ llvm::Value* vectors_in(llvm::IRBuilder<>& b, llvm::Value* n, int lanes, bool ex
   return b.CreateLShr(n, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))), "", exact);
 }
 
-// Of vectors of `lanes`, `next` in the last `fresh` lanes and `old` in those before. What did not change stays.
+// Of vectors of `lanes`, `next` in the last `fresh` lanes and `old` in those before. Accumulators of other lane counts
+// belong to other pieces of the loops: they only go around these, though ways that join have made new values of them.
 ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t fresh,
                                       const ElementEmitter::Carried& old, ElementEmitter::Carried next) {
   std::vector<llvm::Constant*> bits;
   for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k >= lanes - fresh));
   for (size_t k = 0; k < next.size(); ++k) {
-    if (next[k] != old[k]) next[k] = b.CreateSelect(llvm::ConstantVector::get(bits), next[k], old[k]);
+    auto* type = llvm::dyn_cast<llvm::FixedVectorType>(next[k]->getType());
+    if (next[k] == old[k] || !type || type->getNumElements() != bits.size()) continue;
+    next[k] = b.CreateSelect(llvm::ConstantVector::get(bits), next[k], old[k]);
   }
   return next;
 }
