@@ -48,7 +48,8 @@ Shape reshaped(const Instruction& i, const Shape& x) {
     if (open >= 0) unsupported(i, " to several sizes that are known at run time only");
     open = d;
   }
-  if (open >= 0 && others > 0) result.dims[static_cast<size_t>(open)] = x.element_count() / others;
+  if (open >= 0 && others == 0) unsupported(i, " of no elements, whose number does not tell the size");
+  if (open >= 0) result.dims[static_cast<size_t>(open)] = x.element_count() / others;
   if (result.element_count() != x.element_count()) unsupported(i, " of a number of elements that does not divide");
   return result;
 }

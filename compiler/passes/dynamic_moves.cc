@@ -24,6 +24,46 @@ bool walks(const IndexExpr& place, const Coords& at, const Ints& sizes) {
   return false;
 }
 
+// Dimensions of an operand and of its reshape that hold the same elements: as many on either side.
+struct Group {
+  size_t from, from_end, to, to_end;
+};
+
+// The groups of a reshape, as small as can be. A dimension of one element belongs to one only where its size may be
+// none: `sizes` has the operand's, and `said` tells of the result's, if of any. It is in the group of its like on the
+// other side, or where there is none in that before.
+std::vector<Group> groups(const Ints& from, const Ints& to, const DimSizes& sizes, const std::vector<bool>& said) {
+  const bool none_said = std::ranges::find(said, true) == said.end();
+  std::vector<Group> all;
+  size_t a = 0, b = 0;
+  bool from_unit = false, to_unit = false;
+  auto skip_units = [&] {
+    while (a < from.size() && from[a] == 1 && !sizes[a]) ++a;
+    from_unit = a < from.size() && from[a] == 1;
+    while (b < to.size() && to[b] == 1 && !said[b] && !(none_said && from_unit)) ++b;
+    to_unit = b < to.size() && to[b] == 1;
+  };
+  auto takes_said = [&](const Group& g) {
+    return std::any_of(said.begin() + static_cast<std::ptrdiff_t>(g.to),
+                       said.begin() + static_cast<std::ptrdiff_t>(g.to_end), [](bool x) { return x; });
+  };
+  for (skip_units(); a < from.size() || b < to.size(); skip_units()) {
+    Group g{a, a, b, b};
+    int64_t n = a < from.size() ? from[a++] : 1, m = b < to.size() ? to[b++] : 1;
+    while (n != m && (a < from.size() || b < to.size())) {
+      if (b == to.size() || (n < m && a < from.size()))
+        n *= from[a++];
+      else
+        m *= to[b++];
+    }
+    g.from_end = a, g.to_end = b;
+    for (skip_units(); from_unit && !to_unit; skip_units()) g.from_end = ++a;
+    for (; to_unit && !from_unit && !takes_said(g); skip_units()) g.to_end = ++b;
+    all.push_back(g);
+  }
+  return all;
+}
+
 }  // namespace
 
 // A result dimension whose index walks through the whole of an operand's dimension has its size. A single element,
@@ -181,59 +221,43 @@ void DynamicRules::slice(Instruction* i) {
   set_dims(i, std::move(sizes));
 }
 
-// Groups of dimensions with equal element counts on both sides. Where a group is one dimension on
-// either side its size is handed on; else its size goes to the dimension that is declared dynamic,
-// or the slowest, and the elements move together.
+// Where a group is one dimension on either side its size is handed on; else its size goes to the dimension that is
+// declared dynamic, or the slowest, and the elements move together.
 Instruction* DynamicRules::reshape(Instruction* i) {
   Instruction* x = i->operand(0);
   const Ints &from = x->shape.dims, &to = i->shape.dims;
-  DimSizes sizes = dims(x), result(to.size());
+  const DimSizes sizes = dims(x);
+  std::vector<bool> said = i->shape.dynamic;
+  said.resize(to.size());
+  DimSizes result(to.size());
   bool moves = false;
-  size_t a = 0, b = 0;
-  while (a < from.size() || b < to.size()) {
-    size_t a0 = a, b0 = b;
-    int64_t n = a < from.size() ? from[a++] : 1, m = b < to.size() ? to[b++] : 1;
-    while (n != m) {
-      if (n < m && a < from.size()) {
-        n *= from[a++];
-      } else if (b < to.size()) {
-        m *= to[b++];
-      } else {
-        break;
-      }
-    }
-    Instruction* count = nullptr;  // elements of the group
-    for (size_t k = a0; k < a; ++k) {
-      if (sizes[k]) count = s32(1);
-    }
-    if (!count) continue;
-    if (a - a0 == 1 && b - b0 == 1) {
-      result[b0] = sizes[a0];
+  for (const Group& g : groups(from, to, sizes, said)) {
+    auto has_size = [](Instruction* s) { return s != nullptr; };
+    auto slowest = sizes.begin() + static_cast<std::ptrdiff_t>(g.from);
+    auto end = sizes.begin() + static_cast<std::ptrdiff_t>(g.from_end);
+    if (g.to == g.to_end || std::none_of(slowest, end, has_size)) continue;
+    if (g.from_end - g.from == 1 && g.to_end - g.to == 1) {
+      result[g.to] = sizes[g.from];
       continue;
     }
-    for (size_t k = a0; k < a; ++k) {
+    Instruction* count = s32(1);
+    for (size_t k = g.from; k < g.from_end; ++k) {
       count = b_.binary(kMultiply, count, sizes[k] ? sizes[k] : s32(from[k]));
     }
-    size_t grows = b0;
-    while (grows + 1 < b && to[grows] == 1) ++grows;
-    int64_t rest = 1;
-    for (size_t k = b0; k < b; ++k) {
-      if (k < i->shape.dynamic.size() && i->shape.dynamic[k]) grows = k;
+    size_t grows = g.to;
+    while (grows + 1 < g.to_end && to[grows] == 1) ++grows;
+    for (size_t k = g.to; k < g.to_end; ++k) {
+      if (said[k]) grows = k;
     }
-    if (b == b0) continue;
-    for (size_t k = b0; k < b; ++k) rest *= k == grows ? 1 : std::max<int64_t>(to[k], 1);
+    int64_t rest = 1;
+    for (size_t k = g.to; k < g.to_end; ++k) rest *= k == grows ? 1 : std::max<int64_t>(to[k], 1);
     result[grows] = b_.binary(kDivide, count, s32(rest));
     // A slowest dynamic dimension on both sides: the valid elements are a prefix already.
-    bool prefix = grows == b0 && std::all_of(sizes.begin() + static_cast<std::ptrdiff_t>(a0) + 1,
-                                             sizes.begin() + static_cast<std::ptrdiff_t>(a),
-                                             [](Instruction* s) { return s == nullptr; });
-    moves |= !prefix;
+    moves |= grows != g.to || std::any_of(slowest + 1, end, has_size);
   }
-  if (!moves) {
-    set_dims(i, std::move(result));
-    return i;
-  }
-  return compacted(x, i->shape, result);
+  if (moves) return compacted(x, i->shape, result);
+  set_dims(i, std::move(result));
+  return i;
 }
 
 Instruction* DynamicRules::dynamic_reshape(Instruction* i) {

@@ -35,6 +35,7 @@ std::optional<Sized> start(Draft& s) {
   if (s.draw.depth == 0 && s.draw.devices == 1 && s.random.chance(0.4)) {
     Shape shape = Shape::array(s.type(), s.shape(1, 3));
     int64_t d = s.random.below(shape.rank());
+    if (s.random.chance(0.2)) shape.dims[static_cast<size_t>(d)] = 1;
     shape.dynamic.assign(shape.dims.size(), false);
     shape.dynamic[static_cast<size_t>(d)] = true;
     Instruction* p = s.b.parameter(shape);
@@ -210,6 +211,24 @@ void merged(Draft& s, Sized& v) {
   renew_size(s, v);
 }
 
+// Dimensions of one element go and come.
+void with_other_units(Draft& s, Sized& v) {
+  Ints dims;
+  int64_t dim = 0;
+  auto unit = [&] {
+    if (dims.size() < 4 && s.random.chance(0.4)) dims.push_back(1);
+  };
+  for (int64_t d = 0; d < v.x->shape.rank(); ++d) {
+    unit();
+    if (d == v.dim) dim = std::ssize(dims);
+    const int64_t n = v.x->shape.dims[static_cast<size_t>(d)];
+    if (n != 1 || d == v.dim || s.random.chance(0.5)) dims.push_back(n);
+  }
+  unit();
+  v.dim = dim;
+  v.x = s.b.op(kReshape, Shape::array(v.type(), dims), {v.x});
+}
+
 void called(Draft& s, Sized& v) {
   Builder b(s.draw.module, "sized");
   Instruction* p = b.parameter(v.x->shape);
@@ -238,9 +257,9 @@ Instruction* contracted(Draft& s, const Sized& v) {
 Instruction* sized(Draft& s) {
   std::optional<Sized> v = start(s);
   if (!v) return nullptr;
-  static constexpr void (*kSteps[])(Draft&, Sized&) = {elementwise, elementwise,    transposed, reversed, padded,
-                                                       joined,      sorted,         windowed,   cut,      cut_somewhere,
-                                                       rows,        reduced_beside, merged,     called};
+  static constexpr void (*kSteps[])(Draft&, Sized&) = {
+      elementwise, elementwise,   transposed, reversed,       padded, joined,           sorted, windowed,
+      cut,         cut_somewhere, rows,       reduced_beside, merged, with_other_units, called};
   for (int64_t n = s.random.between(0, 4); n > 0; --n) {
     Sized before = *v;
     s.random.pick(std::vector(std::begin(kSteps), std::end(kSteps)))(s, *v);
