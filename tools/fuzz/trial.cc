@@ -33,6 +33,7 @@ Options options_of(const Config& c) {
   o.strict = c.strict;
   o.threads = c.threads;
   o.vector_bytes = c.wide ? 64 : 32;
+  if (c.avx2) o.isa = "avx2";
   return o;
 }
 
@@ -222,6 +223,7 @@ Verdict trial(const std::string& text, const std::vector<Config>& configs, uint6
 std::string Config::options() const {
   std::string text = strict ? "--strict " : "";
   text += fmt::format("--threads {}", threads);
+  if (avx2) text += " --device-isa avx2";
   if (wide) text += ", vectors of 64 bytes";
   if (!until.empty()) text += fmt::format(", after opt --until={}", until);
   if (relaid != 0) text += fmt::format(" and layouts of seed {}", relaid);
@@ -244,6 +246,7 @@ std::vector<Config> configs_for(uint64_t seed) {
     list.push_back({.wide = wide, .threads = static_cast<int>(random.between(2, 3)), .again = true});
   if (random.chance(0.5)) list.push_back({.wide = wide, .until = random.pick(pass_list())});
   if (random.chance(0.15)) list.push_back({.wide = wide, .until = "wrap", .relaid = random.next() | 1});
+  for (Config& c : list) c.avx2 = random.chance(c.wide ? 0.2 : 0.6);
   return list;
 }
 

@@ -13,6 +13,7 @@ namespace hlojit::tools::fuzz {
 struct Config {
   bool strict = false;
   bool wide = false;  ///< 64-byte vectors instead of 32
+  bool avx2 = false;  ///< the instructions of AVX2 only, whatever this machine has
   int threads = 1;
   std::string until = {};
   bool again = false;
