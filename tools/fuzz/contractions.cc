@@ -1,14 +1,13 @@
 // Dots with any dimensions in any role, and convolutions.
 #include <algorithm>
 
+#include "layout/lists.h"
 #include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
-namespace {
 
 using enum Opcode;
 
-// Operands of which the products' sums are exact, unless the module is tame anyway.
 Instruction* factor(Draft& s, Instruction* x) {
   if (is_complex(x->shape.type)) {
     return s.b.op(kComplex, {factor(s, s.b.unary(kReal, x)), factor(s, s.b.unary(kImag, x))});
@@ -17,7 +16,6 @@ Instruction* factor(Draft& s, Instruction* x) {
   return s.small(x, dtype_bits(x->shape.type) == 16 ? 1 : 4);
 }
 
-// Sums in a wider type than the operands'.
 void widen(Draft& s, Instruction* product) {
   using enum DType;
   DType t = product->shape.type;
@@ -26,6 +24,8 @@ void widen(Draft& s, Instruction* product) {
   if (t == kF32 && s.random.chance(0.5)) product->shape.type = kF64;
   product->shape.layout.element_size_in_bits = 0;
 }
+
+namespace {
 
 // The type of the other factor: floats may be of any precision.
 DType partner(Draft& s, DType type) {
@@ -169,14 +169,18 @@ Instruction* spread_product(Draft& s) {
   return s.b.dot_general(spread({m, k}), spread(dims.rhs_contracting[0] == 0 ? Ints{k, n} : Ints{n, k}), dims);
 }
 
+const Ints kFeatures = {1, 3, 8, 16, 17, 32};
+constexpr int64_t kMostWork = 300'000;  // multiplications, which the evaluator does one by one
+
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
-// features or of the batch.
-Instruction* convolution(Draft& s) {
+// features or of the batch. `wide`: as many features as micro-kernels want, of operands that were moved.
+Instruction* convolution_of(Draft& s, bool wide) {
   DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
   size_t space = static_cast<size_t>(s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
   int64_t groups = s.random.chance(0.3) ? s.random.between(2, 4) : 1;
   bool of_batch = s.random.chance(0.3);
   int64_t in = s.random.between(1, 4), out = groups * s.random.between(1, s.random.chance(0.2) ? 20 : 4);
+  if (wide) in = s.random.pick(kFeatures), out = groups * s.random.pick(kFeatures);
   int64_t batch = s.random.between(1, 3) * (of_batch ? groups : 1);
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
@@ -206,19 +210,24 @@ Instruction* convolution(Draft& s) {
     set(k_sizes, dims.rhs_spatial[d], w.size);
     window.push_back(w);
   }
-  if (!s.fits(x_sizes)) return nullptr;
-  Instruction* x = factor(s, s.of(t, x_sizes));
-  Instruction* k = factor(s, s.of(partner(s, t), k_sizes));
+  if (wide ? product(x_sizes) * product(k_sizes) > kMostWork * in : !s.fits(x_sizes)) return nullptr;
+  auto side = [&](DType type, const Ints& sizes) { return wide ? moved(s, type, sizes) : s.of(type, sizes); };
+  Instruction* x = factor(s, side(t, x_sizes));
+  Instruction* k = factor(s, side(partner(s, t), k_sizes));
   Instruction* made = s.b.conv(x, k, window, dims, of_batch ? 1 : groups, of_batch ? groups : 1);
   if (s.random.chance(0.15)) widen(s, made);
   return made;
 }
+
+Instruction* convolution(Draft& s) { return convolution_of(s, false); }
+Instruction* wide_convolution(Draft& s) { return s.draw.depth > 0 ? nullptr : convolution_of(s, true); }
 
 }  // namespace
 
 Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}, 0.35}; }
 Family batched_dot_family() { return {"batched products", {{batched_matmul, 20}}, 0.06}; }
 Family spread_dot_family() { return {"spread products", {{spread_product, 20}}, 0.03}; }
+Family wide_convolution_family() { return {"wide convolutions", {{wide_convolution, 20}}, 0.05}; }
 Family convolution_family() {
   return {"convolution and other dots", {{convolution, 6}, {ragged_dot, 2}, {scaled_dot, 1}}, 0.08};
 }

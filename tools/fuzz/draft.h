@@ -96,6 +96,12 @@ class Draft {
 Computation* combiner(Draft& s, Opcode op, DType type);
 /// The reduction of x by one op, from that op's identity on.
 Instruction* reduce_by(Draft& s, Opcode op, Instruction* x, const Ints& dims);
+/// An operand of which the products' sums are exact, unless the module is tame anyway.
+Instruction* factor(Draft& s, Instruction* x);
+/// Sums in a wider type than the operands'.
+void widen(Draft& s, Instruction* product);
+/// A value of this type and these sizes that others were moved, widened or narrowed to.
+Instruction* moved(Draft& s, DType type, const Ints& sizes);
 /// A function of `arguments` drawn at random; results: an array or, if `tuple`, a tuple of arrays.
 Computation* function(Draft& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
                       bool tuple);
@@ -134,6 +140,9 @@ Family dot_family();
 Family batched_dot_family();
 Family spread_dot_family();
 Family convolution_family();
+Family wide_convolution_family();
+Family moved_product_family();
+Family counted_loop_family();
 Family control_family();
 Family kept_fusion_family();
 Family applied_family();

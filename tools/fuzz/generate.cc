@@ -43,14 +43,15 @@ uint64_t hash(std::string_view text) {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
-      elementwise_family(),   complex_family(),        movement_family(),      indexing_family(),
-      scatter_family(),       reduction_family(),      chain_family(),         dot_family(),
-      control_family(),       applied_family(),        norm_family(),          window_family(),
-      convolution_family(),   scan_family(),           order_family(),         algebra_family(),
-      effect_family(),        collective_family(),     size_family(),          long_sum_family(),
-      selection_family(),     batched_gather_family(), applied_twice_family(), running_window_family(),
-      joined_window_family(), host_family(),           batched_dot_family(),   spread_dot_family(),
-      joint_sum_family(),     tiled_order_family(),    kept_fusion_family(),   transposed_gather_family()};
+      elementwise_family(),      complex_family(),        movement_family(),      indexing_family(),
+      scatter_family(),          reduction_family(),      chain_family(),         dot_family(),
+      control_family(),          applied_family(),        norm_family(),          window_family(),
+      convolution_family(),      scan_family(),           order_family(),         algebra_family(),
+      effect_family(),           collective_family(),     size_family(),          long_sum_family(),
+      selection_family(),        batched_gather_family(), applied_twice_family(), running_window_family(),
+      joined_window_family(),    host_family(),           batched_dot_family(),   spread_dot_family(),
+      joint_sum_family(),        tiled_order_family(),    kept_fusion_family(),   transposed_gather_family(),
+      wide_convolution_family(), moved_product_family(),  counted_loop_family()};
   return kFamilies;
 }
 
