@@ -142,7 +142,7 @@ class Trial {
   std::vector<size_t> table_;
 };
 
-/// Operand `k` counts along the one dim that is reduced.
+/// Operand `k` counts along the one dim that is reduced: in integers, as floats run out of different ones.
 bool counts(const Instruction& reduce, size_t k) {
   if (reduce.attrs.dimensions.size() != 1) return false;
   const Instruction* i = reduce.operand(k);
@@ -153,7 +153,8 @@ bool counts(const Instruction& reduce, size_t k) {
     dim = at - i->attrs.dimensions.begin();
     i = i->operand(0);
   }
-  return i->is(Opcode::kIota) && i->attrs.dimensions[0] == dim && dtype_bits(i->shape.type) >= 32;
+  return i->is(Opcode::kIota) && i->attrs.dimensions[0] == dim && is_integral(i->shape.type) &&
+         dtype_bits(i->shape.type) >= 32;
 }
 
 /// f(x[k], y[k]) of doubles, through the function's own type.
