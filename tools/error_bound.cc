@@ -28,6 +28,10 @@ BoundedValue assemble(const Shape& shape, const std::vector<Literal>& leaves, si
   return v;
 }
 
+void hand_over(std::vector<BoundedValue>& values) {
+  for (BoundedValue& v : values) v.hand_over();
+}
+
 class Walk {
  public:
   Walk(const ModuleConfig& config, bool strict, bool window, const std::atomic<bool>* stop, const HostSide* host)
@@ -56,7 +60,7 @@ class Walk {
   Lanes called(const Computation& c, const std::vector<const Lanes*>& in);
   Lanes started(const Instruction& i, const std::vector<const Lanes*>& in);
   Lanes branch(const Instruction& i, const std::vector<const Lanes*>& in);
-  BoundedValue alone(const Computation& c, const BoundedValue& argument);
+  BoundedValue alone(const Computation& c, BoundedValue argument);
   Literal evaluated(const Instruction& i, const std::vector<Literal>& in);
 
   /// Of one device, with the host.
@@ -127,8 +131,9 @@ Walk::Lanes Walk::called(const Computation& c, const std::vector<const Lanes*>& 
 }
 
 // One device's run of a branch that the others do not take.
-BoundedValue Walk::alone(const Computation& c, const BoundedValue& argument) {
+BoundedValue Walk::alone(const Computation& c, BoundedValue argument) {
   int64_t devices = std::exchange(devices_, 1);
+  argument.hand_over();
   BoundedValue result = run(c, {{argument}})[0];
   devices_ = devices;
   return result;
@@ -163,11 +168,13 @@ Walk::Lanes Walk::loop(const Instruction& i, Lanes state) {
         throw Error(ErrorKind::kUnsupported, i.location, "devices that leave a loop at different times");
     }
     if (go[0].leaf->as_int(0) == 0) break;
+    hand_over(state);
     state = run(*i.while_body(), {state});
   }
   if (doubtful) {
     for (BoundedValue& v : state) v.set_error(kUnbounded);
   }
+  hand_over(state);
   return state;
 }
 
@@ -209,7 +216,9 @@ Walk::Lanes Walk::branch(const Instruction& i, const std::vector<const Lanes*>& 
   }
   Lanes results;
   if (std::ranges::all_of(taken, [&](size_t which) { return which == taken[0]; })) {
-    results = run(*i.called[taken[0]], {*in[taken[0] + 1]});
+    Lanes argument = *in[taken[0] + 1];
+    hand_over(argument);
+    results = run(*i.called[taken[0]], {argument});
   } else {
     for (size_t d = 0; d < taken.size(); ++d) {
       device_ = static_cast<int64_t>(d);
@@ -219,6 +228,7 @@ Walk::Lanes Walk::branch(const Instruction& i, const std::vector<const Lanes*>& 
   if (doubtful) {
     for (BoundedValue& v : results) v.set_error(kUnbounded);
   }
+  hand_over(results);
   return results;
 }
 

@@ -107,7 +107,7 @@ double in_chains(double n, double u, double sum) {
 double largest_magnitude(const Literal& l) { return l.shape().is_array() ? range(l).most : 0; }
 
 BoundedValue BoundedValue::with(Literal literal, double error) {
-  if (!literal.shape().is_tuple()) return {std::make_shared<const Literal>(std::move(literal)), error, 0, {}};
+  if (!literal.shape().is_tuple()) return {std::make_shared<const Literal>(std::move(literal)), error, 0, false, {}};
   BoundedValue v;
   for (Literal& e : literal.elements()) v.elements.push_back(with(std::move(e), error));
   return v;
@@ -131,13 +131,20 @@ void BoundedValue::set_error(double to) {
   for (BoundedValue& e : elements) e.set_error(to);
 }
 
+void BoundedValue::hand_over() {
+  handed = true;
+  for (BoundedValue& e : elements) e.hand_over();
+}
+
 BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
   std::vector<Literal> operands;
   double error = 0, rounding = 0;
+  bool handed = false;
   for (const BoundedValue* x : in) {
     operands.push_back(x->literal());
     error = std::max(error, x->largest_error());
     rounding = std::max(rounding, x->rounding);
+    handed |= x->handed;
   }
   BoundedValue out = BoundedValue::with(evaluate_(i, operands), 0);
   auto set = [&](auto rule) {
@@ -207,12 +214,13 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     }
     set([&](size_t, const Literal&) { return error; });
     out.rounding = rounding;
+    out.handed = handed;
   } else if (i.info().op_class == OpClass::kElementwise) {
     set([&](size_t, const Literal& o) { return elementwise(i, in, o); });
     DType t = i.shape.type;
     bool contractible = i.is(Opcode::kMultiply) && dtype_bits(component_type(t)) >= 32 && !strict_;
     if (contractible && floating(t)) out.rounding = unit_roundoff(t) * largest_magnitude(*out.leaf);
-    if (i.is(Opcode::kNegate) || i.is(Opcode::kCopy)) out.rounding = in[0]->rounding;
+    if (i.is(Opcode::kNegate) || i.is(Opcode::kCopy)) out.rounding = rounding, out.handed = handed;
   } else if (error > 0) {
     set([&](size_t, const Literal&) { return kUnbounded; });
   }
@@ -299,7 +307,7 @@ double ErrorRules::elementwise(const Instruction& i, const In& in, const Literal
     case Opcode::kAdd:
     case Opcode::kSubtract: {
       double a = in[0]->rounding, b = in[1]->rounding;
-      bool contracted = (a > 0) != (b > 0);
+      bool contracted = (a > 0) != (b > 0) || (a > 0 && (in[0]->handed || in[1]->handed));
       return ea + eb + slack + (contracted ? a + b + 2 * u * m : 0);  // and either rounding of the sum
     }
     case Opcode::kMultiply: {
@@ -325,34 +333,34 @@ double ErrorRules::reduced(const Instruction& i, const In& in, size_t k, const L
   DType t = out.shape().type;
   Opcode op = combination(*i.to_apply(), k, count);
   if (!floating(t)) return error == 0 ? 0 : is_pred(t) ? 1 : kUnbounded;
-  const BoundedValue& x = *in[k];
+  const BoundedValue &x = *in[k], &init = *in[k + count];
   double n = static_cast<double>(x.leaf->shape().element_count()) /
              static_cast<double>(std::max<int64_t>(out.shape().element_count(), 1));
   switch (op) {
     case Opcode::kMaximum:
-    case Opcode::kMinimum: return x.error;
+    case Opcode::kMinimum: return std::max(x.error, init.error);
     case Opcode::kAdd: {
       std::vector<Literal> operands;
       for (size_t j = 0; j < in.size(); ++j) operands.push_back(j % count == k ? absolute(*in[j]->leaf) : *in[j]->leaf);
       Literal sums = evaluate_(i, operands);
       double sum = largest_magnitude(sums.shape().is_tuple() ? sums.elements()[k] : sums);
       Range r = range(*x.leaf);
-      double grain = std::min(r.grain, range(*in[k + count]->leaf).grain);
-      bool exact = x.error == 0 && (sum == 0 || sum * sum_unit(t) <= grain);
+      double grain = std::min(r.grain, range(*init.leaf).grain);
+      bool exact = x.error + init.error == 0 && (sum == 0 || sum * sum_unit(t) <= grain);
       if (exact) return 0;
-      return n * x.error + in_chains(n, sum_unit(t), sum) + 2 * unit_roundoff(t) * largest_magnitude(out);
+      return n * x.error + init.error + in_chains(n, sum_unit(t), sum) + 2 * unit_roundoff(t) * largest_magnitude(out);
     }
     case Opcode::kMultiply: {
-      bool powers = x.error == 0;
+      const bool sure = x.error + init.error == 0;
+      bool powers = sure;
       for (int64_t e = 0, c = x.leaf->shape().element_count(); powers && e < c; ++e) {
         int exponent;
         double v = magnitude(*x.leaf, e);
         powers = v == 0 || !std::isfinite(v) || v == 1 || (std::frexp(v, &exponent) == 0.5 && n < 8);
       }
       if (powers) return 0;
-      return x.error == 0
-                 ? free_order(n, sum_unit(t), largest_magnitude(out)) + 2 * unit_roundoff(t) * largest_magnitude(out)
-                 : kUnbounded;
+      return sure ? free_order(n, sum_unit(t), largest_magnitude(out)) + 2 * unit_roundoff(t) * largest_magnitude(out)
+                  : kUnbounded;
     }
     default: return error > 0 ? kUnbounded : strict_ ? 0 : 8 * n * unit_roundoff(t) * largest_magnitude(out);
   }

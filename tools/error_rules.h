@@ -21,6 +21,7 @@ struct BoundedValue {
   std::shared_ptr<const Literal> leaf;
   double error = 0;
   double rounding = 0;  ///< of a product, which contraction leaves out; through ops that move elements
+  bool handed = false;  ///< by a loop or a branch: a product may no longer be known for one, and another be contracted
   std::vector<BoundedValue> elements;
 
   /// All of it, elements of tuples included, with the same error.
@@ -29,6 +30,7 @@ struct BoundedValue {
   /// The largest of its elements'.
   double largest_error() const;
   void set_error(double error);
+  void hand_over();
 };
 
 /// Half the distance of 1 to its next neighbour; 0 of integers.

@@ -1,6 +1,7 @@
 // Where values are products: a product is contracted into a sum only if the sum's other operand is none, for of two
 // products one would be rounded and the other not, and x*y - y*x must be 0. That must not depend on which kernel
 // computes what, so a fusion's operands are followed into the fusions that make them.
+// What a loop or a branch hands on counts as no product.
 #pragma once
 
 #include <functional>
