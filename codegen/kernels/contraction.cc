@@ -1,7 +1,8 @@
 // A dot or a convolution as its blocks say (compiler/plan/blocks.h). Three steps of one plan:
 //
 //   packing       a slice of the operands into panels that the micro-kernel reads in order; producers are
-//                 emitted here, and paddings. Left out where an operand can be read where it lies.
+//                 emitted here, and paddings. Left out where an operand can be read where it lies, or its rows
+//                 be pointed to.
 //   micro-kernel  a register tile of sums over the slice
 //   epilogue      the tile's elements on their way to the result: what follows the dot, elementwise
 //
@@ -15,6 +16,7 @@
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/micro_kernel.h"
 #include "codegen/kernels/packing.h"
+#include "codegen/kernels/row_pointers.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
@@ -56,6 +58,7 @@ class Product {
     int64_t mark = scratch.mark();
     choose_places(scratch);
     Scope& root = kernel_.root();
+    if (pointers_) point_to_rows(root);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
@@ -79,6 +82,7 @@ class Product {
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
+    const int64_t stretch = left_ ? 0 : pointed_stretch();
     by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
@@ -94,7 +98,10 @@ class Product {
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
-    if (!left_) a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
+    if (stretch > 0)
+      pointers_ = RowPointers(product_, stretch, blocks_.rows, packed_bytes, scratch);
+    else if (!left_)
+      a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
     if (biased()) bias_.pointer = scratch.take((nr + 1) * bytes);
     if (site_.sums) {
       c_ = *site_.sums;
@@ -147,8 +154,26 @@ class Product {
     close_loop(ss, std::move(group_loop));
   }
 
+  // Slices are made of whole stretches, or stretches of whole slices.
+  int64_t pointed_stretch() const {
+    if (!dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return 0;
+    const int64_t stretch = stretch_in_place(dot_, product_, blocks_.multiply_add), kc = blocks_.depth;
+    const bool even = stretch > 0 && (stretch % kc == 0 || kc % stretch == 0 || product_.k <= kc);
+    return even ? stretch : 0;
+  }
+
+  /// The table of pointers of the block's rows, those that the last tile has too many too.
+  void point_to_rows(Scope& root) {
+    llvm::IRBuilder<>& b = root.builder;
+    llvm::Value* rows = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
+    llvm::Value* tiles = ceil_quotient(b, rows, i64(b, blocks_.tile_rows));
+    const Instruction* p = dot_.operand(product_.rows_operand());
+    fill(*pointers_, root, kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)), m0_,
+         b.CreateMul(tiles, i64(b, blocks_.tile_rows)), {e_, vars_, reads_, product_});
+  }
+
   void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
-    if (left_) return;
+    if (left_ || pointers_) return;
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     llvm::Value* count = by_rows_ ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
@@ -186,31 +211,55 @@ class Product {
     close_loop(gs, std::move(loop));
   }
 
+  /// Where the micro-kernel finds a tile's rows.
+  struct TileRows {
+    llvm::Value *pointer = nullptr, *from = nullptr;
+    int64_t stride = 1, k_stride = 1, stretch = 0;
+    IndexExpr shift{0};  // rows that a tile in place starts too low by to stay inside of the operand
+  };
+
+  // Of tile number t.
+  TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& t) {
+    const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
+    llvm::IRBuilder<>& b = ts.builder;
+    TileRows rows;
+    rows.from = i64(b, 0);
+    if (left_) {
+      rows.stride = left_->along;
+      rows.k_stride = left_->depth;
+      if (product_.m % mr != 0 && !site_.left) {
+        llvm::Value* over = b.CreateSub(e_.index(m0_ + t * mr, ts), i64(b, product_.m - mr));
+        rows.shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
+      }
+      llvm::Value* first = e_.index((t * mr - rows.shift) * rows.stride, ts);
+      rows.pointer = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
+    } else if (pointers_) {
+      const int64_t stretch = pointers_->stretch;
+      rows.stride = pointers_->taps;
+      rows.stretch = std::min(stretch, kc) / terms_;
+      rows.from = e_.index(floordiv(mod(k0_, stretch), terms_), ts);
+      rows.pointer = b.CreateInBoundsGEP(b.getPtrTy(), pointers_->table,
+                                         e_.index(t * (mr * rows.stride) + floordiv(k0_, stretch), ts));
+    } else {
+      rows.stride = by_rows_ ? kc / terms_ : 1;
+      rows.k_stride = by_rows_ ? 1 : mr;
+      rows.pointer =
+          b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(t * (kc * mr), ts));
+    }
+    return rows;
+  }
+
   void tile(Scope& ts, Scope& ss, const IndexExpr& panel, llvm::Value* right, const IndexExpr& column) {
     const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
     int var = vars_.fresh();
     e_.bind(var, ts, ts.counter);
     IndexExpr t = IndexExpr::var(var, tiles_), row = m0_ + t * mr;
     llvm::IRBuilder<>& b = ts.builder;
-    llvm::Type *element = storage_type(b, type_, 1), *packed = storage_type(b, packed_type_, 1);
-    int64_t row_stride = by_rows_ ? kc / terms_ : 1, k_stride = by_rows_ ? 1 : mr;
-    llvm::Value* a = nullptr;
-    // Rows a tile in place starts too low by to stay inside the operand.
-    IndexExpr shift(0);
-    if (left_) {
-      row_stride = left_->along;
-      k_stride = left_->depth;
-      if (product_.m % mr != 0 && !site_.left) {
-        llvm::Value* over = b.CreateSub(e_.index(row, ts), i64(b, product_.m - mr));
-        shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
-      }
-      a = b.CreateGEP(element, left_base(ss), e_.index((t * mr - shift) * row_stride, ts));
-    } else {
-      a = b.CreateInBoundsGEP(packed, a_block_.pointer, e_.index(t * (kc * mr), ts));
-    }
+    llvm::Type* element = storage_type(b, type_, 1);
+    const TileRows rows = tile_rows(ts, ss, t);
     IndexExpr c_offset(0), c_row = t * mr;
     if (site_.sums)
-      c_offset = (c_row - shift) * c_.stride + (column - n0_);
+      c_offset = (c_row - rows.shift) * c_.stride + (column - n0_);
     else if (slices_ > 1)
       c_offset = (panel * tiles_ + t) * (mr * nr);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
@@ -219,26 +268,27 @@ class Product {
     // takes to compile. Several terms at once may need a register more each step, which several steps do not have.
     constexpr int64_t kEnough = 12;
     bool small = mr * nr / lanes_ < kEnough && terms_ == 1;
-    int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 ? 4 : 1;
+    int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 && rows.stretch % 4 == 0 ? 4 : 1;
     MicroKernelShape shape{type_,
                            static_cast<int>(mr),
                            static_cast<int>(nr / lanes_),
                            lanes_,
                            right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
-                           row_stride,
-                           k_stride,
+                           rows.stride,
+                           rows.k_stride,
+                           rows.stretch,
                            right_ ? right_->depth : nr,
                            unroll,
                            blocks_.multiply_add,
                            slices_ > 1};
     shape.takes_off = biased();
     // A tall matrix from memory.
-    shape.looks_ahead = left_ && k_stride == 1 && row_stride == product_.k && slices_ == 1 &&
+    shape.looks_ahead = left_ && rows.k_stride == 1 && rows.stride == product_.k && slices_ == 1 &&
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
-    b.CreateCall(micro_kernel(module_, shape, options_),
-                 {a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias()});
+    b.CreateCall(micro_kernel(module_, shape, options_), {rows.pointer, right, c, i64(b, c_.stride), groups(b),
+                                                          b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
     if (site_.sums) return;
-    c_offset = c_offset + shift * c_.stride;
+    c_offset = c_offset + rows.shift * c_.stride;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
     guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
@@ -256,9 +306,11 @@ class Product {
     const int64_t nr = blocks_.tile_columns;
     llvm::Value* row = b.CreateInBoundsGEP(b.getInt32Ty(), bias_.pointer, i64(b, nr));
     b.CreateStore(b.getInt32(0x80808080), row);
-    MicroKernelShape shape{type_, 1, static_cast<int>(nr / lanes_), lanes_, lanes_, 0, 0, nr, 1, blocks_.multiply_add};
-    b.CreateCall(micro_kernel(module_, shape, options_), {row, panel, bias_.pointer, i64(b, nr), groups(b),
-                                                          b.getFalse(), llvm::ConstantPointerNull::get(b.getPtrTy())});
+    MicroKernelShape shape{type_, 1, static_cast<int>(nr / lanes_), lanes_, lanes_, 0, 0, 0,
+                           nr,    1, blocks_.multiply_add};
+    b.CreateCall(micro_kernel(module_, shape, options_),
+                 {row, panel, bias_.pointer, i64(b, nr), groups(b), b.getFalse(),
+                  llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0)});
   }
 
   // The left operand in place, at the block's first row and the slice's beginning.
@@ -437,6 +489,7 @@ class Product {
   llvm::Value* depth_ = nullptr;                // of the slice
   std::optional<OperandStrides> left_, right_;  // of operands read where they lie
   bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
+  std::optional<RowPointers> pointers_;         // to the left one's rows
   bool by_rows_ = false;                        // the left block is packed row by row
   BufferRef b_panel_, a_block_;
   BufferRef bias_;       // of biased bytes: a panel's, and the left row that it is the product with

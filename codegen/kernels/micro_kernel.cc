@@ -1,6 +1,9 @@
 // See micro_kernel.h.
 #include "codegen/kernels/micro_kernel.h"
 
+#include <functional>
+#include <utility>
+
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -28,32 +31,16 @@ class TileBody {
         vectors_(static_cast<size_t>(shape.vectors)) {}
 
   void emit() {
-    auto *entry = block("entry"), *loop = block("k"), *done = block("done");
-    b_.SetInsertPoint(entry);
+    b_.SetInsertPoint(block("entry"));
     if (shape_.accumulates) prefetch();
-    b_.CreateBr(loop);
-
-    b_.SetInsertPoint(loop);
-    auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
-    // Pointers that move on, not indices times a stride.
-    llvm::PHINode *left = b_.CreatePHI(b_.getPtrTy(), 2), *panel = b_.CreatePHI(b_.getPtrTy(), 2);
-    std::vector<llvm::PHINode*> sums = phis(rows_ * vectors_);
-    Tile tile(sums.begin(), sums.end());
-    if (shape_.looks_ahead) look_ahead(k);
-    for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, left, panel, u);
-    llvm::Value* next = b_.CreateAdd(k, number(shape_.unroll));
-    k->addIncoming(number(0), entry);
-    k->addIncoming(next, loop);
-    left->addIncoming(f_->getArg(0), entry);
-    left->addIncoming(b_.CreateInBoundsGEP(scalar_, left, number(shape_.unroll * shape_.k_stride)), loop);
-    panel->addIncoming(f_->getArg(1), entry);
-    panel->addIncoming(b_.CreateInBoundsGEP(scalar_, panel, number(shape_.unroll * shape_.panel_stride)), loop);
-    begin_at_zero(sums, tile, entry, loop);
-    b_.CreateCondBr(b_.CreateICmpULT(next, f_->getArg(4)), loop, done);
-
-    b_.SetInsertPoint(done);
+    Tile tile(rows_ * vectors_, llvm::Constant::getNullValue(vector_));
+    llvm::Value* panel = f_->getArg(1);
+    if (shape_.stretch > 0)
+      along_pointers(tile, panel);
+    else
+      steps(tile, panel, f_->getArg(4), {});
     if (shape_.takes_off) take_off_bias(tile);
-    if (shape_.accumulates) add_earlier(tile, done);
+    if (shape_.accumulates) add_earlier(tile);
     for (size_t n = 0; n < tile.size(); ++n) b_.CreateAlignedStore(tile[n], sum_address(n), align_);
     b_.CreateRetVoid();
   }
@@ -68,12 +55,67 @@ class TileBody {
     for (size_t n = 0; n < count; ++n) p.push_back(b_.CreatePHI(vector_, 2));
     return p;
   }
-  void begin_at_zero(const std::vector<llvm::PHINode*>& phis, const Tile& next, llvm::BasicBlock* entry,
-                     llvm::BasicBlock* loop) {
-    for (size_t n = 0; n < phis.size(); ++n) {
-      phis[n]->addIncoming(llvm::Constant::getNullValue(vector_), entry);
-      phis[n]->addIncoming(next[n], loop);
-    }
+
+  /// A loop of which `tile` and `panel` are carried: begins with what they are, ends with what `body` makes of them.
+  /// `body` gets the number of steps of k that were made before.
+  void loop(const char* name, int64_t step, llvm::Value* count, Tile& tile, llvm::Value*& panel,
+            const std::function<void(llvm::PHINode*)>& body) {
+    llvm::BasicBlock *before = b_.GetInsertBlock(), *head = block(name);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    auto *k = b_.CreatePHI(b_.getInt64Ty(), 2), *at = b_.CreatePHI(b_.getPtrTy(), 2);
+    std::vector<llvm::PHINode*> sums = phis(tile.size());
+    k->addIncoming(number(0), before);
+    at->addIncoming(panel, before);
+    for (size_t n = 0; n < sums.size(); ++n) sums[n]->addIncoming(std::exchange(tile[n], sums[n]), before);
+    panel = at;
+    body(k);
+    llvm::BasicBlock *end = b_.GetInsertBlock(), *after = block("after");
+    llvm::Value* next = b_.CreateAdd(k, number(step));
+    k->addIncoming(next, end);
+    at->addIncoming(panel, end);
+    for (size_t n = 0; n < sums.size(); ++n) sums[n]->addIncoming(tile[n], end);
+    b_.CreateCondBr(b_.CreateICmpULT(next, count), head, after);
+    b_.SetInsertPoint(after);
+  }
+
+  /// So many steps of k. `pointers`: to each row's first element, none where rows lie at strides.
+  void steps(Tile& tile, llvm::Value*& panel, llvm::Value* count, const std::vector<llvm::Value*>& pointers) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    loop("k", shape_.unroll, count, tile, panel, [&](llvm::PHINode* k) {
+      // A pointer that moves on, not an index times a stride.
+      llvm::PHINode* left = nullptr;
+      if (pointers.empty()) left = llvm::PHINode::Create(b_.getPtrTy(), 2, "", k->getIterator());
+      auto row_at = [&](size_t i, int64_t u) {
+        if (!left) return b_.CreateInBoundsGEP(scalar_, b_.CreateInBoundsGEP(scalar_, pointers[i], k), number(u));
+        return b_.CreateInBoundsGEP(scalar_, left,
+                                    number(u * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride));
+      };
+      if (shape_.looks_ahead) look_ahead(k);
+      for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, panel, u, row_at);
+      panel = b_.CreateInBoundsGEP(scalar_, panel, number(shape_.unroll * shape_.panel_stride));
+      if (!left) return;
+      left->addIncoming(f_->getArg(0), before);
+      left->addIncoming(b_.CreateInBoundsGEP(scalar_, left, number(shape_.unroll * shape_.k_stride)),
+                        b_.GetInsertBlock());
+    });
+  }
+
+  /// Stretch by stretch, each at its rows' pointers.
+  void along_pointers(Tile& tile, llvm::Value*& panel) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    loop("stretch", shape_.stretch, f_->getArg(4), tile, panel, [&](llvm::PHINode* k) {
+      auto* table = llvm::PHINode::Create(b_.getPtrTy(), 2, "", k->getIterator());
+      std::vector<llvm::Value*> pointers;
+      for (size_t i = 0; i < rows_; ++i) {
+        llvm::Value* at =
+            b_.CreateInBoundsGEP(b_.getPtrTy(), table, number(static_cast<int64_t>(i) * shape_.row_stride));
+        pointers.push_back(b_.CreateInBoundsGEP(scalar_, b_.CreateLoad(b_.getPtrTy(), at), f_->getArg(7)));
+      }
+      steps(tile, panel, number(shape_.stretch), pointers);
+      table->addIncoming(f_->getArg(0), before);
+      table->addIncoming(b_.CreateInBoundsGEP(b_.getPtrTy(), table, number(shape_.k_stride)), b_.GetInsertBlock());
+    });
   }
 
   /// Where vector n of the tile lies in memory.
@@ -107,16 +149,16 @@ class TileBody {
                        {b_.CreateGEP(scalar_, f_->getArg(0), at), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }
 
-  /// The products at depth k behind what the pointers are at.
-  void add_products(Tile& tile, llvm::Value* left, llvm::Value* panel, int64_t k) {
+  /// The products at depth k behind what the pointers are at. `row_at`: where a row's element lies there.
+  void add_products(Tile& tile, llvm::Value* panel, int64_t k,
+                    const std::function<llvm::Value*(size_t, int64_t)>& row_at) {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
       llvm::Value* at = number(k * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes);
       columns.push_back(load_columns(b_.CreateInBoundsGEP(scalar_, panel, at), v + 1 == vectors_));
     }
     for (size_t i = 0; i < rows_; ++i) {
-      llvm::Value* at = number(k * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride);
-      llvm::Value* x = b_.CreateAlignedLoad(scalar_, b_.CreateInBoundsGEP(scalar_, left, at), align_);
+      llvm::Value* x = b_.CreateAlignedLoad(scalar_, row_at(i, k), align_);
       if (shape_.lanes > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), x);
       for (size_t v = 0; v < vectors_; ++v) {
         llvm::Value*& sum = tile[i * vectors_ + v];
@@ -140,7 +182,8 @@ class TileBody {
   }
 
   /// The tile is added to what an earlier slice of k left, if there was one.
-  void add_earlier(Tile& tile, llvm::BasicBlock* done) {
+  void add_earlier(Tile& tile) {
+    llvm::BasicBlock* done = b_.GetInsertBlock();
     auto *add = block("add"), *store = block("store");
     b_.CreateCondBr(f_->getArg(5), add, store);
     b_.SetInsertPoint(add);
@@ -159,7 +202,8 @@ class TileBody {
     tile.assign(out.begin(), out.end());
   }
 
-  llvm::Function* f_;  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them, bias)
+  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them, bias, first of a stretch)
+  llvm::Function* f_;
   const MicroKernelShape& shape_;
   const Target& target_;
   llvm::IRBuilder<> b_;
@@ -171,11 +215,11 @@ class TileBody {
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
                      shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
                      shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
                      form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
-                     shape.looks_ahead ? ">" : "");
+                     shape.looks_ahead ? ">" : "", shape.stretch > 0 ? fmt::format("@{}", shape.stretch) : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
@@ -184,7 +228,7 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   llvm::IRBuilder<> b(module.getContext());
   llvm::Type *pointer = b.getPtrTy(), *i64 = b.getInt64Ty();
   auto* type =
-      llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer}, false);
+      llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer, i64}, false);
   auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
   auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);

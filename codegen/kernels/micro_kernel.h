@@ -1,8 +1,8 @@
 // The register tile of a contraction: C[rows x vectors*lanes] += A[rows x k] * B[k x vectors*lanes].
 //
 // A is read by broadcast, B by vectors, both at constant strides, so that an untiled operand needs no packing
-// at all; packed, B is a panel of k rows of vectors*lanes elements. Accumulators stay in registers for the
-// whole k loop.
+// at all; packed, B is a panel of k rows of vectors*lanes elements. Or A's rows are found by pointers, a new one each
+// for every few steps of k. Accumulators stay in registers for the whole k loop.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,8 @@ struct MicroKernelShape {
   int last_lanes = 8;      ///< of each row's last vector of B; no element behind them is read
   int64_t row_stride = 0;  ///< of A, in elements
   int64_t k_stride = 1;
+  /// > 0: A is a table of pointers at those strides, each to so many elements that are neighbours; k is a multiple.
+  int64_t stretch = 0;
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed
   int unroll = 1;             ///< steps of k a turn of the loop; k is a multiple of it
   /// An element of A and B is a lane of the terms that are packed for it; k, strides and lanes count those.
@@ -39,8 +41,9 @@ struct MicroKernelShape {
 
 /// Its function's name: says all of the shape.
 std::string micro_kernel_name(const MicroKernelShape& shape);
-/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias): c is a tile of rows x columns, c_stride
-/// elements from one row to the next; added to if `accumulate`, else overwritten. `bias` holds a row, or is null.
+/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias, i64 from): c is a tile of rows x columns,
+/// c_stride elements from one row to the next; added to if `accumulate`, else overwritten. `bias` holds a row, or is
+/// null. Of pointers, the elements number `from` and on are meant.
 /// Emitted once a module for each shape, or declared and listed in options.micro_kernels.
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options);
 

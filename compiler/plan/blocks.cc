@@ -109,9 +109,35 @@ int64_t rows_at_once(const MatrixProduct& p, const Blocks& b, int64_t bytes, con
   return std::max(kFewRowsAtOnce, b.tile_columns * bytes / 32 * 8);
 }
 
-/// `bytes`: of an element as it is packed.
+/// How deep a slice of the columns' operand may be to be read in place; 0: it is packed.
+int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
+                       const TargetInfo& target) {
+  const Shape& shape = contraction.operand(p.columns_operand())->shape;
+  if (b.multiply_add != MultiplyAdd::kOne || shape.type != sum_type(contraction)) return 0;
+  auto strides = operand_strides(contraction, p, p.columns_operand());
+  if (!strides || strides->along != 1) return 0;
+  // Only a panel's last vector may be a part; of a plan that was read the panel may be any.
+  const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
+  if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return 0;
+  if (p.m <= 2 * b.tile_rows) return p.k;
+  if (p.n < b.tile_columns) return 0;
+  constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
+  const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
+  const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
+  // Several lines side by side are brought in together: from the last level they come as fast as they are used.
+  const int64_t lines = p.n * p.k * bytes <= target.llc_bytes / 4 ? std::max<int64_t>(piece / 128, 1) : 1;
+  return target.l2_bytes / 2 * lines / apart;
+}
+
+/// `bytes`: of an element as it is packed. `stretch`: of rows in place.
 int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, int64_t bytes,
-                     const TargetInfo& target) {
+                     int64_t stretch, const TargetInfo& target) {
+  if (stretch > 0) {
+    const int64_t panel = target.l2_bytes / 2 / (b.tile_columns * bytes);
+    const int64_t in_place = depth_in_place(contraction, p, b, target);
+    const int64_t most = in_place >= kBestDepth ? std::min(panel, in_place) : panel;
+    return slice_of(p.contracting, most, most);
+  }
   if (walks_rows(contraction, p, b, target)) {
     const int64_t rows = rows_at_once(p, b, bytes, target);
     return slice_of(p.contracting, rows, rows);
@@ -132,10 +158,12 @@ constexpr int64_t kFewRows = 128;
 /// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
-void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, const TargetInfo& target) {
+void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, int64_t stretch,
+                 const TargetInfo& target) {
   const int64_t mr = b.tile_rows, nr = b.tile_columns, bytes = dtype_bytes(sum_type(contraction));
   const bool dot = contraction.is(Opcode::kDot), walks = walks_rows(contraction, p, b, target);
-  int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / (b.depth * bytes), 48, 640) / mr * mr;
+  const int64_t row = (stretch > 0 ? stretch : b.depth) * bytes;  // what of one is read again and again
+  int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, 48, 640) / mr * mr;
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
   auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
   b.rows = equal_rows(ceil_div(p.m, std::max(most, unit)));
@@ -151,7 +179,9 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
     if (fewer < kFewRows || fewer == b.rows) break;
     b.rows = fewer;
   }
-  while (tasks() < wanted && b.columns > std::min<int64_t>(8 * nr, 256)) b.columns = round_up(b.columns / 2, nr);
+  // Rows that are packed are packed again for each block of columns.
+  const int64_t fewest = stretch > 0 ? nr : std::min<int64_t>(8 * nr, 256);
+  while (tasks() < wanted && b.columns > fewest) b.columns = round_up(b.columns / 2, nr);
   while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
 }
 
@@ -187,12 +217,24 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
   }
 }
 
+int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
+  // Entries of a row's pointers are made as one vector: more would take too long to compile.
+  constexpr int64_t kMostTaps = 64, kFewBytes = 64;
+  if (!contraction.is(Opcode::kConvolution) || p.swapped || p.run != 1 || kind == MultiplyAdd::kBytes) return 0;
+  const MultiplyAddForm& form = form_of(kind);
+  const DType type = contraction.operand(p.rows_operand())->shape.type;
+  if (type != (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed)) return 0;
+  const int64_t stretch = depth_stretch(contraction, p);
+  const bool enough = stretch * dtype_bytes(type) >= kFewBytes && p.k / stretch <= kMostTaps;
+  return enough && stretch % form.terms == 0 ? stretch : 0;
+}
+
 bool holds_runs(const Blocks& b, const MatrixProduct& p) {
   return p.run == 0 || (p.swapped ? b.tile_columns : b.rows) % p.run == 0;
 }
 
 std::optional<Blocks> choose_blocks(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target,
-                                    bool packs) {
+                                    ProductOperands operands) {
   DType type = sum_type(contraction);
   if (type != DType::kF32 && type != DType::kF64 && !is_integral(type)) return std::nullopt;
   const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
@@ -204,34 +246,21 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
 
   Blocks b;
   choose_tile(b, p, type, lanes, target);
-  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), target);
-  if (packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
+  auto stretch = [&] { return operands.rows_in_memory ? stretch_in_place(contraction, p, b.multiply_add) : 0; };
+  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), stretch(), target);
+  if (operands.packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
   const MultiplyAddForm& form = form_of(b.multiply_add);
-  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), target);
+  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), stretch(), target);
   if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target))
     b.multiply_add = MultiplyAdd::kOne;
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, contraction, target);
+  choose_grid(b, p, contraction, stretch(), target);
   return b;
 }
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
                       const TargetInfo& target) {
-  const Shape& shape = contraction.operand(p.columns_operand())->shape;
-  if (b.multiply_add != MultiplyAdd::kOne || shape.type != sum_type(contraction)) return false;
-  auto strides = operand_strides(contraction, p, p.columns_operand());
-  if (!strides || strides->along != 1) return false;
-  // Only a panel's last vector may be a part; of a plan that was read the panel may be any.
-  const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
-  if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return false;
-  if (p.m <= 2 * b.tile_rows) return true;
-  if (p.n < b.tile_columns) return false;
-  constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
-  const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
-  const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
-  // Several lines side by side are brought in together: from the last level they come as fast as they are used.
-  const int64_t lines = p.n * p.k * bytes <= target.llc_bytes / 4 ? std::max<int64_t>(piece / 128, 1) : 1;
-  return std::min(b.depth, p.k) * apart <= target.l2_bytes / 2 * lines;
+  return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
 }
 
 std::string blocks_text(const Blocks& b) {

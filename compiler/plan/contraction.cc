@@ -67,8 +67,9 @@ KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const Targ
   std::vector<const Instruction*> packed(dot->operands().begin(), dot->operands().end());
   check_packing(g, packed, {});
   if (auto given = stages_in(config); given && read_stages(g, *given, target, plan)) return plan;
-  auto blocks =
-      choose_blocks(*dot, MatrixProduct(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes)), target);
+  MatrixProduct product(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes));
+  const Instruction* rows = dot->operand(product.rows_operand());
+  auto blocks = choose_blocks(*dot, product, target, {.rows_in_memory = rows->is(Opcode::kParameter) || !g.has(rows)});
   Stage all = blocks ? product_stage(dot, *blocks) : Stage{};
   all.stores = {0};
   plan.stages = {std::move(all)};
@@ -270,7 +271,7 @@ class BlockPlanner {
       MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
       // What an earlier stage left is read where it lies, as the sums' type.
       const bool packs = std::ranges::count(taking_, s.product) == 0;
-      auto blocks = choose_blocks(*s.product, p, target_, packs);
+      auto blocks = choose_blocks(*s.product, p, target_, {.packs = packs});
       if (!blocks) refuse(quoted(s.product) + " is too small for a micro-kernel");
       s.blocks = blocks;
       s.blocks->columns = round_up(p.n, blocks->tile_columns);

@@ -75,6 +75,9 @@ std::optional<OperandStrides> operand_strides(const Instruction& contraction, co
 /// The same for the first batch.
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& product,
                                               size_t operand);
+/// How many neighbours of the depth are neighbours in the rows' operand too, wherever a row's window lies, and all in
+/// its padding or none: the innermost of the contracted dims, or 1.
+int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& product);
 /// Lanes of a vector of the summed type.
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
 

@@ -185,6 +185,12 @@ Instruction* convolution_of(Draft& s, bool wide) {
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
   if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
+  if (wide && s.random.chance(0.5)) {  // features are neighbours, and rows read where they lie
+    auto last = [&](Ints& order, size_t which) { std::swap(order[which], *std::ranges::max_element(order)); };
+    last(lhs, 1);
+    last(rhs, 1);
+    last(result, 1);
+  }
   ConvDims dims{lhs[0], lhs[1], rhs[0], rhs[1], result[0], result[1], {}, {}, {}};
   dims.lhs_spatial.assign(lhs.begin() + 2, lhs.end());
   dims.rhs_spatial.assign(rhs.begin() + 2, rhs.end());
