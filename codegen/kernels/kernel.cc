@@ -101,14 +101,19 @@ class Emission {
   }
 
   // Sizes of the outer nest. What tiles leave empty at their edges is part of all buffers that have the same tiles:
-  // there it is computed like the rest, from whatever stands in it, so that no digit is cut short. (Swish of 1021 x
-  // 1019 bf16 in T(8,128)(2,1) took three times as long as untiled.) Not whole rows: layernorm took 1.2 times as long.
+  // there it is computed like the rest, from whatever stands in it, so that no digit is cut short. No result may have
+  // an element there, as one whose tiles begin anew in the next row does. (Swish of 1021 x 1019 bf16 in T(8,128)(2,1)
+  // took three times as long as untiled.) Not whole rows: layernorm took 1.2 times as long.
   Ints nest_sizes(const std::function<void(AccessWalk&, const Coords&)>& walk) {
     const Ints outer = plan_.outer_sizes();
     auto whole = std::ranges::find_if(plan_.roots, [&](const Instruction* r) { return r->shape.dims == plan_.domain; });
     if (whole == plan_.roots.end() || plan_.kind != KernelKind::kNest) return outer;
     const Ints padded = padded_sizes((*whole)->shape);
     if (padded == outer || 4 * product(padded) > 5 * product(outer)) return outer;
+    const bool empty_in_all = std::ranges::all_of(plan_.roots, [&](const Instruction* r) {
+      return r->shape.dims == plan_.domain && std::ranges::equal(padded, padded_sizes(r->shape), std::less_equal());
+    });
+    if (!empty_in_all) return outer;
     AccessWalk accesses(vars_);
     Coords at;
     for (int64_t n : padded) at.push_back(IndexExpr::var(vars_.fresh(), n));
