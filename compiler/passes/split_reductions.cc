@@ -12,15 +12,12 @@
 namespace hlojit {
 namespace {
 
-// For the cores.
 constexpr int64_t kMinElements = 1 << 17;  // below, one core is as fast
 constexpr int64_t kMaxKept = 8;            // as many results keep the cores busy
+// Of columns: strips of 1 kB, or two, are a core's, and going through a few rows again costs more.
+constexpr int64_t kShortRow = 4 << 10, kMinInColumns = 1 << 19;
 constexpr int64_t kFewestParts = 16, kMostParts = 1024, kParts = 256;
 constexpr int64_t kAlignedElements = 16;
-// For memory.
-constexpr int64_t kShare = 32 << 20;    // bytes of the last cache that one program may count on, whatever it says
-constexpr int64_t kRowBytes = 4 << 10;  // of shorter rows a strip is most
-constexpr int64_t kFewestRows = 8, kRows = 16, kMostRows = 32;
 
 /// How a reduction is cut: dim `dim` in equal parts, or in as many and a rest.
 struct Cut {
@@ -50,11 +47,23 @@ Ints dims_to_cut(const Instruction* reduce) {
   return dims;
 }
 
+/// Rows are summed up, into one as short as the strip that a core takes.
+bool sums_short_rows(const Instruction* reduce) {
+  const Shape& shape = reduce->operand(0)->shape;
+  Ints order;  // of the dims, minor first
+  for (int64_t d : shape.layout.minor_to_major) {
+    if (shape.dims[d] > 1) order.push_back(d);
+  }
+  auto reduced = [&](int64_t d) { return std::ranges::count(reduce->attrs.dimensions, d) > 0; };
+  return order.size() > 1 && !reduced(order.front()) && reduced(order.back()) &&
+         reduce->shape.dense_bytes() < kShortRow && shape.element_count() >= kMinInColumns;
+}
+
 /// So that all cores have some of the few results' work.
 std::optional<Cut> cut_for_cores(const Instruction* reduce) {
   const Shape& shape = reduce->operand(0)->shape;
-  if (shape.layout.tiled() || shape.element_count() < kMinElements || reduce->shape.element_count() >= kMaxKept ||
-      is_complex(reduce->shape.type)) {
+  const bool few = reduce->shape.element_count() < kMaxKept || sums_short_rows(reduce);
+  if (shape.layout.tiled() || shape.element_count() < kMinElements || !few || is_complex(reduce->shape.type)) {
     return std::nullopt;
   }
   const Ints dims = dims_to_cut(reduce);
@@ -72,29 +81,10 @@ std::optional<Cut> cut_for_cores(const Instruction* reduce) {
   return Cut{*largest, kParts, true};
 }
 
-/// Rows of a block: the divisor of n nearest to kRows, or 0.
-int64_t rows_of(int64_t n) {
-  int64_t best = 0;
-  for (int64_t d = kFewestRows; d <= std::min(n / 2, kMostRows); ++d) {
-    if (n % d == 0 && (best == 0 || std::abs(d - kRows) < std::abs(best - kRows))) best = d;
-  }
-  return best;
-}
-
-/// So that memory is read from end to end: blocks of rows of a matrix of words, too large for the caches.
-std::optional<Cut> cut_for_memory(const Shape& x, const TargetInfo& target) {
-  if (x.rank() != 2 || x.has_dynamic_dims() || x.layout != Layout::descending(2)) return std::nullopt;
-  const int64_t bytes = dtype_bytes(x.type), rows = rows_of(x.dims[0]);
-  if ((bytes != 4 && bytes != 8) || x.dense_bytes() < std::min(kShare, target.llc_bytes)) return std::nullopt;
-  return x.dims[1] * bytes >= kRowBytes && rows > 0 ? std::optional(Cut{0, x.dims[0] / rows}) : std::nullopt;
-}
-
-std::optional<Cut> cut_of(const Instruction* reduce, const TargetInfo& target) {
+std::optional<Cut> cut_of(const Instruction* reduce) {
   const bool plain = reduce->operand_count() == 2 && reduce->control_predecessors.empty() &&
                      !reduce->operand(0)->shape.has_dynamic_dims() && combining_op(*reduce->to_apply());
-  if (!plain) return std::nullopt;
-  if (auto cut = cut_for_cores(reduce)) return cut;
-  return reduce->attrs.dimensions == Ints{0} ? cut_for_memory(reduce->operand(0)->shape, target) : std::nullopt;
+  return plain ? cut_for_cores(reduce) : std::nullopt;
 }
 
 /// Elements [start, limit) of dim d.
@@ -205,14 +195,19 @@ Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut
   return narrow ? converted(made, old.shape.type) : made;
 }
 
-/// A vector times a matrix: sums of columns, too.
-std::optional<Cut> cut_of_dot(const Instruction& dot, const TargetInfo& target) {
+/// A vector times a matrix of short rows: sums of columns, too.
+std::optional<Cut> cut_of_dot(const Instruction& dot) {
   const DotDims& d = dot.attrs.dot;
   const Shape &x = dot.operand(0)->shape, &y = dot.operand(1)->shape;
   const bool plain = d.lhs_batch.empty() && d.lhs_contracting == Ints{0} && d.rhs_contracting == Ints{0} &&
                      x.type == dot.shape.type && y.type == dot.shape.type && is_float(dot.shape.type) &&
                      dot.control_predecessors.empty() && x.rank() + y.rank() == 3;
-  return plain ? cut_for_memory(x.rank() == 2 ? x : y, target) : std::nullopt;
+  if (!plain) return std::nullopt;
+  const Shape& matrix = x.rank() == 2 ? x : y;
+  if (matrix.has_dynamic_dims() || matrix.layout != Layout::descending(2)) return std::nullopt;
+  if (dot.shape.dense_bytes() >= kShortRow || matrix.element_count() < kMinInColumns) return std::nullopt;
+  const int64_t parts = parts_of(matrix.dims[0], matrix.dims[1]);
+  return parts > 0 && parts < matrix.dims[0] ? std::optional(Cut{0, parts}) : std::nullopt;
 }
 
 Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
@@ -236,7 +231,7 @@ Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
 bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
   const bool reduces = old->is(Opcode::kReduce);
   if (!reduces && !old->is(Opcode::kDot)) return false;
-  const auto cut = reduces ? cut_of(old, options.target) : cut_of_dot(*old, options.target);
+  const auto cut = reduces ? cut_of(old) : cut_of_dot(*old);
   if (!cut) return false;
   explain(options, "split_reductions", c, "{}: {} parts along dimension {}{}", old->name, cut->parts, cut->dim,
           cut->rest ? " and a rest" : "");

@@ -1,4 +1,4 @@
-// Cuts large reductions in two where one would leave cores idle, or read memory with gaps.
+// Cuts large reductions in two where one would leave cores idle.
 //
 // Few results are made of parts, so that all cores have rows to work on:
 //
@@ -11,16 +11,13 @@
 // with them at the end. Sums and products of narrow floats are kept in f32 until then: they are rounded
 // once, as without the cut.
 //
-// Very long columns are summed in blocks of neighbouring rows:
+// So are sums of columns where a row is as short as the strip of columns that a core takes, and a vector times such a
+// matrix:
 //
-//   s = f32[4096] reduce(x, zero), dimensions={0}        x: f32[16384,4096]
-//     ->  r = f32[1024,16,4096] reshape(x)
-//         p = f32[1024,4096] reduce(r, zero), dimensions={1}
-//         s = f32[4096] reduce(p, zero), dimensions={0}
-//
-// A kernel sums as many columns at once as it has accumulators, 256 bytes of each row: of an array that no cache holds
-// each such strip comes from memory with gaps, a page a row. Blocks of sixteen rows are read from end to end; their
-// sums are a sixteenth. The same for a vector times a matrix.
+//   s = f32[64] reduce(x, zero), dimensions={0}          x: f32[65536,64]
+//     ->  r = f32[256,256,64] reshape(x)
+//         p = f32[256,64] reduce(r, zero), dimensions={1}
+//         s = f32[64] reduce(p, zero), dimensions={0}
 //
 // The cut depends on sizes alone, so results are the same bits on any number of threads. Only for
 // reducers of one associative operation; the initial value enters once, unless it is neutral or may
