@@ -102,6 +102,11 @@ Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& tar
   return blocks ? blocks : same;
 }
 
+Instruction* expand_sort(Builder& b, const Instruction& op) {
+  Instruction* selected = expand_leading_sort(b, op);
+  return selected ? selected : expand_short_sort(b, op);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
@@ -122,7 +127,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);
     case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
-    case Opcode::kSort: return expand_short_sort(b, op);
+    case Opcode::kSort: return expand_sort(b, op);
     case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);
     case Opcode::kCholesky:
     case Opcode::kTopK:

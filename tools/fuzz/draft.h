@@ -154,6 +154,7 @@ Family joined_window_family();
 Family scan_family();
 Family size_family();
 Family order_family();
+Family first_family();
 Family algebra_family();
 Family effect_family();
 Family host_family();

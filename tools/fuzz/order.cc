@@ -66,8 +66,33 @@ Instruction* top_k(Draft& s) {
   return s.b.op(kTopK, {x}, std::move(a));
 }
 
+// Rows in order of which the first elements alone are read, maybe with the places where they stood.
+Instruction* first_in_order(Draft& s) {
+  const DType t = s.type();
+  const int64_t n = s.random.pick(Ints{40, 64, 65, 130, 257, 300}), rows = s.random.between(0, 5);
+  if (is_complex(t)) return nullptr;
+  const Ints sizes = rows == 0 ? Ints{n} : Ints{rows, n};
+  const int64_t dim = std::ssize(sizes) - 1;
+  Instruction* x = s.of(t, sizes);
+  Builder::Values in = {is_float(t) && s.random.chance(0.5) ? s.small(x, 8) : x};
+  if (s.random.chance(0.6)) in.push_back(s.b.iota(Shape::array(DType::kS32, sizes), dim));
+  Builder b(s.draw.module, "before");
+  Instruction* p = b.parameter(Shape::scalar(t));
+  Instruction* q = b.parameter(Shape::scalar(t));
+  for (int k = 0; in.size() > 1 && k < 2; ++k) b.parameter(Shape::scalar(DType::kS32));
+  b.build(b.compare(s.random.chance(0.5) ? Direction::kLt : Direction::kGt, p, q,
+                    is_float(t) ? CompareType::kTotalOrder : CompareType::kDefault));
+  Instruction* sorted = s.b.sort(in, b.computation(), dim, true);
+  auto first = [&](Instruction* all) {
+    return s.b.slice_in_dim(all, 0, s.random.between(1, s.random.chance(0.8) ? n / 16 : n), 1, dim);
+  };
+  if (in.size() == 1) return first(sorted);
+  return s.b.tuple({first(s.b.get_tuple_element(sorted, 0)), first(s.b.get_tuple_element(sorted, 1))});
+}
+
 }  // namespace
 
+Family first_family() { return {"first in order", {{first_in_order, 20}}, 0.04}; }
 Family order_family() { return {"order", {{sort, 4}, {top_k, 2}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
