@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/analysis/movement.h"
+#include "compiler/ir/combining.h"
 #include "layout/dtype.h"
 
 namespace hlojit::tools {
@@ -362,7 +363,12 @@ double ErrorRules::reduced(const Instruction& i, const In& in, size_t k, const L
       return sure ? free_order(n, sum_unit(t), largest_magnitude(out)) + 2 * unit_roundoff(t) * largest_magnitude(out)
                   : kUnbounded;
     }
-    default: return error > 0 ? kUnbounded : strict_ ? 0 : 8 * n * unit_roundoff(t) * largest_magnitude(out);
+    default: {
+      if (error > 0) return kUnbounded;
+      if (strict_ && !is_plain_float(*i.to_apply())) return 0;  // plain ones the evaluator rounds once, at the end
+      double large = std::max({largest_magnitude(out), largest_magnitude(*x.leaf), largest_magnitude(*init.leaf)});
+      return 8 * n * unit_roundoff(t) * large;
+    }
   }
 }
 
