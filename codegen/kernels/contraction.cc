@@ -76,9 +76,7 @@ class Product {
     if (site_.left) {
       left_ = OperandStrides{site_.left->stride, 1};
     } else {
-      left_ = in_place(reads_.left_side());
-      // Rows a page or more apart share few cache sets and need a TLB entry each: those are copied.
-      if (left_ && left_->along * bytes >= 4096) left_.reset();
+      if (rows_in_place(dot_, product_, blocks_.multiply_add)) left_ = in_place(reads_.left_side());
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }

@@ -2,9 +2,11 @@
 #include "compiler/passes/pack.h"
 
 #include <unordered_set>
+#include <utility>
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/invariant.h"
+#include "compiler/builder.h"
 #include "compiler/passes/explain.h"
 #include "compiler/plan/contraction.h"
 
@@ -14,6 +16,9 @@ namespace {
 // Panels that leave the last level before the last block of rows has read them cost more than packing slices again
 // and again: a product of 2048x2048 by its transpose took 55.5 ms without and 59.5 with them.
 constexpr int64_t kPartOfLastLevel = 4;
+
+// Padding is worth a copy where packing would copy each element more often.
+constexpr int64_t kWorthPadding = 4;
 
 class Packer {
  public:
@@ -25,6 +30,7 @@ class Packer {
     bool changed = false;
     for (Instruction* i : c_.snapshot()) {
       if (i->is(Opcode::kDot)) changed |= visit(i);
+      if (i->is(Opcode::kConvolution)) changed |= pad(i);
     }
     return changed;
   }
@@ -50,6 +56,45 @@ class Packer {
     dot->set_operand(side, packed(operand, as, dot));
     explain(options_, "pack", c_, "{} of {} as {}", operand->name, dot->name, as.to_string());
     return true;
+  }
+
+  bool pad(Instruction* convolution) {
+    const ConvDims& dims = convolution->attrs.conv;
+    std::vector<PadDim> padding(convolution->operand(0)->shape.dims.size());
+    std::vector<WindowDim> inside = convolution->attrs.window;
+    bool any = false;
+    for (size_t s = 0; s < inside.size(); ++s) {
+      WindowDim& w = inside[s];
+      if (w.pad_low < 0 || w.pad_high < 0 || w.lhs_dilate > 1) return false;
+      any |= w.pad_low > 0 || w.pad_high > 0;
+      padding[static_cast<size_t>(dims.lhs_spatial[s])] = {w.pad_low, w.pad_high};
+      w.pad_low = w.pad_high = 0;
+    }
+    if (!any || convolution->shape.has_dynamic_dims() || reads_in_place(*convolution)) return false;
+    Builder b(&c_);
+    Instruction* x = convolution->operand(0);
+    Instruction* zero = b.constant(x->shape.type, 0);
+    Instruction* padded = b.pad(x, zero, padding);
+    padded->shape.layout = x->shape.layout;
+    std::vector<WindowDim> before = std::exchange(convolution->attrs.window, inside);
+    convolution->set_operand(0, padded);
+    MatrixProduct product(*convolution, convolution->shape, sum_lanes(*convolution, options_.target.vector_bytes));
+    if (product.m * product.k >= kWorthPadding * padded->shape.element_count() && reads_in_place(*convolution)) {
+      c_.sort_topologically();
+      explain(options_, "pack", c_, "{} of {} is padded by a copy", x->name, convolution->name);
+      return true;
+    }
+    convolution->attrs.window = std::move(before);
+    convolution->set_operand(0, x);
+    c_.remove(padded);
+    c_.remove(zero);
+    return false;
+  }
+
+  bool reads_in_place(const Instruction& convolution) const {
+    MatrixProduct product(convolution, convolution.shape, sum_lanes(convolution, options_.target.vector_bytes));
+    auto blocks = choose_blocks(convolution, product, options_.target, {.rows_in_memory = true});
+    return blocks && stretch_in_place(convolution, product, blocks->multiply_add) > 0;
   }
 
   /// The operand with this shape; equal ones are one.

@@ -7,7 +7,16 @@
 //
 // The layout is the micro-kernel's own: an operand that has it is read in place. A constant gets it without a
 // copy, narrow floats are converted to the type that is summed. Whether the copy is worth a kernel is left to
-// fuse, which may take it into the product's own packing. Test: tests/hlo/opt/pack.hlo.
+// fuse, which may take it into the product's own packing.
+//
+// An image of few features gets its padding by a copy, too: then a line of the window lies together, and rows are read
+// where they lie (stretch_in_place in compiler/plan/blocks.h). A stem of 7x7 by 3 features takes 0.88 of the time.
+//
+//   y = f32[1,112,112,64] convolution(x, w), window={size=7x7 stride=2x2 pad=3_3x3_3}
+//     ->  x.padded = f32[1,230,230,3] pad(x, 0)
+//         y = f32[1,112,112,64] convolution(x.padded, w), window={size=7x7 stride=2x2}
+//
+// Test: tests/hlo/opt/pack.hlo.
 #pragma once
 
 #include "compiler/pipeline.h"

@@ -159,7 +159,7 @@ constexpr int64_t kFewRows = 128;
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
 void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, int64_t stretch,
-                 const TargetInfo& target) {
+                 bool rows_in_memory, const TargetInfo& target) {
   const int64_t mr = b.tile_rows, nr = b.tile_columns, bytes = dtype_bytes(sum_type(contraction));
   const bool dot = contraction.is(Opcode::kDot), walks = walks_rows(contraction, p, b, target);
   const int64_t row = (stretch > 0 ? stretch : b.depth) * bytes;  // what of one is read again and again
@@ -180,7 +180,8 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
     b.rows = fewer;
   }
   // Rows that are packed are packed again for each block of columns.
-  const int64_t fewest = stretch > 0 ? nr : std::min<int64_t>(8 * nr, 256);
+  const bool packed = stretch == 0 && !(rows_in_memory && rows_in_place(contraction, p, b.multiply_add));
+  const int64_t fewest = packed ? std::min<int64_t>(8 * nr, 256) : nr;
   while (tasks() < wanted && b.columns > fewest) b.columns = round_up(b.columns / 2, nr);
   while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
 }
@@ -219,7 +220,7 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
 
 int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
   // Entries of a row's pointers are made as one vector: more would take too long to compile.
-  constexpr int64_t kMostTaps = 64, kFewBytes = 64;
+  constexpr int64_t kMostTaps = 64, kFewBytes = 48;
   if (!contraction.is(Opcode::kConvolution) || p.swapped || p.run != 1 || kind == MultiplyAdd::kBytes) return 0;
   const MultiplyAddForm& form = form_of(kind);
   const DType type = contraction.operand(p.rows_operand())->shape.type;
@@ -227,6 +228,14 @@ int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& p,
   const int64_t stretch = depth_stretch(contraction, p);
   const bool enough = stretch * dtype_bytes(type) >= kFewBytes && p.k / stretch <= kMostTaps;
   return enough && stretch % form.terms == 0 ? stretch : 0;
+}
+
+bool rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
+  constexpr int64_t kPage = 4096;
+  const Shape& shape = contraction.operand(p.rows_operand())->shape;
+  if (kind != MultiplyAdd::kOne || shape.type != sum_type(contraction)) return false;
+  auto strides = operand_strides(contraction, p, p.rows_operand());
+  return strides && strides->along * dtype_bytes(shape.type) < kPage;
 }
 
 bool holds_runs(const Blocks& b, const MatrixProduct& p) {
@@ -254,7 +263,7 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target))
     b.multiply_add = MultiplyAdd::kOne;
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, contraction, stretch(), target);
+  choose_grid(b, p, contraction, stretch(), operands.rows_in_memory, target);
   return b;
 }
 

@@ -47,6 +47,10 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
 
+/// Whether the rows' operand, an array, is read where it lies, each element at constant strides. Rows a page or more
+/// apart share few cache sets and need an entry of the TLB each: those are packed.
+bool rows_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind);
+
 /// Elements of a row that lie together in the rows' operand, an array, and to which the micro-kernel is led by a
 /// pointer for each position of the window; 0 where the rows are packed. (As deep a slice as the panel of columns
 /// allows costs nothing more then: a convolution of 3x3 by 128 features took 0.91 of the time, one in three dims of

@@ -144,19 +144,25 @@ std::vector<IndexExpr> MatrixProduct::join(std::span<const IndexExpr> batch_at, 
 int64_t MatrixProduct::batches() const { return size_of(batch); }
 
 int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& p) {
-  const int64_t stretch = p.contracting.empty() ? 1 : p.contracting.back();
-  VarSource vars;
-  const int row = vars.fresh(), k = vars.fresh(), inner = vars.fresh();
-  Coords rows = p.split(!p.swapped, IndexExpr::var(row, p.m)), batch(p.batch.size(), IndexExpr(0));
-  Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
-  Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
-  IndexExpr depth = IndexExpr::var(k, p.k / stretch) * stretch + IndexExpr::var(inner, stretch);
-  AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, depth), vars);
-  auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
   const Shape& shape = contraction.operand(p.rows_operand())->shape;
-  if (read == relation.reads.end() || element_bits(shape) != dtype_bits(shape.type)) return 1;
-  if (std::ranges::any_of(read->guards, [&](const Guard& g) { return g.expr.depends_on(inner); })) return 1;
-  return linear_index(shape, read->coords).coefficient(inner) == 1 ? stretch : 1;
+  if (element_bits(shape) != dtype_bits(shape.type)) return 1;
+  auto together = [&](int64_t stretch) {
+    VarSource vars;
+    const int row = vars.fresh(), k = vars.fresh(), inner = vars.fresh();
+    Coords rows = p.split(!p.swapped, IndexExpr::var(row, p.m)), batch(p.batch.size(), IndexExpr(0));
+    Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
+    Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
+    IndexExpr depth = IndexExpr::var(k, p.k / stretch) * stretch + IndexExpr::var(inner, stretch);
+    AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, depth), vars);
+    auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
+    if (read == relation.reads.end()) return false;
+    if (std::ranges::any_of(read->guards, [&](const Guard& g) { return g.expr.depends_on(inner); })) return false;
+    return linear_index(shape, read->coords).coefficient(inner) == 1;
+  };
+  int64_t stretch = 1;
+  for (auto size = p.contracting.rbegin(); size != p.contracting.rend() && together(stretch * *size); ++size)
+    stretch *= *size;
+  return stretch;
 }
 
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
