@@ -161,6 +161,22 @@ Instruction* slice_concatenation(Context& c, Instruction* i) {
   return nullptr;
 }
 
+/// A slice that takes nothing of what a pad adds.
+Instruction* slice_pad(Context& c, Instruction* i) {
+  const Instruction* inner = i->operand(0);
+  if (!inner->is(kPad) || i->shape.element_count() == 0) return nullptr;
+  Ints starts, limits, strides;
+  for (size_t d = 0; d < i->attrs.slice.size(); ++d) {
+    const SliceRange& range = i->attrs.slice[d];
+    const PadDim& pad = inner->attrs.padding[d];
+    starts.push_back(range.start - pad.low);
+    limits.push_back(range.limit - pad.low);
+    strides.push_back(range.stride);
+    if (pad.interior > 0 || starts.back() < 0 || limits.back() > inner->operand(0)->shape.dims[d]) return nullptr;
+  }
+  return c.b.slice(inner->operand(0), starts, limits, strides);
+}
+
 /// dynamic-slice at constant starts, which are clamped.
 Instruction* fixed_slice(Context& c, Instruction* i) {
   Ints starts, limits;
@@ -337,6 +353,7 @@ constexpr SimplifyRule kRules[] = {
     {kSlice, merge_slices},
     {kSlice, slice_broadcast},
     {kSlice, slice_concatenation},
+    {kSlice, slice_pad},
     {kDynamicSlice, fixed_slice},
     {kScatter, scatter_of_one_window},
     {kDynamicUpdateSlice, update_from_neighbours},
