@@ -134,6 +134,9 @@ std::optional<Layout> along_operand(const Instruction& i, size_t k, const Layout
     case Opcode::kConcatenate: return plain(layout.minor_to_major);
     case Opcode::kReverse:
     case Opcode::kCopy: return plain(layout.minor_to_major, layout.tiles);
+    case Opcode::kReduceWindow:
+      if (k > 0) return std::nullopt;
+      return plain(layout.minor_to_major);
     default:
       if (!is_elementwise(i.opcode) || !keeps_dims(i, k)) return std::nullopt;
       return plain(layout.minor_to_major, layout.tiles);
@@ -160,6 +163,40 @@ std::optional<Layout> along_result(const Instruction& i, size_t k, const Layout&
       if (!is_elementwise(i.opcode) || !keeps_dims(i, k)) return std::nullopt;
       return plain(layout.minor_to_major, layout.tiles);
   }
+}
+
+std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int64_t lanes) {
+  // Copies have to be worth it. Few positions: copying the weights takes as long as multiplying with them. Few features
+  // of the input, one position next to the other: these are as good to go along.
+  constexpr int64_t kFewPositions = 96, kFewElements = 8;
+  const ConvDims& d = i.attrs.conv;
+  auto size = [](const Instruction* x, int64_t dim) { return x->shape.dims[static_cast<size_t>(dim)]; };
+  const Instruction *x = i.operand(0), *w = i.operand(1);
+  int64_t window = 1, positions = 1;
+  for (int64_t s : d.rhs_spatial) window *= size(w, s);
+  for (int64_t s : d.out_spatial) positions *= size(&i, s);
+  const int64_t groups = i.attrs.feature_group_count * i.attrs.batch_group_count;
+  if (window == 1 || size(&i, d.out_feature) < groups * lanes) return std::nullopt;
+  const bool of_weights = window > positions;
+  if (of_weights && size(x, d.lhs_batch) < 4 * lanes) return std::nullopt;
+  if (!of_weights) {
+    const int64_t features = size(w, d.rhs_input_feature), line = size(w, d.rhs_spatial.back());
+    const bool strided = i.attrs.window.back().stride > 1 && features * line > kFewElements;
+    if (features < lanes && !strided) return std::nullopt;
+    if (positions * size(&i, d.out_batch) < kFewPositions) return std::nullopt;
+  }
+  // Minor dims first: one, the spatial ones, and the other behind or before them.
+  auto ordered = [](int64_t minor, const Ints& spatial, int64_t other, bool outermost) {
+    Ints order = {minor};
+    if (!outermost) order.push_back(other);
+    order.insert(order.end(), spatial.rbegin(), spatial.rend());
+    if (outermost) order.push_back(other);
+    return plain(std::move(order));
+  };
+  const int64_t minor = of_weights ? d.lhs_batch : d.lhs_feature, other = of_weights ? d.lhs_feature : d.lhs_batch;
+  return ConvolutionLayouts{ordered(minor, d.lhs_spatial, other, true),
+                            ordered(d.rhs_output_feature, d.rhs_spatial, d.rhs_input_feature, of_weights),
+                            ordered(d.out_feature, d.out_spatial, d.out_batch, !of_weights)};
 }
 
 double mismatch(const Ints& dims, const Layout& a, const Layout& b) {

@@ -16,6 +16,15 @@ std::optional<Layout> along_operand(const Instruction& i, size_t k, const Layout
 /// The layout of operand `k` that goes along with the result in `layout`.
 std::optional<Layout> along_result(const Instruction& i, size_t k, const Layout& layout);
 
+/// Layouts of a convolution's operands and result.
+struct ConvolutionLayouts {
+  Layout lhs, rhs, result;
+};
+/// Those in which what a window reads of a position lies together, and so do the features that are made of it; nullopt
+/// where others do as well: no vector of features, or a window of one element. Of a gradient of weights, whose window
+/// are the positions, features of the input take the place of the batch.
+std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& convolution, int64_t lanes);
+
 /// How much dearer an element is where data in one layout is read in the order of the other (same sizes):
 /// 0 if they are the same, little if vectors still lie in a row, more if each element is apart.
 double mismatch(const Ints& dims, const Layout& a, const Layout& b);

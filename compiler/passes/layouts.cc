@@ -101,6 +101,9 @@ class Assignment {
       } else if (is_step(*i)) {
         StepLayouts wanted = step_layouts(*i);
         for (size_t k = 0; k < i->operand_count(); ++k) wish(i->operand(k), wanted.operands[k], true);
+      } else if (auto by = by_features(*i)) {
+        wish(i->operand(0), with_layout(i->operand(0)->shape, by->lhs), false);
+        wish(i->operand(1), with_layout(i->operand(1)->shape, by->rhs), false);
       } else if (auto own = wishes_.find(i); own != wishes_.end() && i->shape.is_array()) {
         for (size_t k = 0; k < i->operand_count(); ++k) {
           Shape shape = i->operand(k)->shape;
@@ -134,11 +137,26 @@ class Assignment {
       for (size_t k = 0; k < i->operand_count(); ++k)
         i->set_operand(k, matched(c, i->operand(k), wanted.operands[k], i));
       i->shape = wanted.result;
+    } else if (auto by = by_features(*i)) {
+      i->set_operand(0, matched(c, i->operand(0), with_layout(i->operand(0)->shape, by->lhs), i));
+      i->set_operand(1, matched(c, i->operand(1), with_layout(i->operand(1)->shape, by->rhs), i));
+      i->shape.layout = by->result;
+      explain(*i, i->shape, "features are neighbours");
     } else if (i->shape.is_array()) {
       i->shape.layout = choose(*i);
     } else {
       i->shape = with_default_layouts(i->shape);
     }
+  }
+
+  static Shape with_layout(Shape shape, const Layout& layout) {
+    shape.layout = layout;
+    return shape;
+  }
+
+  std::optional<ConvolutionLayouts> by_features(const Instruction& i) const {
+    if (!i.is(Opcode::kConvolution)) return std::nullopt;
+    return layouts_by_features(i, options_.target.vector_bytes / 4);
   }
 
   static void tuple(Instruction* i) {
@@ -252,8 +270,13 @@ class Assignment {
   Instruction* matched(Computation& c, Instruction* value, const Shape& wanted, Instruction* before) {
     if (value->shape == wanted) return value;
     if (wanted.is_array()) {
+      for (Instruction* made : copies_[value]) {
+        if (made->shape == wanted && made->parent() == &c) return made;
+      }
       explain(*value, wanted, "a copy, it is " + to_string(value->shape.layout));
-      return c.add(Opcode::kCopy, wanted, {value}, value->name + ".relayout", before);
+      Instruction* copy = c.add(Opcode::kCopy, wanted, {value}, value->name + ".relayout", before);
+      copies_[value].push_back(copy);
+      return copy;
     }
     std::vector<Instruction*> parts;
     for (size_t k = 0; k < wanted.elements.size(); ++k) {
@@ -273,6 +296,7 @@ class Assignment {
   const PipelineOptions& options_;
   std::unordered_map<const Instruction*, Wish> wishes_;
   std::unordered_set<const Computation*> done_;
+  std::unordered_map<const Instruction*, std::vector<Instruction*>> copies_;  // of values in other layouts
 };
 
 }  // namespace
