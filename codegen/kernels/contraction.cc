@@ -59,6 +59,7 @@ class Product {
     choose_places(scratch);
     Scope& root = kernel_.root();
     if (pointers_) point_to_rows(root);
+    if (together_ > 1) find_nothing(root);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
@@ -81,6 +82,7 @@ class Product {
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
     const int64_t stretch = left_ ? 0 : pointed_stretch();
+    if (!left_ && stretch == 0) together_ = pointed_rows();
     by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
@@ -98,6 +100,8 @@ class Product {
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
     if (stretch > 0)
       pointers_ = RowPointers(product_, stretch, blocks_.rows, packed_bytes, scratch);
+    else if (together_ > 1)
+      a_block_.pointer = scratch.take(blocks_.rows / together_ * kc * 8), nothing_ = scratch.take(together_ * bytes);
     else if (!left_)
       a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
     if (biased()) bias_.pointer = scratch.take((nr + 1) * bytes);
@@ -170,8 +174,36 @@ class Product {
          b.CreateMul(tiles, i64(b, blocks_.tile_rows)), {e_, vars_, reads_, product_});
   }
 
+  // Tiles are parts of what lies together, and blocks whole numbers of it.
+  int64_t pointed_rows() const {
+    if (!dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return 1;
+    const int64_t rows = rows_together(dot_, product_, blocks_.multiply_add);
+    return rows % blocks_.tile_rows == 0 && blocks_.rows % rows == 0 ? rows : 1;
+  }
+
+  void find_nothing(Scope& root) {
+    llvm::IRBuilder<>& b = root.builder;
+    const auto bytes = static_cast<uint64_t>(together_ * dtype_bytes(type_));
+    b.CreateMemSet(nothing_, b.getInt8(0), bytes, llvm::Align(64));
+    const Instruction* p = dot_.operand(product_.rows_operand());
+    llvm::Value* operand = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
+    origin_ = b.CreatePtrToInt(operand, b.getInt64Ty());
+    nothing_ = b.CreatePtrToInt(nothing_, b.getInt64Ty());
+  }
+
+  // A pointer for each step of the slice to each number of rows that lie together.
+  void point_to_steps(Scope& ss, llvm::Value* rows_left) {
+    auto loop = open_loop(ss, ss.builder.CreateUDiv(rows_left, i64(ss.builder, together_)), 1, "point");
+    int var = vars_.fresh();
+    e_.bind(var, *loop, loop->counter);
+    IndexExpr group = IndexExpr::var(var, blocks_.rows / together_);
+    packing_.point(*loop, a_block_, group * blocks_.depth, m0_ + group * together_, origin_, nothing_);
+    close_loop(ss, std::move(loop));
+  }
+
   void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
     if (left_ || pointers_) return;
+    if (together_ > 1) return point_to_steps(ss, rows_left);
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     llvm::Value* count = by_rows_ ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
@@ -213,6 +245,7 @@ class Product {
   struct TileRows {
     llvm::Value *pointer = nullptr, *from = nullptr;
     int64_t stride = 1, k_stride = 1, stretch = 0;
+    bool by_steps = false;
     IndexExpr shift{0};  // rows that a tile in place starts too low by to stay inside of the operand
   };
 
@@ -238,6 +271,11 @@ class Product {
       rows.from = e_.index(floordiv(mod(k0_, stretch), terms_), ts);
       rows.pointer = b.CreateInBoundsGEP(b.getPtrTy(), pointers_->table,
                                          e_.index(t * (mr * rows.stride) + floordiv(k0_, stretch), ts));
+    } else if (together_ > 1) {
+      rows.by_steps = true;
+      rows.from = e_.index(mod(t * mr, together_), ts);
+      rows.pointer =
+          b.CreateInBoundsGEP(b.getPtrTy(), a_block_.pointer, e_.index(floordiv(t * mr, together_) * kc, ts));
     } else {
       rows.stride = by_rows_ ? kc / terms_ : 1;
       rows.k_stride = by_rows_ ? 1 : mr;
@@ -267,18 +305,19 @@ class Product {
     constexpr int64_t kEnough = 12;
     bool small = mr * nr / lanes_ < kEnough && terms_ == 1;
     int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 && rows.stretch % 4 == 0 ? 4 : 1;
-    MicroKernelShape shape{type_,
-                           static_cast<int>(mr),
-                           static_cast<int>(nr / lanes_),
-                           lanes_,
-                           right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
-                           rows.stride,
-                           rows.k_stride,
-                           rows.stretch,
-                           right_ ? right_->depth : nr,
-                           unroll,
-                           blocks_.multiply_add,
-                           slices_ > 1};
+    MicroKernelShape shape{.type = type_,
+                           .rows = static_cast<int>(mr),
+                           .vectors = static_cast<int>(nr / lanes_),
+                           .lanes = lanes_,
+                           .last_lanes = right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
+                           .row_stride = rows.stride,
+                           .k_stride = rows.k_stride,
+                           .stretch = rows.stretch,
+                           .by_steps = rows.by_steps,
+                           .panel_stride = right_ ? right_->depth : nr,
+                           .unroll = unroll,
+                           .multiply_add = blocks_.multiply_add,
+                           .accumulates = slices_ > 1};
     shape.takes_off = biased();
     // A tall matrix from memory.
     shape.looks_ahead = left_ && rows.k_stride == 1 && rows.stride == product_.k && slices_ == 1 &&
@@ -304,8 +343,14 @@ class Product {
     const int64_t nr = blocks_.tile_columns;
     llvm::Value* row = b.CreateInBoundsGEP(b.getInt32Ty(), bias_.pointer, i64(b, nr));
     b.CreateStore(b.getInt32(0x80808080), row);
-    MicroKernelShape shape{type_, 1, static_cast<int>(nr / lanes_), lanes_, lanes_, 0, 0, 0,
-                           nr,    1, blocks_.multiply_add};
+    MicroKernelShape shape{.type = type_,
+                           .rows = 1,
+                           .vectors = static_cast<int>(nr / lanes_),
+                           .lanes = lanes_,
+                           .last_lanes = lanes_,
+                           .k_stride = 0,
+                           .panel_stride = nr,
+                           .multiply_add = blocks_.multiply_add};
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {row, panel, bias_.pointer, i64(b, nr), groups(b), b.getFalse(),
                   llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0)});
@@ -488,7 +533,9 @@ class Product {
   std::optional<OperandStrides> left_, right_;  // of operands read where they lie
   bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
   std::optional<RowPointers> pointers_;         // to the left one's rows
-  bool by_rows_ = false;                        // the left block is packed row by row
+  int64_t together_ = 1;                        // of the left one's rows, to which pointers lead a step each
+  llvm::Value *origin_ = nullptr, *nothing_ = nullptr;
+  bool by_rows_ = false;  // the left block is packed row by row
   BufferRef b_panel_, a_block_;
   BufferRef bias_;       // of biased bytes: a panel's, and the left row that it is the product with
   IndexExpr sum_at_{0};  // the sum that the epilogue asks for

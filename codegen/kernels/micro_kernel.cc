@@ -86,7 +86,13 @@ class TileBody {
       // A pointer that moves on, not an index times a stride.
       llvm::PHINode* left = nullptr;
       if (pointers.empty()) left = llvm::PHINode::Create(b_.getPtrTy(), 2, "", k->getIterator());
+      llvm::Value* step = nullptr;
       auto row_at = [&](size_t i, int64_t u) {
+        if (shape_.by_steps) {
+          if (i == 0) step = b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), left, number(u)));
+          return b_.CreateInBoundsGEP(scalar_, b_.CreateInBoundsGEP(scalar_, step, f_->getArg(7)),
+                                      number(static_cast<int64_t>(i)));
+        }
         if (!left) return b_.CreateInBoundsGEP(scalar_, b_.CreateInBoundsGEP(scalar_, pointers[i], k), number(u));
         return b_.CreateInBoundsGEP(scalar_, left,
                                     number(u * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride));
@@ -96,7 +102,8 @@ class TileBody {
       panel = b_.CreateInBoundsGEP(scalar_, panel, number(shape_.unroll * shape_.panel_stride));
       if (!left) return;
       left->addIncoming(f_->getArg(0), before);
-      left->addIncoming(b_.CreateInBoundsGEP(scalar_, left, number(shape_.unroll * shape_.k_stride)),
+      llvm::Type* moved = shape_.by_steps ? b_.getPtrTy() : scalar_;
+      left->addIncoming(b_.CreateInBoundsGEP(moved, left, number(shape_.unroll * shape_.k_stride)),
                         b_.GetInsertBlock());
     });
   }
@@ -219,7 +226,10 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
                      shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
                      shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
                      form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
-                     shape.looks_ahead ? ">" : "", shape.stretch > 0 ? fmt::format("@{}", shape.stretch) : "");
+                     shape.looks_ahead ? ">" : "",
+                     shape.by_steps      ? "@"
+                     : shape.stretch > 0 ? fmt::format("@{}", shape.stretch)
+                                         : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {

@@ -29,6 +29,8 @@ struct MicroKernelShape {
   int64_t k_stride = 1;
   /// > 0: A is a table of pointers at those strides, each to so many elements that are neighbours; k is a multiple.
   int64_t stretch = 0;
+  /// A is a table of pointers, one for each step of k; the tile's rows are neighbours there.
+  bool by_steps = false;
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed
   int unroll = 1;             ///< steps of k a turn of the loop; k is a multiple of it
   /// An element of A and B is a lane of the terms that are packed for it; k, strides and lanes count those.

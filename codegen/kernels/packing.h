@@ -4,7 +4,8 @@
 // the way, and what a convolution finds in its padding is zero. Two forms: panels, [k][width], and rows,
 // [row][k]. Where an operand is looked up in runs (MatrixProduct::run) their first positions are taken apart
 // into coordinates once a run, and runs that lie inside of the operand whatever the window's position are
-// copied without guards.
+// copied without guards. Rows that lie together are not copied at all: a pointer says where, for each step of the
+// depth.
 #pragma once
 
 #include <functional>
@@ -40,6 +41,9 @@ class ProductReads {
   /// The operand's element for an element of the result at position k of the depth.
   Read read_at(int side, const Coords& result, const IndexExpr& k);
   void walk(AccessWalk& walk, Read read) const;
+  /// Where the element is that is read, as a number in each lane: `nothing` where it is padding. `origin`: of the
+  /// operand.
+  llvm::Value* address(Scope& scope, const Read& read, int lanes, llvm::Value* origin, llvm::Value* nothing) const;
   /// Whether no guard of the operand can fail along a run, whatever the depth: null if none ever does, nullopt if
   /// some may always. `result_at`: the result's coordinates at a position in the run.
   std::optional<llvm::Value*> always_inside(Scope& scope, int side,
@@ -77,6 +81,11 @@ class Packing {
   /// [k/terms][width][terms], at `offset`. Only whole panels come in groups.
   void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
             const IndexExpr& first, bool left);
+
+  /// Stores where the row of number `first` lies at each step of the slice, from `place` of the table on; `nothing`
+  /// where it is padding. `origin`: the operand.
+  void point(Scope& scope, const BufferRef& table, const IndexExpr& place, const IndexExpr& first, llvm::Value* origin,
+             llvm::Value* nothing);
 
  private:
   void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,

@@ -27,7 +27,6 @@ void fill(const RowPointers& p, Scope& scope, const BufferRef& operand, const In
           const RowReads& from) {
   auto& [e, vars, reads, product] = from;
   const int side = reads.left_side();
-  const Shape& shape = reads.operand(side)->shape;
   llvm::IRBuilder<>& before = scope.builder;
   before.CreateMemSet(p.zeros, before.getInt8(0), static_cast<uint64_t>(p.stretch * p.bytes), llvm::Align(64));
   llvm::Value* nothing = before.CreatePtrToInt(p.zeros, before.getInt64Ty());
@@ -48,12 +47,8 @@ void fill(const RowPointers& p, Scope& scope, const BufferRef& operand, const In
   const int wide = static_cast<int>(lanes_of(p.taps));
   e.loops(*loop, piece, 0, e.widths(piece, wide, wide, true), {},
           [&](Scope& s, const Coords& tap, const Lanes& part, const ElementEmitter::Carried&) {
-            auto in_lanes = [&](llvm::Value* x) { return splat(s.builder, {DType::kS64, x}, part.count).v; };
             Read read = reads.read_at(side, reads.joined(rows, columns), tap[0] * p.stretch);
-            llvm::Value* behind = in_lanes(e.index(linear_index(shape, read.coords) * p.bytes, s));
-            llvm::Value* at = s.builder.CreateAdd(in_lanes(origin), behind);
-            if (llvm::Value* inside = e.holds(read.guards, s))
-              at = s.builder.CreateSelect(inside, at, in_lanes(nothing));
+            llvm::Value* at = reads.address(s, read, part.count, origin, nothing);
             e.store(s, {p.table, nullptr, nullptr}, row * p.taps + tap[0], {DType::kS64, at});
             return ElementEmitter::Carried{};
           });

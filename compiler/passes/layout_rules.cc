@@ -178,7 +178,7 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
   const int64_t groups = i.attrs.feature_group_count * i.attrs.batch_group_count;
   if (window == 1 || size(&i, d.out_feature) < groups * lanes) return std::nullopt;
   const bool of_weights = window > positions;
-  if (of_weights && size(x, d.lhs_batch) < 4 * lanes) return std::nullopt;
+  if (of_weights && size(x, d.lhs_batch) < lanes) return std::nullopt;
   if (!of_weights) {
     const int64_t features = size(w, d.rhs_input_feature), line = size(w, d.rhs_spatial.back());
     const bool strided = i.attrs.window.back().stride > 1 && features * line > kFewElements;

@@ -72,7 +72,9 @@ double step_cycles(int64_t rows, int64_t vectors, bool integral) {
 
 /// Rows and columns of a register tile: accumulators, a row of B and one broadcast must fit. What lies beyond the last
 /// row and the last column is computed too, so the tile that wins depends on both.
-void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, const TargetInfo& target) {
+/// `together`: rows of which a tile has a part, or 1.
+void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, int64_t together,
+                 const TargetInfo& target) {
   constexpr double kClearly = 0.978;
   const bool many = target.vector_registers >= 32;
   // Integers are multiplied and added by two instructions, with a register between.
@@ -82,7 +84,9 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, c
     const int64_t fit = std::min((target.vector_registers - taken - vectors) / vectors, most_rows);
     if (fit < 1 || vectors > ceil_div(p.n, lanes)) continue;
     // Rows share out evenly: 16 of them are two tiles of 8 where 12 fit, not 12 and 4.
-    const int64_t rows = ceil_div(p.m, ceil_div(p.m, fit)), columns = vectors * lanes;
+    int64_t rows = ceil_div(p.m, ceil_div(p.m, fit));
+    for (rows = together > 1 ? fit : rows; together > 1 && together % rows != 0;) --rows;
+    const int64_t columns = vectors * lanes;
     const double cycles = static_cast<double>(ceil_div(p.m, rows) * ceil_div(p.n, columns)) *
                           step_cycles(rows, vectors, is_integral(type));
     if (least > 0 && cycles >= least * kClearly) continue;
@@ -131,13 +135,14 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
 
 /// `bytes`: of an element as it is packed. `stretch`: of rows in place.
 int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, int64_t bytes,
-                     int64_t stretch, const TargetInfo& target) {
+                     int64_t stretch, int64_t together, const TargetInfo& target) {
   if (stretch > 0) {
     const int64_t panel = target.l2_bytes / 2 / (b.tile_columns * bytes);
     const int64_t in_place = depth_in_place(contraction, p, b, target);
     const int64_t most = in_place >= kBestDepth ? std::min(panel, in_place) : panel;
     return slice_of(p.contracting, most, most);
   }
+  if (together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth);
   if (walks_rows(contraction, p, b, target)) {
     const int64_t rows = rows_at_once(p, b, bytes, target);
     return slice_of(p.contracting, rows, rows);
@@ -158,13 +163,14 @@ constexpr int64_t kFewRows = 128;
 /// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
-void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, int64_t stretch,
+void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, int64_t stretch, int64_t together,
                  bool rows_in_memory, const TargetInfo& target) {
   const int64_t mr = b.tile_rows, nr = b.tile_columns, bytes = dtype_bytes(sum_type(contraction));
   const bool dot = contraction.is(Opcode::kDot), walks = walks_rows(contraction, p, b, target);
   const int64_t row = (stretch > 0 ? stretch : b.depth) * bytes;  // what of one is read again and again
   int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, 48, 640) / mr * mr;
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
+  unit = std::lcm(unit, together);
   auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
   b.rows = equal_rows(ceil_div(p.m, std::max(most, unit)));
   const int64_t wide = walks ? kRowBytes / bytes : std::max<int64_t>(512, 16 * nr);
@@ -230,6 +236,15 @@ int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& p,
   return enough && stretch % form.terms == 0 ? stretch : 0;
 }
 
+int64_t rows_together(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
+  constexpr int64_t kFewRows = 8, kLeast = 4;  // of a pointer, and of a tile
+  if (!contraction.is(Opcode::kConvolution) || p.swapped || p.run < 2 || kind != MultiplyAdd::kOne) return 1;
+  if (contraction.operand(p.rows_operand())->shape.type != sum_type(contraction)) return 1;
+  const int64_t rows = row_stretch(contraction, p);
+  const bool even = rows % kLeast == 0 || rows % (kLeast + 1) == 0;
+  return rows >= kFewRows && even ? rows : 1;
+}
+
 bool rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
   constexpr int64_t kPage = 4096;
   const Shape& shape = contraction.operand(p.rows_operand())->shape;
@@ -254,16 +269,17 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   if (is_integral(result) && dtype_bits(result) < 32 && p.n < lanes) return std::nullopt;
 
   Blocks b;
-  choose_tile(b, p, type, lanes, target);
+  const int64_t together = operands.rows_in_memory ? rows_together(contraction, p, MultiplyAdd::kOne) : 1;
+  choose_tile(b, p, type, lanes, together, target);
   auto stretch = [&] { return operands.rows_in_memory ? stretch_in_place(contraction, p, b.multiply_add) : 0; };
-  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), stretch(), target);
+  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), stretch(), together, target);
   if (operands.packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
   const MultiplyAddForm& form = form_of(b.multiply_add);
-  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), stretch(), target);
+  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), stretch(), together, target);
   if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target))
     b.multiply_add = MultiplyAdd::kOne;
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, contraction, stretch(), operands.rows_in_memory, target);
+  choose_grid(b, p, contraction, stretch(), together, operands.rows_in_memory, target);
   return b;
 }
 

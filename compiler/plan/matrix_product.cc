@@ -165,6 +165,25 @@ int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& p) {
   return stretch;
 }
 
+int64_t row_stretch(const Instruction& contraction, const MatrixProduct& p) {
+  const std::vector<Factor>& free = p.swapped ? p.rhs_free : p.lhs_free;
+  const Shape& shape = contraction.operand(p.rows_operand())->shape;
+  if (free.empty() || element_bits(shape) != dtype_bits(shape.type)) return 1;
+  const Factor& last = free.back();
+  if (last.step != 1 || last.size != contraction.shape.dims[last.dim]) return 1;
+  VarSource vars;
+  const int row = vars.fresh(), inner = vars.fresh(), k = vars.fresh();
+  IndexExpr position = IndexExpr::var(row, p.m / last.size) * last.size + IndexExpr::var(inner, last.size);
+  Coords rows = p.split(!p.swapped, position), batch(p.batch.size(), IndexExpr(0));
+  Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
+  Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
+  AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
+  auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
+  if (read == relation.reads.end()) return 1;
+  if (std::ranges::any_of(read->guards, [&](const Guard& g) { return g.expr.depends_on(inner); })) return 1;
+  return linear_index(shape, read->coords).coefficient(inner) == 1 ? last.size : 1;
+}
+
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
   return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));
 }

@@ -78,6 +78,9 @@ std::optional<OperandStrides> operand_strides(const Instruction& contraction, co
 /// How many neighbours of the depth are neighbours in the rows' operand too, wherever a row's window lies, and all in
 /// its padding or none: a product of the innermost contracted dims.
 int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& product);
+/// How many neighbouring rows are neighbours in the rows' operand too, whatever the depth, and all in its padding or
+/// none: the innermost of the rows' factors (features, of a gradient of weights), or 1.
+int64_t row_stretch(const Instruction& contraction, const MatrixProduct& product);
 /// Lanes of a vector of the summed type.
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
 

@@ -185,11 +185,15 @@ Instruction* convolution_of(Draft& s, bool wide) {
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
   if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
-  if (wide && s.random.chance(0.5)) {  // features are neighbours, and rows read where they lie
+  const bool gradient = wide && s.random.chance(0.3);  // of weights: the input's features are what is called its batch
+  if (gradient) batch = s.random.pick(Ints{8, 12, 16, 20}) * (of_batch ? groups : 1);
+  if (wide && (gradient || s.random.chance(0.5))) {  // features are neighbours, and rows read where they lie
     auto last = [&](Ints& order, size_t which) { std::swap(order[which], *std::ranges::max_element(order)); };
-    last(lhs, 1);
+    last(lhs, gradient ? 0 : 1);
     last(rhs, 1);
     last(result, 1);
+    auto before_last = std::ranges::find(result, rank - 2);
+    if (gradient) std::swap(result[0], *before_last);
   }
   ConvDims dims{lhs[0], lhs[1], rhs[0], rhs[1], result[0], result[1], {}, {}, {}};
   dims.lhs_spatial.assign(lhs.begin() + 2, lhs.end());
