@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "compiler/plan/blocks.h"
+
 namespace hlojit {
 namespace {
 
@@ -176,15 +178,8 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
   for (int64_t s : d.rhs_spatial) window *= size(w, s);
   for (int64_t s : d.out_spatial) positions *= size(&i, s);
   const int64_t groups = i.attrs.feature_group_count * i.attrs.batch_group_count;
-  if (window == 1 || size(&i, d.out_feature) < groups * lanes) return std::nullopt;
-  const bool of_weights = window > positions;
-  if (of_weights && size(x, d.lhs_batch) < lanes) return std::nullopt;
-  if (!of_weights) {
-    const int64_t features = size(w, d.rhs_input_feature), line = size(w, d.rhs_spatial.back());
-    const bool strided = i.attrs.window.back().stride > 1 && features * line > kFewElements;
-    if (features < lanes && !strided) return std::nullopt;
-    if (positions * size(&i, d.out_batch) < kFewPositions) return std::nullopt;
-  }
+  const auto& order = x->shape.layout.minor_to_major;
+  const bool by_features = !order.empty() && order[0] == d.lhs_feature && d.out_feature + 1 == i.shape.rank();
   // Minor dims first: one, the spatial ones, and the other behind or before them.
   auto ordered = [](int64_t minor, const Ints& spatial, int64_t other, bool outermost) {
     Ints order = {minor};
@@ -193,6 +188,19 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
     if (outermost) order.push_back(other);
     return plain(std::move(order));
   };
+  if (by_features && sums_features(i, MatrixProduct(i, i.shape, lanes), lanes)) {
+    return ConvolutionLayouts{x->shape.layout, ordered(d.rhs_input_feature, d.rhs_spatial, d.rhs_output_feature, false),
+                              Layout::descending(i.shape.rank())};
+  }
+  if (size(&i, d.out_feature) < groups * lanes || (window == 1 && !by_features)) return std::nullopt;
+  const bool of_weights = window > positions;
+  if (of_weights && size(x, d.lhs_batch) < lanes) return std::nullopt;
+  if (!of_weights) {
+    const int64_t features = size(w, d.rhs_input_feature), line = window > 1 ? size(w, d.rhs_spatial.back()) : 1;
+    const bool strided = window > 1 && i.attrs.window.back().stride > 1 && features * line > kFewElements;
+    if (features < lanes && !strided) return std::nullopt;
+    if (positions * size(&i, d.out_batch) < kFewPositions) return std::nullopt;
+  }
   const int64_t minor = of_weights ? d.lhs_batch : d.lhs_feature, other = of_weights ? d.lhs_feature : d.lhs_batch;
   return ConvolutionLayouts{ordered(minor, d.lhs_spatial, other, true),
                             ordered(d.rhs_output_feature, d.rhs_spatial, d.rhs_input_feature, of_weights),

@@ -198,6 +198,7 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& p, int64_
   bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
   bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n * p.k > kFewProducts;
   if (!large && !odd) return false;
+  if (sums_features(contraction, p, lanes)) return false;
   // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
   if (!contraction.is(Opcode::kDot)) return p.groups() == 1 || 2 * p.n >= lanes;
   // So would few columns: sums are pulled, with lanes along the depth. (1000x131 by two columns: 4 us, 23 by blocks.)
@@ -205,6 +206,16 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& p, int64_
   if (2 * p.n >= lanes || p.k < 4 * lanes) return true;
   auto strides = operand_strides(contraction, p, p.columns_operand());
   return !strides || strides->depth != 1;
+}
+
+bool sums_features(const Instruction& contraction, const MatrixProduct& p, int64_t lanes) {
+  constexpr int64_t kFew = 4;
+  if (!contraction.is(Opcode::kConvolution) || p.groups() != 1) return false;
+  const ConvDims& c = contraction.attrs.conv;
+  const Shape& x = contraction.operand(0)->shape;
+  return contraction.shape.dims[static_cast<size_t>(c.out_feature)] <= kFew &&
+         x.dims[static_cast<size_t>(c.lhs_feature)] >= lanes && !x.layout.minor_to_major.empty() &&
+         x.layout.minor_to_major[0] == c.lhs_feature;
 }
 
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth,
@@ -237,12 +248,10 @@ int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& p,
 }
 
 int64_t rows_together(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
-  constexpr int64_t kFewRows = 8, kLeast = 4;  // of a pointer, and of a tile
   if (!contraction.is(Opcode::kConvolution) || p.swapped || p.run < 2 || kind != MultiplyAdd::kOne) return 1;
   if (contraction.operand(p.rows_operand())->shape.type != sum_type(contraction)) return 1;
   const int64_t rows = row_stretch(contraction, p);
-  const bool even = rows % kLeast == 0 || rows % (kLeast + 1) == 0;
-  return rows >= kFewRows && even ? rows : 1;
+  return shares_out_in_tiles(rows) ? rows : 1;
 }
 
 bool rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {

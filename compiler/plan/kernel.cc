@@ -230,15 +230,6 @@ KernelPlan plan_reduction(const Graph& g, const TargetInfo& target) {
 
 // ---- contraction -----------------------------------------------------------------------------------
 
-/// A single feature out of many: no tile of sums, but each is long, and its terms lie side by side.
-bool sums_features(const Instruction& convolution, const MatrixProduct& product, int64_t lanes) {
-  const ConvDims& c = convolution.attrs.conv;
-  const Shape& x = convolution.operand(0)->shape;
-  return convolution.shape.dims[static_cast<size_t>(c.out_feature)] == 1 && product.groups() == 1 &&
-         x.dims[static_cast<size_t>(c.lhs_feature)] >= lanes && !x.layout.minor_to_major.empty() &&
-         x.layout.minor_to_major[0] == c.lhs_feature;
-}
-
 /// Dots, and the convolutions that are worth blocks or sums of their own; others are values like any.
 std::vector<const Instruction*> contractions(const Graph& g, const TargetInfo& target) {
   std::vector<const Instruction*> found = g.dots;

@@ -114,7 +114,16 @@ void MatrixProduct::choose_run(const Instruction& convolution, int64_t lanes) {
   };
   run = 1;
   int64_t line = lhs_free.back().size;
-  if (step_of(reduced.back()) == 1 && step_of(lines.back()) != 1) return;
+  const bool along_line = step_of(lines.back()) == 1;
+  if (step_of(reduced.back()) == 1 && !along_line) return;
+  const std::vector<int> last = lines.back().variables();
+  const bool guarded = !last.empty() && std::ranges::any_of(relation.reads[0].guards,
+                                                            [&](const Guard& g) { return g.expr.depends_on(last[0]); });
+  // A line that lies together needs no filling up.
+  if (along_line && !guarded && !swapped && shares_out_in_tiles(line)) {
+    run = line;
+    return;
+  }
   double best = 0;
   for (int64_t r = 1; r <= lanes; r *= 2) {
     double products = static_cast<double>(size_of(rhs_free)) / 16, packing = 2.0 / static_cast<double>(r);
@@ -163,6 +172,13 @@ int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& p) {
   for (auto size = p.contracting.rbegin(); size != p.contracting.rend() && together(stretch * *size); ++size)
     stretch *= *size;
   return stretch;
+}
+
+bool shares_out_in_tiles(int64_t rows) {
+  for (int64_t tile = 4; tile <= 12; ++tile) {
+    if (rows >= 8 && rows % tile == 0) return true;
+  }
+  return false;
 }
 
 int64_t row_stretch(const Instruction& contraction, const MatrixProduct& p) {
