@@ -1,6 +1,7 @@
 // Index expressions to IR: where variables are bound, and each term of an expression computed in the outermost scope
 // that knows its variables.
 #include <algorithm>
+#include <bit>
 
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -14,6 +15,17 @@ llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes) {
   std::vector<llvm::Constant*> numbers;
   for (int k = 0; k < lanes; ++k) numbers.push_back(b.getInt64(static_cast<uint64_t>(k)));
   return llvm::ConstantVector::get(numbers);
+}
+
+// Lanes 0 <= x <= most of words, divided by a constant: times 2^s / width, rounded up, s so large that the error of all
+// multiples is less than 2^s. Machines multiply words to twice their bits; dividing 64 bits takes five times as long.
+llvm::Value* quotient(llvm::IRBuilderBase& b, llvm::Value* x, uint64_t most, uint64_t width) {
+  llvm::Type* type = x->getType();
+  auto splat = [&](uint64_t n) { return llvm::ConstantInt::get(type, n); };
+  if (std::has_single_bit(width)) return b.CreateLShr(x, static_cast<uint64_t>(std::countr_zero(width)));
+  const int shift = static_cast<int>(std::bit_width(most) + std::bit_width(width));
+  const uint64_t factor = (uint64_t{1} << shift) / width + 1;
+  return b.CreateLShr(b.CreateMul(b.CreateAnd(x, splat(UINT32_MAX)), splat(factor)), static_cast<uint64_t>(shift));
 }
 
 }  // namespace
@@ -91,7 +103,12 @@ llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scop
   llvm::Value* x = index(*atom.operand, scope);
   llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));
   bool divides = atom.kind == IndexExpr::AtomKind::kFloorDiv;
-  if (atom.operand->range().lo >= 0) return divides ? b.CreateUDiv(x, w) : b.CreateURem(x, w);
+  const Range range = atom.operand->range();
+  if (range.lo >= 0 && range.hi <= INT32_MAX && x->getType()->isVectorTy()) {
+    llvm::Value* q = quotient(b, x, static_cast<uint64_t>(range.hi), static_cast<uint64_t>(atom.width));
+    return divides ? q : b.CreateSub(x, b.CreateMul(q, w));
+  }
+  if (range.lo >= 0) return divides ? b.CreateUDiv(x, w) : b.CreateURem(x, w);
   llvm::Value* r = b.CreateSRem(x, w);
   llvm::Value* negative = b.CreateICmpSLT(r, llvm::Constant::getNullValue(r->getType()));
   if (!divides) return b.CreateSelect(negative, b.CreateAdd(r, w), r);

@@ -133,16 +133,18 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
 }
 
 // Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane
-// shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). The buffer must
-// consist of whole groups, so that nothing behind its end is read.
+// shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). If the buffer consists of whole
+// groups, the element's is read; else one that begins with an element whose address has a multiple for its constant, so
+// that the elements of a written-out row share loads. Nothing behind the buffer's end is read.
 std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& buffer, DType type,
                                                  const IndexExpr& address, int64_t stride) {
   int64_t bytes = dtype_bytes(type);
-  bool fits = stride > 1 && stride * bytes <= 8 && std::has_single_bit(static_cast<uint64_t>(stride * bytes));
-  if (!fits || buffer.elements == 0 || buffer.elements % stride != 0) return std::nullopt;
-  IndexExpr phase = mod(address, stride);
+  if (!in_group(stride, bytes) || buffer.elements == 0) return std::nullopt;
+  const bool whole = buffer.elements % stride == 0;
+  IndexExpr phase = mod(whole ? address : IndexExpr(address.constant()), stride);
   if (lane_count(phase) > 1) return std::nullopt;
   IndexExpr base = address - phase;
+  if (const Range at = base.range(); !whole && (at.lo < 0 || at.hi + stride > buffer.elements)) return std::nullopt;
   int lane = lane_var(base);
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);

@@ -25,7 +25,9 @@ int operations_of(const Access& a, const LoopPiece& piece, int outer_lane, bool 
   const int words = std::max(1, a.bytes / 4), lane = piece.has_lanes ? piece.loops.back().var : outer_lane;
   if (lane < 0 || piece.unroll.var >= 0 || a.bytes == 0) return words;
   auto stride = a.address.coefficient(lane);
-  return stride && std::abs(*stride) <= (guarded ? 1 : kFewStrides) ? words : std::max({words, 8, 32 / a.bytes});
+  if (!stride) return std::max({words, 8, 32 / a.bytes});
+  const bool group = !guarded && !a.write && in_group(*stride, a.bytes);
+  return group || std::abs(*stride) <= (guarded ? 1 : kFewStrides) ? words : std::max({words, 8, 32 / a.bytes});
 }
 
 /// Cuts every dimension where accesses change their form, and plans loops for each product of pieces.

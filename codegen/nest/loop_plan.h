@@ -9,6 +9,7 @@
 // that moves most bytes at stride 1.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -74,6 +75,11 @@ struct LoopPlanOptions {
 
 /// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.
 inline constexpr int64_t kFewStrides = 4;
+
+/// So many elements are read as one integer, and one of them shifted out.
+inline bool in_group(int64_t stride, int64_t bytes) {
+  return stride > 1 && stride * bytes <= 8 && std::has_single_bit(static_cast<uint64_t>(stride * bytes));
+}
 
 /// Plans loops over a domain of sizes `dims`. `walk` fills an AccessWalk for given coordinates; outer
 /// variables (already bound) may occur in its addresses and stay as they are.

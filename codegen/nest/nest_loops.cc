@@ -119,7 +119,9 @@ LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, 
 llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* counter, Scope& scope) {
   if (!loop.steps) return counter;
   llvm::IRBuilder<>& b = scope.builder;
-  llvm::Value* at = b.CreateMul(b.CreateAdd(index(loop.steps->first, scope), counter), i64(b, loop.steps->step));
+  llvm::Value* at = b.CreateAdd(index(loop.steps->first, scope), counter);
+  if (loop.steps->step == 1) return at;  // blocks of one fit
+  at = b.CreateMul(at, i64(b, loop.steps->step));
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, at, i64(b, loop.steps->last));
 }
 
