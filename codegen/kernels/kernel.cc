@@ -213,7 +213,7 @@ class Emission {
     const bool blocked = piece.unroll.var >= 0;
     if (blocked && pulls) return e.widths(piece, std::max(native, wide / kShared), native, overlap);
     if (blocked) return e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap);
-    return e.widths(piece, piece.apart ? native : wide, native, overlap);
+    return e.widths(piece, piece.apart ? native : wide, native, overlap, true);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own

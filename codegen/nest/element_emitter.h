@@ -57,6 +57,8 @@ struct Lanes {
 struct LaneWidths {
   std::vector<int> widths;
   bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
+  /// > 0: with overlap, the last vector is one of so many lanes, a body of its own (of maps only).
+  int last = 0;
   /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
   int at_a_time = 0;
 };
@@ -111,7 +113,8 @@ class ElementEmitter {
                 const Body& body, const Cascade* cascade = nullptr);
   /// Lane counts a piece is run at: one, if elements may be computed twice; else wide, then native, then 1, as
   /// far as its extent needs them.
-  LaneWidths widths(const LoopPiece& piece, int wide, int native, bool overlap) const;
+  /// `ends_narrow`: nothing is carried, and what is left of few vectors may be a narrower one.
+  LaneWidths widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false) const;
 
   /// Runs a pass (pass.h) in `at`. Results of its reductions are known in `at` from then on.
   void run_pass(const Pass& pass, Scope& at);

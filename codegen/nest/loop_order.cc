@@ -15,6 +15,11 @@ bool clip_needs(const LoopDigit& inner, const LoopDigit& outer) {
   return inner.clip && inner.clip->so_far.depends_on(outer.var);
 }
 
+// Does each element along the digit lie where another one says?
+bool looks_up(const Access& a, const LoopDigit& digit) {
+  return std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(digit.var); });
+}
+
 }  // namespace
 
 int lanes_for(int64_t extent, int max_lanes) {
@@ -134,7 +139,7 @@ bool LoopOrder::interleaves(const Access& write, int64_t stride, int block) cons
 // Elements along the lanes are moved one by one: not in vectors, nor in those of another digit, transposed.
 bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const {
   constexpr int64_t kFewVectors = 5;  // whose elements are brought into order faster
-  if (std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(l.var); })) return true;
+  if (looks_up(a, l)) return true;
   auto s = a.address.coefficient(l.var);
   if (s && std::abs(*s) <= kFewStrides) return false;
   if (s && a.write && interleaves(a, *s, block)) return false;
@@ -208,6 +213,10 @@ bool LoopOrder::lanes_apart(int operations) const {
     std::optional<int64_t> s = a.address.coefficient(loops.back().var);
     return a.bytes > 0 && (!s || std::abs(*s) > (a.write ? writes : kFewStrides));
   });
+}
+
+bool LoopOrder::lanes_looked_up() const {
+  return std::ranges::any_of(accesses, [&](const Access& a) { return a.bytes > 0 && looks_up(a, loops.back()); });
 }
 
 Unroll LoopOrder::choose_unroll(int block, bool overlap) {

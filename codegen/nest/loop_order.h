@@ -28,6 +28,8 @@ struct LoopOrder {
   bool choose_lanes(int max_lanes, int block, bool in_order, bool moves);
   /// Do elements of a vector have to be moved one by one?
   bool lanes_apart(int operations) const;
+  /// Does some element of a vector lie where another one says?
+  bool lanes_looked_up() const;
   /// Takes a block out of a digit along which some access is contiguous that strides along the lanes; `overlap`: its
   /// last blocks may do some elements twice.
   Unroll choose_unroll(int block, bool overlap);

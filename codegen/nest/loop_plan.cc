@@ -179,6 +179,7 @@ class LoopPlanner {
     const bool moves = !options_.packs && !accesses_.has_reduction() && accesses_.operations() <= kManyOperations;
     made.has_lanes = options_.lanes && c.choose_lanes(options_.max_lanes, block, options_.in_order, moves);
     made.apart = made.has_lanes && c.lanes_apart(accesses_.operations());
+    made.looked_up = made.has_lanes && c.lanes_looked_up();
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_.overlap);
     if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
       made.unroll = c.choose_shared(options_.shared, options_.overlap);

@@ -54,8 +54,9 @@ struct Unroll {
 struct LoopPiece {
   std::vector<LoopDigit> loops;  ///< outermost first; the lane digit, if any, is last
   bool has_lanes = false;
-  bool apart = false;  ///< the lanes of some operand do not lie side by side: they are moved one by one
-  Coords coords;       ///< the domain's coordinates in terms of the loop variables
+  bool apart = false;      ///< the lanes of some operand do not lie side by side: they are moved one by one
+  bool looked_up = false;  ///< each lane of some operand lies where another value says
+  Coords coords;           ///< the domain's coordinates in terms of the loop variables
   Unroll unroll;
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 };

@@ -41,6 +41,14 @@ ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t f
   return next;
 }
 
+// Lanes of the last of several vectors, if the rest of a digit is much less than such a vector; 0 else. `least`: fewer
+// take as long.
+int last_lanes(int64_t extent, int lanes, int least) {
+  const int64_t full = extent / lanes, rest = extent % lanes;
+  const int last = std::max(least, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(rest))));
+  return rest > 0 && 8 * (lanes - last) > (full + 1) * lanes ? last : 0;
+}
+
 // Lanes for a digit of `extent` that may overlap: the fewest elements computed in all, a vector of many
 // lanes costing a little less than its parts.
 int overlapping_lanes(int64_t extent, int wide, int native) {
@@ -73,9 +81,10 @@ std::optional<int64_t> few_vectors(const LoopPiece& piece, const LaneWidths& sha
   if (loop.clip) return std::nullopt;
   int64_t left = loop.extent, operations = 0;
   for (int w : shape.widths) {
-    int64_t count = shape.overlap ? (left + w - 1) / w : left / w;
+    int64_t count = shape.overlap && shape.last == 0 ? (left + w - 1) / w : left / w;
     if (count > kFewSteps) return std::nullopt;
     operations += operations_of(piece, count, w, native);
+    if (shape.last > 0) operations += operations_of(piece, 1, shape.last, native);
     left %= w;
   }
   return operations <= kFewOperations ? std::optional(operations) : std::nullopt;
@@ -98,13 +107,14 @@ size_t first_short(const LoopPiece& piece, const LaneWidths& shape, int native) 
 
 }  // namespace
 
-LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, bool overlap) const {
+LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow) const {
   if (!piece.has_lanes) return {{1}, false};
   const LoopDigit& lane = piece.loops.back();
   int w = lanes_for(lane.extent, wide), n = std::min(native, w);
   if (overlap && !lane.clip && w > 1) {
     w = overlapping_lanes(lane.extent, wide, native);
-    return {{w}, lane.extent % w != 0};
+    const int least = piece.apart || piece.looked_up ? 1 : n;
+    return {{w}, lane.extent % w != 0, ends_narrow ? last_lanes(lane.extent, w, least) : 0};
   }
   LaneWidths all{{w}, false};
   bool exact = !lane.clip && lane.extent % w == 0;
@@ -189,6 +199,11 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
   if (shape.overlap) {
     int lanes = shape.widths[0];
     int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
+    if (shape.last > 0) {
+      lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, {}, lanes, body);
+      return lane_vectors(s, piece, i64(b, 1), shape.last, 0, IndexExpr(loop.extent - shape.last), 1, -1, {},
+                          shape.last, body);
+    }
     const int native = vector_bytes() / 4;
     auto carried = static_cast<int64_t>(c.size()) * std::max(1, lanes / native);
     bool dear = operations_of(piece, 1, lanes, native) > kFewOperations;
