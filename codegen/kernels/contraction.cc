@@ -74,15 +74,15 @@ class Product {
     slices_ = ceil_div(product_.k, kc);
     panels_ = blocks_.columns / nr;
     tiles_ = blocks_.rows / mr;
+    const RowsInPlace rows = rows_as_planned();
     if (site_.left) {
       left_ = OperandStrides{site_.left->stride, 1};
     } else {
-      if (rows_in_place(dot_, product_, blocks_.multiply_add)) left_ = in_place(reads_.left_side());
+      if (rows.at_strides) left_ = in_place(reads_.left_side());
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
-    const int64_t stretch = left_ ? 0 : pointed_stretch();
-    if (!left_ && stretch == 0) together_ = pointed_rows();
+    if (!left_) together_ = rows.together;
     by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
@@ -98,8 +98,8 @@ class Product {
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
-    if (stretch > 0)
-      pointers_ = RowPointers(product_, stretch, blocks_.rows, packed_bytes, scratch);
+    if (!left_ && rows.stretch > 0)
+      pointers_ = RowPointers(product_, rows.stretch, blocks_.rows, packed_bytes, scratch);
     else if (together_ > 1)
       a_block_.pointer = scratch.take(blocks_.rows / together_ * kc * 8), nothing_ = scratch.take(together_ * bytes);
     else if (!left_)
@@ -156,12 +156,17 @@ class Product {
     close_loop(ss, std::move(group_loop));
   }
 
-  // Slices are made of whole stretches, or stretches of whole slices.
-  int64_t pointed_stretch() const {
-    if (!dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return 0;
-    const int64_t stretch = stretch_in_place(dot_, product_, blocks_.multiply_add), kc = blocks_.depth;
-    const bool even = stretch > 0 && (stretch % kc == 0 || kc % stretch == 0 || product_.k <= kc);
-    return even ? stretch : 0;
+  /// How the rows are read, as far as slices, tiles and blocks are made for it.
+  RowsInPlace rows_as_planned() const {
+    if (site_.left || !dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return {};
+    RowsInPlace rows = rows_in_place(dot_, product_, blocks_.multiply_add);
+    const int64_t kc = blocks_.depth;
+    // Slices are made of whole stretches, or stretches of whole slices.
+    const bool even = rows.stretch > 0 && (rows.stretch % kc == 0 || kc % rows.stretch == 0 || product_.k <= kc);
+    if (!even) rows.stretch = 0;
+    // Tiles are parts of what lies together, and blocks whole numbers of it.
+    if (rows.together % blocks_.tile_rows != 0 || blocks_.rows % rows.together != 0) rows.together = 1;
+    return rows;
   }
 
   /// The table of pointers of the block's rows, those that the last tile has too many too.
@@ -172,13 +177,6 @@ class Product {
     const Instruction* p = dot_.operand(product_.rows_operand());
     fill(*pointers_, root, kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)), m0_,
          b.CreateMul(tiles, i64(b, blocks_.tile_rows)), {e_, vars_, reads_, product_});
-  }
-
-  // Tiles are parts of what lies together, and blocks whole numbers of it.
-  int64_t pointed_rows() const {
-    if (!dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return 1;
-    const int64_t rows = rows_together(dot_, product_, blocks_.multiply_add);
-    return rows % blocks_.tile_rows == 0 && blocks_.rows % rows == 0 ? rows : 1;
   }
 
   void find_nothing(Scope& root) {

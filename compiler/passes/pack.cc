@@ -94,8 +94,7 @@ class Packer {
   bool reads_in_place(const Instruction& convolution) const {
     MatrixProduct product(convolution, convolution.shape, sum_lanes(convolution, options_.target.vector_bytes));
     auto blocks = choose_blocks(convolution, product, options_.target, {.rows_in_memory = true});
-    return blocks && (stretch_in_place(convolution, product, blocks->multiply_add) > 0 ||
-                      rows_together(convolution, product, blocks->multiply_add) > 1);
+    return blocks && rows_in_place(convolution, product, blocks->multiply_add).pointed();
   }
 
   /// The operand with this shape; equal ones are one.

@@ -72,7 +72,6 @@ double step_cycles(int64_t rows, int64_t vectors, bool integral) {
 
 /// Rows and columns of a register tile: accumulators, a row of B and one broadcast must fit. What lies beyond the last
 /// row and the last column is computed too, so the tile that wins depends on both.
-/// `together`: rows of which a tile has a part, or 1.
 void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, int64_t together,
                  const TargetInfo& target) {
   constexpr double kClearly = 0.978;
@@ -133,16 +132,16 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   return target.l2_bytes / 2 * lines / apart;
 }
 
-/// `bytes`: of an element as it is packed. `stretch`: of rows in place.
+/// `bytes`: of an element as it is packed.
 int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, int64_t bytes,
-                     int64_t stretch, int64_t together, const TargetInfo& target) {
-  if (stretch > 0) {
+                     const RowsInPlace& rows, const TargetInfo& target) {
+  if (rows.stretch > 0) {
     const int64_t panel = target.l2_bytes / 2 / (b.tile_columns * bytes);
     const int64_t in_place = depth_in_place(contraction, p, b, target);
     const int64_t most = in_place >= kBestDepth ? std::min(panel, in_place) : panel;
     return slice_of(p.contracting, most, most);
   }
-  if (together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth);
+  if (rows.together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth);
   if (walks_rows(contraction, p, b, target)) {
     const int64_t rows = rows_at_once(p, b, bytes, target);
     return slice_of(p.contracting, rows, rows);
@@ -163,14 +162,14 @@ constexpr int64_t kFewRows = 128;
 /// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
-void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, int64_t stretch, int64_t together,
-                 bool rows_in_memory, const TargetInfo& target) {
+void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contraction, const RowsInPlace& rows,
+                 const TargetInfo& target) {
   const int64_t mr = b.tile_rows, nr = b.tile_columns, bytes = dtype_bytes(sum_type(contraction));
   const bool dot = contraction.is(Opcode::kDot), walks = walks_rows(contraction, p, b, target);
-  const int64_t row = (stretch > 0 ? stretch : b.depth) * bytes;  // what of one is read again and again
+  const int64_t row = (rows.stretch > 0 ? rows.stretch : b.depth) * bytes;  // what of one is read again and again
   int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, 48, 640) / mr * mr;
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
-  unit = std::lcm(unit, together);
+  unit = std::lcm(unit, rows.together);
   auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
   b.rows = equal_rows(ceil_div(p.m, std::max(most, unit)));
   const int64_t wide = walks ? kRowBytes / bytes : std::max<int64_t>(512, 16 * nr);
@@ -185,9 +184,9 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
     if (fewer < kFewRows || fewer == b.rows) break;
     b.rows = fewer;
   }
-  // Rows that are packed are packed again for each block of columns.
-  const bool packed = stretch == 0 && !(rows_in_memory && rows_in_place(contraction, p, b.multiply_add));
-  const int64_t fewest = packed ? std::min<int64_t>(8 * nr, 256) : nr;
+  // Rows that are packed are packed again for each block of columns, and pointed to again for each step.
+  const bool again = rows.packed() || rows.together > 1;
+  const int64_t fewest = again ? std::min<int64_t>(8 * nr, 256) : nr;
   while (tasks() < wanted && b.columns > fewest) b.columns = round_up(b.columns / 2, nr);
   while (tasks() < wanted && b.rows > 8 * unit) b.rows = round_up(b.rows / 2, unit);
 }
@@ -235,31 +234,26 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
   }
 }
 
-int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
+RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
   // Entries of a row's pointers are made as one vector: more would take too long to compile.
-  constexpr int64_t kMostTaps = 64, kFewBytes = 48;
-  if (!contraction.is(Opcode::kConvolution) || p.swapped || p.run != 1 || kind == MultiplyAdd::kBytes) return 0;
+  constexpr int64_t kPage = 4096, kMostTaps = 64, kFewBytes = 48;
   const MultiplyAddForm& form = form_of(kind);
   const DType type = contraction.operand(p.rows_operand())->shape.type;
-  if (type != (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed)) return 0;
-  const int64_t stretch = depth_stretch(contraction, p);
-  const bool enough = stretch * dtype_bytes(type) >= kFewBytes && p.k / stretch <= kMostTaps;
-  return enough && stretch % form.terms == 0 ? stretch : 0;
-}
-
-int64_t rows_together(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
-  if (!contraction.is(Opcode::kConvolution) || p.swapped || p.run < 2 || kind != MultiplyAdd::kOne) return 1;
-  if (contraction.operand(p.rows_operand())->shape.type != sum_type(contraction)) return 1;
-  const int64_t rows = row_stretch(contraction, p);
-  return shares_out_in_tiles(rows) ? rows : 1;
-}
-
-bool rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind) {
-  constexpr int64_t kPage = 4096;
-  const Shape& shape = contraction.operand(p.rows_operand())->shape;
-  if (kind != MultiplyAdd::kOne || shape.type != sum_type(contraction)) return false;
-  auto strides = operand_strides(contraction, p, p.rows_operand());
-  return strides && strides->along * dtype_bytes(shape.type) < kPage;
+  const bool as_it_is = type == (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed);
+  if (!as_it_is || kind == MultiplyAdd::kBytes) return {};
+  RowsInPlace rows;
+  if (auto strides = operand_strides(contraction, p, p.rows_operand()); strides && form.terms == 1)
+    rows.at_strides = strides->along * dtype_bytes(type) < kPage;
+  if (!contraction.is(Opcode::kConvolution) || p.swapped) return rows;
+  if (p.run == 1) {
+    const int64_t stretch = depth_stretch(contraction, p);
+    const bool enough = stretch * dtype_bytes(type) >= kFewBytes && p.k / stretch <= kMostTaps;
+    if (enough && stretch % form.terms == 0) rows.stretch = stretch;
+  } else if (p.run > 1 && form.terms == 1) {
+    const int64_t together = row_stretch(contraction, p);
+    if (shares_out_in_tiles(together)) rows.together = together;
+  }
+  return rows;
 }
 
 bool holds_runs(const Blocks& b, const MatrixProduct& p) {
@@ -278,17 +272,16 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   if (is_integral(result) && dtype_bits(result) < 32 && p.n < lanes) return std::nullopt;
 
   Blocks b;
-  const int64_t together = operands.rows_in_memory ? rows_together(contraction, p, MultiplyAdd::kOne) : 1;
-  choose_tile(b, p, type, lanes, together, target);
-  auto stretch = [&] { return operands.rows_in_memory ? stretch_in_place(contraction, p, b.multiply_add) : 0; };
-  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), stretch(), together, target);
+  auto rows = [&] { return operands.rows_in_memory ? rows_in_place(contraction, p, b.multiply_add) : RowsInPlace{}; };
+  choose_tile(b, p, type, lanes, rows().together, target);
+  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), rows(), target);
   if (operands.packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
   const MultiplyAddForm& form = form_of(b.multiply_add);
-  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), stretch(), together, target);
+  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), rows(), target);
   if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target))
     b.multiply_add = MultiplyAdd::kOne;
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, contraction, stretch(), together, operands.rows_in_memory, target);
+  choose_grid(b, p, contraction, rows(), target);
   return b;
 }
 

@@ -51,20 +51,22 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
 
-/// Whether the rows' operand, an array, is read where it lies, each element at constant strides. Rows a page or more
-/// apart share few cache sets and need an entry of the TLB each: those are packed.
-bool rows_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind);
-
-/// Elements of a row that lie together in the rows' operand, an array, and to which the micro-kernel is led by a
-/// pointer for each position of the window; 0 where the rows are packed. (As deep a slice as the panel of columns
-/// allows costs nothing more then: a convolution of 3x3 by 128 features took 0.91 of the time, one in three dims of
-/// 32 features 0.72.)
-int64_t stretch_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind);
-
-/// Rows that lie together in the rows' operand, an array, and to which the micro-kernel is led by a pointer for each
-/// step of the depth; 1 where the rows are packed. Tiles are parts of them. (Gradients of a convolution's weights, 0.6
-/// of the time at 32 features.)
-int64_t rows_together(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind);
+/// How the rows' operand, an array, is read where it lies; by default it is packed.
+struct RowsInPlace {
+  /// Each element at constant strides. (Rows a page or more apart share few cache sets and need an entry of the TLB
+  /// each: those are packed.)
+  bool at_strides = false;
+  /// > 0: so many elements of a row lie together, and a pointer leads to them for each position of the window. As deep
+  /// a slice as the panel of columns allows costs nothing more then: a convolution of 3x3 by 128 features took 0.91 of
+  /// the time, one in three dims of 32 features 0.72.
+  int64_t stretch = 0;
+  /// > 1: so many rows lie together, tiles are parts of them, and a pointer leads to them for each step of the depth. A
+  /// gradient of a convolution's weights took 0.5 to 0.6 of the time.
+  int64_t together = 1;
+  bool packed() const { return !at_strides && !pointed(); }
+  bool pointed() const { return stretch > 0 || together > 1; }
+};
+RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind);
 
 /// No run of the product's rows is cut by a block.
 bool holds_runs(const Blocks& blocks, const MatrixProduct& product);
