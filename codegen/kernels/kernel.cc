@@ -144,6 +144,7 @@ class Emission {
     LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .overlap = overlap && nest};
     if (nest || inner) options.unroll = plan_.kind == KernelKind::kRows ? 2 : vector_bytes_ / 4;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
+    options.in_parts = target_.l2_bytes / 2;
     options.shared = inner ? 0 : kShared;
     options.alternating = keeps_values() ? 0 : kAlternating;
     return options;
@@ -198,9 +199,10 @@ class Emission {
       int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
       e.loops(kernel.root(), piece, split, widths, {},
               [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
-                if (blocked) e.begin_block(s, piece.unroll);
                 lane = part.number;
-                for (size_t k = 0; k < plan_.stages.size(); ++k) stages_.run(kernel, s, k, at, piece.unroll, overlap);
+                e.in_parts(s, at, piece.unroll, [&](Scope& in, const Coords& c, const Unroll& block) {
+                  for (size_t k = 0; k < plan_.stages.size(); ++k) stages_.run(kernel, in, k, c, block, overlap);
+                });
                 return ElementEmitter::Carried{};
               });
       finish(kernel, count, ns, scratch);

@@ -112,8 +112,9 @@ void Packing::nest(Scope& scope, std::span<const int64_t> dims,
                    const std::function<void(AccessWalk&, const Coords&)>& walk,
                    const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
   int lanes = std::max(1, form_.vector_bytes / 4);
-  for (LoopPiece& piece :
-       plan_loops(dims, vars_, walk, {.max_lanes = lanes, .unroll = lanes, .overlap = true, .packs = true})) {
+  const LoopPlanOptions options{
+      .max_lanes = lanes, .unroll = lanes, .in_parts = INT64_MAX, .overlap = true, .packs = true};
+  for (LoopPiece& piece : plan_loops(dims, vars_, walk, options)) {
     // Copies of a few vectors a turn; blocks are transposed one by one.
     int wide = piece.unroll.var < 0 ? 4 * lanes : lanes;
     e_.loops(scope, piece, 0, e_.widths(piece, wide, lanes, true), {},
@@ -130,16 +131,17 @@ void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_
                    const std::function<std::optional<Read>(const Coords&)>& source,
                    const std::function<IndexExpr(const Coords&)>& place) {
   nest(scope, dims, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
-    if (unroll.var < 0) return e_.store(s, target, place(c), packed_value(s, source(c)));
-    std::vector<Value> values;
-    std::vector<IndexExpr> addresses;
-    e_.begin_block(s, unroll);
-    for (const IndexExpr& u : e_.block()) {
-      const Coords x = substitute(c, unroll.var, u);
-      values.push_back(packed_value(s, source(x)));
-      addresses.push_back(place(x));
-    }
-    e_.store_block(s, target, addresses, values);
+    e_.in_parts(s, c, unroll, [&](Scope& in, const Coords& at, const Unroll& part) {
+      if (part.var < 0) return e_.store(in, target, place(at), packed_value(in, source(at)));
+      std::vector<Value> values;
+      std::vector<IndexExpr> addresses;
+      for (const IndexExpr& u : e_.block()) {
+        const Coords x = substitute(at, part.var, u);
+        values.push_back(packed_value(in, source(x)));
+        addresses.push_back(place(x));
+      }
+      e_.store_block(in, target, addresses, values);
+    });
   });
 }
 

@@ -81,6 +81,9 @@ struct Placed {
   std::function<IndexExpr(const Coords&)> address;
 };
 
+/// Are `lanes` rows of `count` elements, of a block, transposed in registers? Squares, or rows of at most 16 bytes.
+bool fits_transposed(int64_t count, int64_t lanes, DType type);
+
 struct Pass;
 
 class ElementEmitter {
@@ -139,6 +142,10 @@ class ElementEmitter {
   IndexExpr symbol(Scope& scope, llvm::Value* value, Range range);
   /// Block of unrolled digits: variables u[0..count) standing for the constants 0..count-1.
   void begin_block(Scope& scope, const Unroll& unroll);
+  /// Emits `body` for a block, or in a loop for one part of it after the other, each a block of its own. Without a
+  /// block, for the element.
+  void in_parts(Scope& scope, const Coords& at, const Unroll& unroll,
+                const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
   const std::vector<IndexExpr>& block() const { return block_; }
   int block_id(size_t k) const { return block_ids_[k]; }
 

@@ -39,6 +39,10 @@ llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::
   return b.CreateGEP(element, buffer.pointer, numbers);
 }
 
+bool fits_transposed(int64_t count, int64_t lanes, DType type) {
+  return count == lanes || (std::has_single_bit(static_cast<uint64_t>(count)) && count * dtype_bytes(type) <= 16);
+}
+
 std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
                                                 const IndexExpr& address) {
   int lane = lane_var(address);
@@ -49,7 +53,7 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   if (k == block_ids_.size() || address.coefficient(block_ids_[k]) != 1) return std::nullopt;
   auto count = static_cast<int64_t>(block_ids_.size());
   int lanes = lane_count(address);
-  if (count != lanes && *stride != count) return std::nullopt;
+  if (!fits_transposed(count, lanes, type) && *stride != count) return std::nullopt;
 
   IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[k], 0);
   llvm::IRBuilder<>& b = scope.builder;

@@ -33,6 +33,8 @@ struct LoopOrder {
   /// Takes a block out of a digit along which some access is contiguous that strides along the lanes; `overlap`: its
   /// last blocks may do some elements twice.
   Unroll choose_unroll(int block, bool overlap);
+  /// Values of a transposing block to be worked on at a time: all, where more is touched than so many bytes.
+  int64_t part_of(const Unroll& block, int64_t most_bytes) const;
   /// Takes a block of so many out of a digit along which reductions read the same elements: those are then loaded once
   /// for all of the block.
   Unroll choose_shared(int64_t block, bool overlap);

@@ -49,6 +49,7 @@ struct LoopDigit {
 struct Unroll {
   int var = -1;  ///< the digit's variable: innermost but the lanes
   int64_t count = 1;
+  int64_t part = 1;  ///< so many at a time, in a loop, where they need not all be in registers together
 };
 
 struct LoopPiece {
@@ -66,6 +67,7 @@ struct LoopPlanOptions {
   /// Lanes wanted at most (a power of two); a shorter digit gets fewer.
   int max_lanes = 8;
   int unroll = 0;         ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
+  int64_t in_parts = 0;   ///< transposing blocks are worked on in parts if all that is touched is at most so many bytes
   bool in_order = false;  ///< elements are met in row-major order of the domain
   bool overlap = false;   ///< blocks may compute some elements twice
   int outer_lane = -1;    ///< a variable bound outside that takes lanes

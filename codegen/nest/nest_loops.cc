@@ -269,4 +269,22 @@ ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& pie
   return nest(scope, piece, first, std::move(carried));
 }
 
+void ElementEmitter::in_parts(Scope& scope, const Coords& at, const Unroll& unroll,
+                              const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
+  if (unroll.var < 0) return body(scope, at, unroll);
+  if (unroll.part == unroll.count) {
+    begin_block(scope, unroll);
+    return body(scope, at, unroll);
+  }
+  const LoopDigit part{vars_.fresh(), unroll.count / unroll.part, std::nullopt, std::nullopt};
+  const Unroll inside{vars_.fresh(), unroll.part, unroll.part};
+  const IndexExpr number =
+      IndexExpr::var(inside.var, inside.count) + IndexExpr::var(part.var, part.extent) * unroll.part;
+  auto inner = open_loop(scope, scope.builder.getInt64(static_cast<uint64_t>(part.extent)), 1, "part", {});
+  bind(part.var, *inner, inner->counter);
+  begin_block(*inner, inside);
+  body(*inner, substitute(at, unroll.var, number), inside);
+  close_loop(scope, std::move(inner), {});
+}
+
 }  // namespace hlojit::codegen

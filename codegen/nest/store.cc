@@ -105,7 +105,7 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
   auto unit = address.coefficient(block_ids_[0]);
   bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) &&
-               (count == lanes || *stride == count);
+               (fits_transposed(count, lanes, values[0].type) || *stride == count);
   if (!block) {
     for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
     return;
