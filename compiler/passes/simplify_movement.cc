@@ -96,7 +96,7 @@ Instruction* transpose_broadcast(Context& c, Instruction* i) {
 /// A product with its rows and columns exchanged: that of the operands exchanged. (A gradient of weights comes so from
 /// JAX; what follows is then elementwise, and done where the product is.) Not where the new columns would leave vectors
 /// empty: eight of them took twice as long.
-Instruction* transpose_dot(Context& c, Instruction* i) {
+Instruction* transpose_dot(Context&, Instruction* i) {
   constexpr int64_t kManyColumns = 64;
   const Instruction* dot = i->operand(0);
   if (!dot->is(kDot) || dot->users().size() != 1 || !dot->attrs.dot_algorithm.empty()) return nullptr;
@@ -109,10 +109,11 @@ Instruction* transpose_dot(Context& c, Instruction* i) {
   }
   const Ints& sizes = i->shape.dims;  // batch, new rows, new columns
   if (rows == 0 || sizes.back() < std::min(kManyColumns, sizes[batch])) return nullptr;
-  Attributes a = dot->attrs;
-  a.dot = {d.rhs_batch, d.lhs_batch, d.rhs_contracting, d.lhs_contracting};
-  std::ranges::reverse(a.operand_precision);
-  return c.b.op(kDot, Shape::array(dot->shape.type, i->shape.dims), {dot->operand(1), dot->operand(0)}, std::move(a));
+  Instruction* made = i->parent()->clone_instruction(*dot, {dot->operand(1), dot->operand(0)});
+  made->shape.dims = sizes;
+  made->attrs.dot = {d.rhs_batch, d.lhs_batch, d.rhs_contracting, d.lhs_contracting};
+  std::ranges::reverse(made->attrs.operand_precision);
+  return made;
 }
 
 Instruction* merge_broadcasts(Context& c, Instruction* i) {
