@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/analysis/counting.h"
 #include "compiler/eval/scalar_function.h"
 #include "compiler/ir/combining.h"
 #include "compiler/ir/module.h"
@@ -142,21 +143,6 @@ class Trial {
   std::vector<size_t> table_;
 };
 
-/// Operand `k` counts along the one dim that is reduced: in integers, as floats run out of different ones.
-bool counts(const Instruction& reduce, size_t k) {
-  if (reduce.attrs.dimensions.size() != 1) return false;
-  const Instruction* i = reduce.operand(k);
-  int64_t dim = reduce.attrs.dimensions[0];
-  while (i->is(Opcode::kBroadcast)) {
-    auto at = std::ranges::find(i->attrs.dimensions, dim);
-    if (at == i->attrs.dimensions.end()) return false;
-    dim = at - i->attrs.dimensions.begin();
-    i = i->operand(0);
-  }
-  return i->is(Opcode::kIota) && i->attrs.dimensions[0] == dim && is_integral(i->shape.type) &&
-         dtype_bits(i->shape.type) >= 32;
-}
-
 /// f(x[k], y[k]) of doubles, through the function's own type.
 std::vector<double> results(eval::ScalarFunction& f, const std::vector<double>& x, const std::vector<double>& y) {
   const auto n = static_cast<int64_t>(x.size());
@@ -206,9 +192,11 @@ Reorder selection_order(const Instruction& reduce) {
   Trial trial(*reduce.to_apply());
   if (!trial.valid()) return {};
   if (trial.reorders(-1)) return {true, -1};
+  const Ints& reduced = reduce.attrs.dimensions;
   for (size_t k = 0; k < reduce.operand_count() / 2; ++k) {
     int position = static_cast<int>(k);
-    if (counts(reduce, k) && trial.reorders(position)) return {true, position};
+    const bool counts = reduced.size() == 1 && counts_along(*reduce.operand(k), reduced[0]);
+    if (counts && trial.reorders(position)) return {true, position};
   }
   return {};
 }

@@ -49,6 +49,9 @@ Instruction* expand_scaled_dot(Builder& b, const Instruction& op);
 /// A dot of real numbers. nullptr if it is not one of complex numbers, or too small to be worth it.
 Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
+/// Floats that are equal, and all NaNs, as one each: what SortOrder::canonical compares.
+Instruction* canonical_form(Builder& b, Instruction* x);
+
 /// A topk, filled up. nullptr if more than a few first elements of rows are read, or the order is not one of keys.
 Instruction* expand_leading_sort(Builder& b, const Instruction& op);
 
