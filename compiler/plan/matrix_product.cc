@@ -40,6 +40,34 @@ std::optional<IndexExpr> left_address(const Instruction& contraction, std::span<
   return linear_index(plain, *at);
 }
 
+Coords first_batch(const MatrixProduct& p) { return Coords(p.batch.size(), IndexExpr(0)); }
+
+/// What a product reads of an operand for a row (or column) `along` it at a position of the depth.
+std::optional<Read> read_of(const Instruction& contraction, const MatrixProduct& p, size_t operand,
+                            const IndexExpr& along, const IndexExpr& depth, std::span<const IndexExpr> batch,
+                            VarSource& vars) {
+  const bool left = operand == 0;
+  const Coords at = p.split(left, along), others((left ? p.rhs_free : p.lhs_free).size(), IndexExpr(0));
+  const Coords result = left ? p.join(batch, at, others) : p.join(batch, others, at);
+  AccessRelation relation = access_relation(contraction, result, delinearize(p.contracting, depth), vars);
+  auto read = std::ranges::find(relation.reads, operand, &Read::operand);
+  return read == relation.reads.end() ? std::nullopt : std::optional(std::move(*read));
+}
+
+std::optional<Read> read_of_rows(const Instruction& contraction, const MatrixProduct& p, const IndexExpr& row,
+                                 const IndexExpr& depth, VarSource& vars) {
+  return read_of(contraction, p, p.rows_operand(), row, depth, first_batch(p), vars);
+}
+
+/// Elements that differ in the variable `inner` alone are neighbours in memory, and all in the padding or none.
+bool neighbours(const Instruction& contraction, const std::optional<Read>& read, int inner) {
+  if (!read) return false;
+  const Shape& shape = contraction.operand(read->operand)->shape;
+  if (element_bits(shape) != dtype_bits(shape.type)) return false;
+  auto varies = [&](const Guard& g) { return g.expr.depends_on(inner); };
+  return std::ranges::none_of(read->guards, varies) && linear_index(shape, read->coords).coefficient(inner) == 1;
+}
+
 }  // namespace
 
 MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result, int64_t lanes)
@@ -153,20 +181,11 @@ std::vector<IndexExpr> MatrixProduct::join(std::span<const IndexExpr> batch_at, 
 int64_t MatrixProduct::batches() const { return size_of(batch); }
 
 int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& p) {
-  const Shape& shape = contraction.operand(p.rows_operand())->shape;
-  if (element_bits(shape) != dtype_bits(shape.type)) return 1;
   auto together = [&](int64_t stretch) {
     VarSource vars;
     const int row = vars.fresh(), k = vars.fresh(), inner = vars.fresh();
-    Coords rows = p.split(!p.swapped, IndexExpr::var(row, p.m)), batch(p.batch.size(), IndexExpr(0));
-    Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
-    Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
     IndexExpr depth = IndexExpr::var(k, p.k / stretch) * stretch + IndexExpr::var(inner, stretch);
-    AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, depth), vars);
-    auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
-    if (read == relation.reads.end()) return false;
-    if (std::ranges::any_of(read->guards, [&](const Guard& g) { return g.expr.depends_on(inner); })) return false;
-    return linear_index(shape, read->coords).coefficient(inner) == 1;
+    return neighbours(contraction, read_of_rows(contraction, p, IndexExpr::var(row, p.m), depth, vars), inner);
   };
   int64_t stretch = 1;
   for (auto size = p.contracting.rbegin(); size != p.contracting.rend() && together(stretch * *size); ++size)
@@ -183,21 +202,14 @@ bool shares_out_in_tiles(int64_t rows) {
 
 int64_t row_stretch(const Instruction& contraction, const MatrixProduct& p) {
   const std::vector<Factor>& free = p.swapped ? p.rhs_free : p.lhs_free;
-  const Shape& shape = contraction.operand(p.rows_operand())->shape;
-  if (free.empty() || element_bits(shape) != dtype_bits(shape.type)) return 1;
+  if (free.empty()) return 1;
   const Factor& last = free.back();
   if (last.step != 1 || last.size != contraction.shape.dims[last.dim]) return 1;
   VarSource vars;
   const int row = vars.fresh(), inner = vars.fresh(), k = vars.fresh();
   IndexExpr position = IndexExpr::var(row, p.m / last.size) * last.size + IndexExpr::var(inner, last.size);
-  Coords rows = p.split(!p.swapped, position), batch(p.batch.size(), IndexExpr(0));
-  Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
-  Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
-  AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
-  auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
-  if (read == relation.reads.end()) return 1;
-  if (std::ranges::any_of(read->guards, [&](const Guard& g) { return g.expr.depends_on(inner); })) return 1;
-  return linear_index(shape, read->coords).coefficient(inner) == 1 ? last.size : 1;
+  auto read = read_of_rows(contraction, p, position, IndexExpr::var(k, p.k), vars);
+  return neighbours(contraction, read, inner) ? last.size : 1;
 }
 
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
@@ -221,32 +233,22 @@ bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p)
     minor = std::ranges::find(from, minor) - from.begin();
   }
   VarSource vars;
-  int row = vars.fresh(), k = vars.fresh();
-  Coords rows = p.split(!p.swapped, IndexExpr::var(row, p.m));
-  Coords others((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0)), batch(p.batch.size(), IndexExpr(0));
-  Coords at = p.swapped ? p.join(batch, others, rows) : p.join(batch, rows, others);
-  AccessRelation relation = access_relation(contraction, at, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
-  auto read = std::ranges::find(relation.reads, p.rows_operand(), &Read::operand);
-  return read != relation.reads.end() && read->coords[static_cast<size_t>(minor)].depends_on(k);
+  const int row = vars.fresh(), k = vars.fresh();
+  auto read = read_of_rows(contraction, p, IndexExpr::var(row, p.m), IndexExpr::var(k, p.k), vars);
+  return read && read->coords[static_cast<size_t>(minor)].depends_on(k);
 }
 
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
   VarSource vars;
-  return operand_strides(contraction, p, operand, Coords(p.batch.size(), IndexExpr(0)), vars);
+  return operand_strides(contraction, p, operand, first_batch(p), vars);
 }
 
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand,
                                               std::span<const IndexExpr> batch, VarSource& vars) {
   const int along = vars.fresh(), k = vars.fresh();
-  const bool left = operand == 0;
-  const bool rows = operand == p.rows_operand();
-  Coords at = p.split(left, IndexExpr::var(along, rows ? p.m : p.n));
-  Coords others((left ? p.rhs_free : p.lhs_free).size(), IndexExpr(0));
-  Coords result = left ? p.join(batch, at, others) : p.join(batch, others, at);
-  AccessRelation relation =
-      access_relation(contraction, result, delinearize(p.contracting, IndexExpr::var(k, p.k)), vars);
-  auto read = std::ranges::find(relation.reads, operand, &Read::operand);
-  if (read == relation.reads.end() || !read->guards.empty()) return std::nullopt;
+  const IndexExpr position = IndexExpr::var(along, operand == p.rows_operand() ? p.m : p.n);
+  auto read = read_of(contraction, p, operand, position, IndexExpr::var(k, p.k), batch, vars);
+  if (!read || !read->guards.empty()) return std::nullopt;
   const Shape& shape = contraction.operand(operand)->shape;
   if (element_bits(shape) != dtype_bits(shape.type)) return std::nullopt;
   IndexExpr address = linear_index(shape, read->coords);
