@@ -58,8 +58,7 @@ class Product {
     int64_t mark = scratch.mark();
     choose_places(scratch);
     Scope& root = kernel_.root();
-    if (pointers_) point_to_rows(root);
-    if (together_ > 1) find_nothing(root);
+    if (pointers_) pointers_->begin(root, m0_);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
@@ -82,7 +81,6 @@ class Product {
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
-    if (!left_) together_ = rows.together;
     by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
@@ -98,10 +96,8 @@ class Product {
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
-    if (!left_ && rows.stretch > 0)
-      pointers_ = RowPointers(product_, rows.stretch, blocks_.rows, packed_bytes, scratch);
-    else if (together_ > 1)
-      a_block_.pointer = scratch.take(blocks_.rows / together_ * kc * 8), nothing_ = scratch.take(together_ * bytes);
+    if (!left_ && rows.pointed())
+      pointers_.emplace(reads_, rows, blocks_, operand(reads_.left_side()), scratch);
     else if (!left_)
       a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
     if (biased()) bias_.pointer = scratch.take((nr + 1) * bytes);
@@ -169,39 +165,9 @@ class Product {
     return rows;
   }
 
-  /// The table of pointers of the block's rows, those that the last tile has too many too.
-  void point_to_rows(Scope& root) {
-    llvm::IRBuilder<>& b = root.builder;
-    llvm::Value* rows = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
-    llvm::Value* tiles = ceil_quotient(b, rows, i64(b, blocks_.tile_rows));
-    const Instruction* p = dot_.operand(product_.rows_operand());
-    fill(*pointers_, root, kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)), m0_,
-         b.CreateMul(tiles, i64(b, blocks_.tile_rows)), {e_, vars_, reads_, product_});
-  }
-
-  void find_nothing(Scope& root) {
-    llvm::IRBuilder<>& b = root.builder;
-    const auto bytes = static_cast<uint64_t>(together_ * dtype_bytes(type_));
-    b.CreateMemSet(nothing_, b.getInt8(0), bytes, llvm::Align(64));
-    const Instruction* p = dot_.operand(product_.rows_operand());
-    llvm::Value* operand = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
-    origin_ = b.CreatePtrToInt(operand, b.getInt64Ty());
-    nothing_ = b.CreatePtrToInt(nothing_, b.getInt64Ty());
-  }
-
-  // A pointer for each step of the slice to each number of rows that lie together.
-  void point_to_steps(Scope& ss, llvm::Value* rows_left) {
-    auto loop = open_loop(ss, ss.builder.CreateUDiv(rows_left, i64(ss.builder, together_)), 1, "point");
-    int var = vars_.fresh();
-    e_.bind(var, *loop, loop->counter);
-    IndexExpr group = IndexExpr::var(var, blocks_.rows / together_);
-    packing_.point(*loop, a_block_, group * blocks_.depth, m0_ + group * together_, origin_, nothing_);
-    close_loop(ss, std::move(loop));
-  }
-
   void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
-    if (left_ || pointers_) return;
-    if (together_ > 1) return point_to_steps(ss, rows_left);
+    if (left_) return;
+    if (pointers_) return pointers_->begin_slice(ss, m0_, k0_, rows_left);
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     llvm::Value* count = by_rows_ ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
@@ -239,46 +205,29 @@ class Product {
     close_loop(gs, std::move(loop));
   }
 
-  /// Where the micro-kernel finds a tile's rows.
-  struct TileRows {
-    llvm::Value *pointer = nullptr, *from = nullptr;
-    int64_t stride = 1, k_stride = 1, stretch = 0;
-    bool by_steps = false;
-    IndexExpr shift{0};  // rows that a tile in place starts too low by to stay inside of the operand
-  };
+  // Rows that tile number t, read in place, starts too low by to stay inside of the operand.
+  IndexExpr overlap(Scope& ts, const IndexExpr& t) {
+    const int64_t mr = blocks_.tile_rows;
+    if (!left_ || site_.left || product_.m % mr == 0) return IndexExpr(0);
+    llvm::IRBuilder<>& b = ts.builder;
+    llvm::Value* over = b.CreateSub(e_.index(m0_ + t * mr, ts), i64(b, product_.m - mr));
+    return e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
+  }
 
-  // Of tile number t.
-  TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& t) {
+  // Of tile number t, which begins at a row of the block.
+  TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& t, const IndexExpr& row) {
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
     llvm::IRBuilder<>& b = ts.builder;
+    if (pointers_) return pointers_->tile(ts, t, k0_, terms_);
     TileRows rows;
     rows.from = i64(b, 0);
     if (left_) {
-      rows.stride = left_->along;
-      rows.k_stride = left_->depth;
-      if (product_.m % mr != 0 && !site_.left) {
-        llvm::Value* over = b.CreateSub(e_.index(m0_ + t * mr, ts), i64(b, product_.m - mr));
-        rows.shift = e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
-      }
-      llvm::Value* first = e_.index((t * mr - rows.shift) * rows.stride, ts);
-      rows.pointer = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
-    } else if (pointers_) {
-      const int64_t stretch = pointers_->stretch;
-      rows.stride = pointers_->taps;
-      rows.stretch = std::min(stretch, kc) / terms_;
-      rows.from = e_.index(floordiv(mod(k0_, stretch), terms_), ts);
-      rows.pointer = b.CreateInBoundsGEP(b.getPtrTy(), pointers_->table,
-                                         e_.index(t * (mr * rows.stride) + floordiv(k0_, stretch), ts));
-    } else if (together_ > 1) {
-      rows.by_steps = true;
-      rows.from = e_.index(mod(t * mr, together_), ts);
-      rows.pointer =
-          b.CreateInBoundsGEP(b.getPtrTy(), a_block_.pointer, e_.index(floordiv(t * mr, together_) * kc, ts));
+      rows.form = {.row_stride = left_->along, .k_stride = left_->depth};
+      llvm::Value* first = e_.index(row * left_->along, ts);
+      rows.a = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
     } else {
-      rows.stride = by_rows_ ? kc / terms_ : 1;
-      rows.k_stride = by_rows_ ? 1 : mr;
-      rows.pointer =
-          b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(t * (kc * mr), ts));
+      rows.form = {.row_stride = by_rows_ ? kc / terms_ : 1, .k_stride = by_rows_ ? 1 : mr};
+      rows.a = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(t * (kc * mr), ts));
     }
     return rows;
   }
@@ -290,10 +239,11 @@ class Product {
     IndexExpr t = IndexExpr::var(var, tiles_), row = m0_ + t * mr;
     llvm::IRBuilder<>& b = ts.builder;
     llvm::Type* element = storage_type(b, type_, 1);
-    const TileRows rows = tile_rows(ts, ss, t);
-    IndexExpr c_offset(0), c_row = t * mr;
+    const IndexExpr shift = overlap(ts, t), first = t * mr - shift;
+    const TileRows rows = tile_rows(ts, ss, t, first);
+    IndexExpr c_offset(0);
     if (site_.sums)
-      c_offset = (c_row - rows.shift) * c_.stride + (column - n0_);
+      c_offset = first * c_.stride + (column - n0_);
     else if (slices_ > 1)
       c_offset = (panel * tiles_ + t) * (mr * nr);
     llvm::Value* c = b.CreateInBoundsGEP(element, c_.pointer, e_.index(c_offset, ts));
@@ -302,28 +252,26 @@ class Product {
     // takes to compile. Several terms at once may need a register more each step, which several steps do not have.
     constexpr int64_t kEnough = 12;
     bool small = mr * nr / lanes_ < kEnough && terms_ == 1;
-    int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 && rows.stretch % 4 == 0 ? 4 : 1;
+    const bool even = rows.form.stretch % 4 == 0 || rows.form.shares_pointers();
+    int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 && even ? 4 : 1;
     MicroKernelShape shape{.type = type_,
                            .rows = static_cast<int>(mr),
                            .vectors = static_cast<int>(nr / lanes_),
                            .lanes = lanes_,
                            .last_lanes = right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
-                           .row_stride = rows.stride,
-                           .k_stride = rows.k_stride,
-                           .stretch = rows.stretch,
-                           .by_steps = rows.by_steps,
+                           .left = rows.form,
                            .panel_stride = right_ ? right_->depth : nr,
                            .unroll = unroll,
                            .multiply_add = blocks_.multiply_add,
                            .accumulates = slices_ > 1};
     shape.takes_off = biased();
     // A tall matrix from memory.
-    shape.looks_ahead = left_ && rows.k_stride == 1 && rows.stride == product_.k && slices_ == 1 &&
+    shape.looks_ahead = left_ && rows.form.k_stride == 1 && rows.form.row_stride == product_.k && slices_ == 1 &&
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
-    b.CreateCall(micro_kernel(module_, shape, options_), {rows.pointer, right, c, i64(b, c_.stride), groups(b),
+    b.CreateCall(micro_kernel(module_, shape, options_), {rows.a, right, c, i64(b, c_.stride), groups(b),
                                                           b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
     if (site_.sums) return;
-    c_offset = c_offset + rows.shift * c_.stride;
+    c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue(ts, row, column, c_offset);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
     guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
@@ -346,7 +294,7 @@ class Product {
                            .vectors = static_cast<int>(nr / lanes_),
                            .lanes = lanes_,
                            .last_lanes = lanes_,
-                           .k_stride = 0,
+                           .left = {.k_stride = 0},
                            .panel_stride = nr,
                            .multiply_add = blocks_.multiply_add};
     b.CreateCall(micro_kernel(module_, shape, options_),
@@ -374,9 +322,13 @@ class Product {
   llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
     Coords at = reads_.read_at(side, reads_.result_coords(m, n), k0_).coords;
-    llvm::Value* pointer = kernel_.operand(static_cast<size_t>(p->attrs.parameter_number)).pointer;
-    return s.builder.CreateInBoundsGEP(storage_type(s.builder, p->shape.type, 1), pointer,
+    return s.builder.CreateInBoundsGEP(storage_type(s.builder, p->shape.type, 1), operand(side).pointer,
                                        e_.index(linear_index(p->shape, at), s));
+  }
+
+  // An operand that is a parameter.
+  const BufferRef& operand(int side) const {
+    return kernel_.operand(static_cast<size_t>(reads_.operand(side)->attrs.parameter_number));
   }
 
   static llvm::Value* minimum(Scope& s, llvm::Value* x, int64_t y) {
@@ -531,9 +483,7 @@ class Product {
   std::optional<OperandStrides> left_, right_;  // of operands read where they lie
   bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
   std::optional<RowPointers> pointers_;         // to the left one's rows
-  int64_t together_ = 1;                        // of the left one's rows, to which pointers lead a step each
-  llvm::Value *origin_ = nullptr, *nothing_ = nullptr;
-  bool by_rows_ = false;  // the left block is packed row by row
+  bool by_rows_ = false;                        // the left block is packed row by row
   BufferRef b_panel_, a_block_;
   BufferRef bias_;       // of biased bytes: a panel's, and the left row that it is the product with
   IndexExpr sum_at_{0};  // the sum that the epilogue asks for

@@ -35,7 +35,7 @@ class TileBody {
     if (shape_.accumulates) prefetch();
     Tile tile(rows_ * vectors_, llvm::Constant::getNullValue(vector_));
     llvm::Value* panel = f_->getArg(1);
-    if (shape_.stretch > 0)
+    if (shape_.left.stretch > 0 && !shape_.left.shares_pointers())
       along_pointers(tile, panel);
     else
       steps(tile, panel, f_->getArg(4), {});
@@ -81,6 +81,7 @@ class TileBody {
 
   /// So many steps of k. `pointers`: to each row's first element, none where rows lie at strides.
   void steps(Tile& tile, llvm::Value*& panel, llvm::Value* count, const std::vector<llvm::Value*>& pointers) {
+    const RowsForm& form = shape_.left;
     llvm::BasicBlock* before = b_.GetInsertBlock();
     loop("k", shape_.unroll, count, tile, panel, [&](llvm::PHINode* k) {
       // A pointer that moves on, not an index times a stride.
@@ -88,40 +89,39 @@ class TileBody {
       if (pointers.empty()) left = llvm::PHINode::Create(b_.getPtrTy(), 2, "", k->getIterator());
       llvm::Value* step = nullptr;
       auto row_at = [&](size_t i, int64_t u) {
-        if (shape_.by_steps) {
+        if (form.shares_pointers()) {
           if (i == 0) step = b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), left, number(u)));
           return b_.CreateInBoundsGEP(scalar_, b_.CreateInBoundsGEP(scalar_, step, f_->getArg(7)),
                                       number(static_cast<int64_t>(i)));
         }
         if (!left) return b_.CreateInBoundsGEP(scalar_, b_.CreateInBoundsGEP(scalar_, pointers[i], k), number(u));
         return b_.CreateInBoundsGEP(scalar_, left,
-                                    number(u * shape_.k_stride + static_cast<int64_t>(i) * shape_.row_stride));
+                                    number(u * form.k_stride + static_cast<int64_t>(i) * form.row_stride));
       };
       if (shape_.looks_ahead) look_ahead(k);
       for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, panel, u, row_at);
       panel = b_.CreateInBoundsGEP(scalar_, panel, number(shape_.unroll * shape_.panel_stride));
       if (!left) return;
       left->addIncoming(f_->getArg(0), before);
-      llvm::Type* moved = shape_.by_steps ? b_.getPtrTy() : scalar_;
-      left->addIncoming(b_.CreateInBoundsGEP(moved, left, number(shape_.unroll * shape_.k_stride)),
-                        b_.GetInsertBlock());
+      llvm::Type* moved = form.shares_pointers() ? b_.getPtrTy() : scalar_;
+      left->addIncoming(b_.CreateInBoundsGEP(moved, left, number(shape_.unroll * form.k_stride)), b_.GetInsertBlock());
     });
   }
 
   /// Stretch by stretch, each at its rows' pointers.
   void along_pointers(Tile& tile, llvm::Value*& panel) {
+    const RowsForm& form = shape_.left;
     llvm::BasicBlock* before = b_.GetInsertBlock();
-    loop("stretch", shape_.stretch, f_->getArg(4), tile, panel, [&](llvm::PHINode* k) {
+    loop("stretch", form.stretch, f_->getArg(4), tile, panel, [&](llvm::PHINode* k) {
       auto* table = llvm::PHINode::Create(b_.getPtrTy(), 2, "", k->getIterator());
       std::vector<llvm::Value*> pointers;
       for (size_t i = 0; i < rows_; ++i) {
-        llvm::Value* at =
-            b_.CreateInBoundsGEP(b_.getPtrTy(), table, number(static_cast<int64_t>(i) * shape_.row_stride));
+        llvm::Value* at = b_.CreateInBoundsGEP(b_.getPtrTy(), table, number(static_cast<int64_t>(i) * form.row_stride));
         pointers.push_back(b_.CreateInBoundsGEP(scalar_, b_.CreateLoad(b_.getPtrTy(), at), f_->getArg(7)));
       }
-      steps(tile, panel, number(shape_.stretch), pointers);
+      steps(tile, panel, number(form.stretch), pointers);
       table->addIncoming(f_->getArg(0), before);
-      table->addIncoming(b_.CreateInBoundsGEP(b_.getPtrTy(), table, number(shape_.k_stride)), b_.GetInsertBlock());
+      table->addIncoming(b_.CreateInBoundsGEP(b_.getPtrTy(), table, number(form.k_stride)), b_.GetInsertBlock());
     });
   }
 
@@ -224,12 +224,10 @@ class TileBody {
 std::string micro_kernel_name(const MicroKernelShape& shape) {
   return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
                      shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
-                     shape.row_stride, shape.k_stride, shape.panel_stride, shape.unroll,
+                     shape.left.row_stride, shape.left.k_stride, shape.panel_stride, shape.unroll,
                      form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
                      shape.looks_ahead ? ">" : "",
-                     shape.by_steps      ? "@"
-                     : shape.stretch > 0 ? fmt::format("@{}", shape.stretch)
-                                         : "");
+                     shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {

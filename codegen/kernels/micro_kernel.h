@@ -1,8 +1,8 @@
 // The register tile of a contraction: C[rows x vectors*lanes] += A[rows x k] * B[k x vectors*lanes].
 //
 // A is read by broadcast, B by vectors, both at constant strides, so that an untiled operand needs no packing
-// at all; packed, B is a panel of k rows of vectors*lanes elements. Or A's rows are found by pointers, a new one each
-// for every few steps of k. Accumulators stay in registers for the whole k loop.
+// at all; packed, B is a panel of k rows of vectors*lanes elements. Or A's elements are found by pointers: RowsForm.
+// Accumulators stay in registers for the whole k loop.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,36 @@
 namespace llvm {
 class Function;
 class Module;
+class Value;
 }  // namespace llvm
 
 namespace hlojit::codegen {
+
+/// How A lies.
+struct RowsForm {
+  int64_t row_stride = 0;  ///< in elements
+  int64_t k_stride = 1;
+  /// > 0: A is a table of pointers, and the strides are between these. Each leads to a row's elements at so many steps
+  /// of k, which are neighbours; k is a multiple. Where rows share pointers (a row stride of 0), each leads to the
+  /// elements of all the rows at one step.
+  int64_t stretch = 0;
+  bool shares_pointers() const { return stretch > 0 && row_stride == 0; }
+  bool operator==(const RowsForm&) const = default;
+};
+
+/// A's part in a call, `a` and `from`: a tile's rows.
+struct TileRows {
+  RowsForm form;
+  llvm::Value *a = nullptr, *from = nullptr;
+};
 
 struct MicroKernelShape {
   DType type = DType::kF32;  ///< of C, and of A and B but for what multiply_add says
   int rows = 6;
   int vectors = 2;
   int lanes = 8;
-  int last_lanes = 8;      ///< of each row's last vector of B; no element behind them is read
-  int64_t row_stride = 0;  ///< of A, in elements
-  int64_t k_stride = 1;
-  /// > 0: A is a table of pointers at those strides, each to so many elements that are neighbours; k is a multiple.
-  int64_t stretch = 0;
-  /// A is a table of pointers, one for each step of k; the tile's rows are neighbours there.
-  bool by_steps = false;
+  int last_lanes = 8;         ///< of each row's last vector of B; no element behind them is read
+  RowsForm left;              ///< of A
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed
   int unroll = 1;             ///< steps of k a turn of the loop; k is a multiple of it
   /// An element of A and B is a lane of the terms that are packed for it; k, strides and lanes count those.

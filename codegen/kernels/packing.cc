@@ -50,16 +50,6 @@ void ProductReads::walk(AccessWalk& walk, Read read) const {
   walk.follow(&contraction_, relation);
 }
 
-llvm::Value* ProductReads::address(Scope& s, const Read& read, int lanes, llvm::Value* origin,
-                                   llvm::Value* nothing) const {
-  const Shape& shape = contraction_.operand(read.operand)->shape;
-  auto in_lanes = [&](llvm::Value* x) { return splat(s.builder, {DType::kS64, x}, lanes).v; };
-  llvm::Value* behind = e_.index(linear_index(shape, read.coords) * dtype_bytes(shape.type), s);
-  llvm::Value* at = s.builder.CreateAdd(in_lanes(origin), in_lanes(behind));
-  llvm::Value* inside = e_.holds(read.guards, s);
-  return inside ? s.builder.CreateSelect(inside, at, in_lanes(nothing)) : at;
-}
-
 std::optional<llvm::Value*> ProductReads::always_inside(Scope& scope, int side,
                                                         const std::function<Coords(const IndexExpr&)>& result_at) {
   int local = vars_.fresh();
@@ -81,6 +71,14 @@ std::optional<llvm::Value*> ProductReads::always_inside(Scope& scope, int side,
     }
   }
   return e_.holds(guards, scope);
+}
+
+void ProductReads::in_slice(Scope& scope, const IndexExpr& k0, int64_t depth,
+                            const std::function<void(int64_t)>& emit_depth) const {
+  if (product_.k % depth == 0) return emit_depth(depth);
+  if (product_.k < depth) return emit_depth(product_.k);
+  llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0, scope), i64(scope.builder, product_.k - depth));
+  guarded(scope, whole, [&] { emit_depth(depth); }, [&] { emit_depth(product_.k % depth); });
 }
 
 // The parts of a slice so deep: whole groups; of one that the depth ends within what there is, and zeros.
@@ -145,13 +143,8 @@ void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_
   });
 }
 
-// Emits for a slice of full depth, or for the last one's.
-void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) {
-  const int64_t kc = form_.depth;
-  if (product_.k % kc == 0) return emit_depth(kc);
-  if (product_.k < kc) return emit_depth(product_.k);
-  llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0_, scope), i64(scope.builder, product_.k - kc));
-  guarded(scope, whole, [&] { emit_depth(kc); }, [&] { emit_depth(product_.k % kc); });
+void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) const {
+  reads_.in_slice(scope, k0_, form_.depth, emit_depth);
 }
 
 void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
@@ -190,28 +183,6 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
     guarded(scope, *inside, [&] { box(depth, true); }, [&] { box(depth, false); });
   };
   deep(scope, at_depth);
-}
-
-void Packing::point(Scope& scope, const BufferRef& table, const IndexExpr& place, const IndexExpr& first,
-                    llvm::Value* origin, llvm::Value* nothing) {
-  const int side = reads_.left_side();
-  const Coords rows = reads_.starts(scope, side, first), columns(product_.rhs_free.size(), IndexExpr(0));
-  auto read_at = [&](const Coords& c) { return reads_.read_at(side, reads_.joined(rows, columns), k0_ + c[0]); };
-  auto walk = [&](AccessWalk& w, const Coords& c) {
-    w.write(DType::kS64, place + c[0]);
-    reads_.walk(w, read_at(c));
-  };
-  const int lanes = form_.vector_bytes / 8;
-  deep(scope, [&](int64_t depth) {
-    for (LoopPiece& piece : plan_loops(Ints{depth}, vars_, walk, {.max_lanes = lanes, .overlap = true})) {
-      e_.loops(scope, piece, 0, e_.widths(piece, lanes, lanes, true), {},
-               [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
-                 llvm::Value* at = reads_.address(s, read_at(c), part.count, origin, nothing);
-                 e_.store(s, table, place + c[0], {DType::kS64, at});
-                 return ElementEmitter::Carried{};
-               });
-    }
-  });
 }
 
 void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width,

@@ -4,8 +4,7 @@
 // the way, and what a convolution finds in its padding is zero. Two forms: panels, [k][width], and rows,
 // [row][k]. Where an operand is looked up in runs (MatrixProduct::run) their first positions are taken apart
 // into coordinates once a run, and runs that lie inside of the operand whatever the window's position are
-// copied without guards. Rows that lie together are not copied at all: a pointer says where, for each step of the
-// depth.
+// copied without guards.
 #pragma once
 
 #include <functional>
@@ -32,6 +31,9 @@ class ProductReads {
   /// Rows (or columns) along this operand are looked up run by run.
   bool in_runs(int side) const { return side == 0 && product_.run > 0; }
   const Instruction* operand(int side) const { return contraction_.operand(static_cast<size_t>(side)); }
+  const MatrixProduct& product() const { return product_; }
+  ElementEmitter& emitter() const { return e_; }
+  VarSource& vars() const { return vars_; }
 
   /// Coordinates of the result, from a row and a column, or from indices of their factors.
   Coords result_coords(const IndexExpr& m, const IndexExpr& n) const;
@@ -41,13 +43,12 @@ class ProductReads {
   /// The operand's element for an element of the result at position k of the depth.
   Read read_at(int side, const Coords& result, const IndexExpr& k);
   void walk(AccessWalk& walk, Read read) const;
-  /// Where the element is that is read, as a number in each lane: `nothing` where it is padding. `origin`: of the
-  /// operand.
-  llvm::Value* address(Scope& scope, const Read& read, int lanes, llvm::Value* origin, llvm::Value* nothing) const;
   /// Whether no guard of the operand can fail along a run, whatever the depth: null if none ever does, nullopt if
   /// some may always. `result_at`: the result's coordinates at a position in the run.
   std::optional<llvm::Value*> always_inside(Scope& scope, int side,
                                             const std::function<Coords(const IndexExpr&)>& result_at);
+  /// Emits for a slice of full `depth`, or for the last one's: the one that begins at k0.
+  void in_slice(Scope& scope, const IndexExpr& k0, int64_t depth, const std::function<void(int64_t)>& emit_depth) const;
 
  private:
   friend class Packing;
@@ -82,11 +83,6 @@ class Packing {
   void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
             const IndexExpr& first, bool left);
 
-  /// Stores where the row of number `first` lies at each step of the slice, from `place` of the table on; `nothing`
-  /// where it is padding. `origin`: the operand.
-  void point(Scope& scope, const BufferRef& table, const IndexExpr& place, const IndexExpr& first, llvm::Value* origin,
-             llvm::Value* nothing);
-
  private:
   void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
             const std::function<void(AccessWalk&, const Coords&)>& walk,
@@ -101,7 +97,7 @@ class Packing {
   };
   void in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
-  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);
+  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) const;
 
   ElementEmitter& e_;
   VarSource& vars_;

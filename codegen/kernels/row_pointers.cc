@@ -1,9 +1,12 @@
 // See row_pointers.h.
 #include "codegen/kernels/row_pointers.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "codegen/number/value.h"
+#include "layout/divide.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -11,48 +14,127 @@ namespace {
 
 llvm::Value* i64(llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 
-// A row's entries are stored as one vector; what that has too many the next row overwrites.
-int64_t lanes_of(int64_t taps) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(taps))); }
+llvm::Value* minimum(llvm::IRBuilder<>& b, llvm::Value* x, int64_t y) {
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(b, y));
+}
+
+// The entries of a row are stored as one vector; what that has too many the next row overwrites.
+int64_t lanes_of(int64_t entries) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(entries))); }
 
 }  // namespace
 
-RowPointers::RowPointers(const MatrixProduct& product, int64_t elements, int64_t count, int64_t element_bytes,
+RowPointers::RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blocks& blocks, const BufferRef& operand,
                          Scratch& scratch)
-    : stretch(elements), taps(product.k / elements), rows(count), bytes(element_bytes) {
-  table = scratch.take((rows * taps + lanes_of(taps)) * 8);
-  zeros = scratch.take(stretch * bytes);
+    : reads_(reads),
+      e_(reads.emitter()),
+      blocks_(blocks),
+      operand_(operand),
+      stretch_(rows.stretch),
+      together_(rows.together),
+      entries_(by_position() ? reads.product().k / stretch_ : blocks.depth) {
+  const int64_t entries = blocks_.rows / together_ * entries_ + (by_position() ? lanes_of(entries_) : 0);
+  table_ = scratch.take(entries * 8);
+  zeros_ = scratch.take(zero_bytes());
 }
 
-void fill(const RowPointers& p, Scope& scope, const BufferRef& operand, const IndexExpr& m0, llvm::Value* count,
-          const RowReads& from) {
-  auto& [e, vars, reads, product] = from;
-  const int side = reads.left_side();
-  llvm::IRBuilder<>& before = scope.builder;
-  before.CreateMemSet(p.zeros, before.getInt8(0), static_cast<uint64_t>(p.stretch * p.bytes), llvm::Align(64));
-  llvm::Value* nothing = before.CreatePtrToInt(p.zeros, before.getInt64Ty());
-  llvm::Value* origin = before.CreatePtrToInt(operand.pointer, before.getInt64Ty());
+int64_t RowPointers::zero_bytes() const {
+  return std::max(stretch_, together_) * dtype_bytes(reads_.operand(reads_.left_side())->shape.type);
+}
 
+void RowPointers::each_line(Scope& scope, llvm::Value* count, int64_t most,
+                            const std::function<void(Scope&, const IndexExpr&)>& entries) {
   auto loop = open_loop(scope, count, 1, "point");
-  int row_var = vars.fresh(), tap_var = vars.fresh();
-  e.bind(row_var, *loop, loop->counter);
-  const IndexExpr row = IndexExpr::var(row_var, p.rows);
-  llvm::Value* there = loop->builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(m0 + row, *loop),
-                                                           i64(loop->builder, product.m - 1));
-  const Coords rows = reads.starts(*loop, side, e.symbol(*loop, there, {0, product.m - 1}));
-  const Coords columns(product.rhs_free.size(), IndexExpr(0));
-  LoopPiece piece;
-  piece.loops = {{tap_var, lanes_of(p.taps), std::nullopt, std::nullopt}};
-  piece.has_lanes = p.taps > 1;
-  piece.coords = {IndexExpr::var(tap_var, lanes_of(p.taps))};
-  const int wide = static_cast<int>(lanes_of(p.taps));
-  e.loops(*loop, piece, 0, e.widths(piece, wide, wide, true), {},
-          [&](Scope& s, const Coords& tap, const Lanes& part, const ElementEmitter::Carried&) {
-            Read read = reads.read_at(side, reads.joined(rows, columns), tap[0] * p.stretch);
-            llvm::Value* at = reads.address(s, read, part.count, origin, nothing);
-            e.store(s, {p.table, nullptr, nullptr}, row * p.taps + tap[0], {DType::kS64, at});
-            return ElementEmitter::Carried{};
-          });
+  const int line = reads_.vars().fresh();
+  e_.bind(line, *loop, loop->counter);
+  entries(*loop, IndexExpr::var(line, most));
   close_loop(scope, std::move(loop));
+}
+
+Read RowPointers::read_at(const Coords& row, const IndexExpr& depth) {
+  const MatrixProduct& p = reads_.product();
+  const Coords columns((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
+  return reads_.read_at(reads_.left_side(), reads_.joined(row, columns), depth);
+}
+
+llvm::Value* RowPointers::address(Scope& s, const Read& read, int lanes) const {
+  const Shape& shape = reads_.operand(reads_.left_side())->shape;
+  auto in_lanes = [&](llvm::Value* x) { return splat(s.builder, {DType::kS64, x}, lanes).v; };
+  llvm::Value* behind = e_.index(linear_index(shape, read.coords) * dtype_bytes(shape.type), s);
+  llvm::Value* at = s.builder.CreateAdd(in_lanes(origin_), in_lanes(behind));
+  llvm::Value* inside = e_.holds(read.guards, s);
+  return inside ? s.builder.CreateSelect(inside, at, in_lanes(nothing_)) : at;
+}
+
+ElementEmitter::Body RowPointers::stores(const IndexExpr& line, const Coords& row,
+                                         std::function<IndexExpr(const IndexExpr&)> depth_at) {
+  return [this, line, row, depth_at = std::move(depth_at)](Scope& s, const Coords& entry, const Lanes& part,
+                                                           const ElementEmitter::Carried&) {
+    llvm::Value* at = address(s, read_at(row, depth_at(entry[0])), part.count);
+    e_.store(s, {table_, nullptr, nullptr}, line * entries_ + entry[0], {DType::kS64, at});
+    return ElementEmitter::Carried{};
+  };
+}
+
+void RowPointers::begin(Scope& root, const IndexExpr& m0) {
+  llvm::IRBuilder<>& b = root.builder;
+  b.CreateMemSet(zeros_, b.getInt8(0), static_cast<uint64_t>(zero_bytes()), llvm::Align(64));
+  nothing_ = b.CreatePtrToInt(zeros_, b.getInt64Ty());
+  origin_ = b.CreatePtrToInt(operand_.pointer, b.getInt64Ty());
+  if (!by_position()) return;
+
+  // Rows that the last tile has too many repeat the last one.
+  const int64_t m = reads_.product().m;
+  llvm::Value* rows = minimum(b, e_.index(IndexExpr(m) - m0, root), blocks_.rows);
+  llvm::Value* tile_rows = i64(b, blocks_.tile_rows);
+  each_line(root, b.CreateMul(ceil_quotient(b, rows, tile_rows), tile_rows), blocks_.rows,
+            [&](Scope& s, const IndexExpr& line) {
+              llvm::Value* there = minimum(s.builder, e_.index(m0 + line, s), m - 1);
+              const Coords row = reads_.starts(s, reads_.left_side(), e_.symbol(s, there, {0, m - 1}));
+              const int entry = reads_.vars().fresh(), wide = static_cast<int>(lanes_of(entries_));
+              LoopPiece piece;
+              piece.loops = {{entry, wide, std::nullopt, std::nullopt}};
+              piece.has_lanes = entries_ > 1;
+              piece.coords = {IndexExpr::var(entry, wide)};
+              e_.loops(s, piece, 0, e_.widths(piece, wide, wide, true), {},
+                       stores(line, row, [this](const IndexExpr& k) { return k * stretch_; }));
+            });
+}
+
+void RowPointers::begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr& k0, llvm::Value* rows) {
+  if (by_position()) return;
+  llvm::Value* groups = scope.builder.CreateUDiv(rows, i64(scope.builder, together_));
+  each_line(scope, groups, blocks_.rows / together_, [&](Scope& s, const IndexExpr& line) {
+    const Coords row = reads_.starts(s, reads_.left_side(), m0 + line * together_);
+    auto walk = [&](AccessWalk& w, const Coords& entry) {
+      w.write(DType::kS64, line * entries_ + entry[0]);
+      reads_.walk(w, read_at(row, k0 + entry[0]));
+    };
+    const int lanes = e_.vector_bytes() / 8;
+    reads_.in_slice(s, k0, blocks_.depth, [&](int64_t depth) {
+      for (LoopPiece& piece : plan_loops(Ints{depth}, reads_.vars(), walk, {.max_lanes = lanes, .overlap = true})) {
+        e_.loops(s, piece, 0, e_.widths(piece, lanes, lanes, true), {},
+                 stores(line, row, [k0](const IndexExpr& k) { return k0 + k; }));
+      }
+    });
+  });
+}
+
+TileRows RowPointers::tile(Scope& s, const IndexExpr& t, const IndexExpr& k0, int64_t terms) const {
+  const IndexExpr row = t * blocks_.tile_rows;
+  TileRows rows;
+  IndexExpr from(0), entry(0);
+  if (by_position()) {
+    rows.form = {.row_stride = entries_, .stretch = std::min(stretch_, blocks_.depth) / terms};
+    from = floordiv(mod(k0, stretch_), terms);
+    entry = row * entries_ + floordiv(k0, stretch_);
+  } else {
+    rows.form = {.row_stride = 0, .stretch = 1};
+    from = mod(row, together_);
+    entry = floordiv(row, together_) * entries_;
+  }
+  rows.from = e_.index(from, s);
+  rows.a = s.builder.CreateInBoundsGEP(s.builder.getPtrTy(), table_, e_.index(entry, s));
+  return rows;
 }
 
 }  // namespace hlojit::codegen

@@ -1,37 +1,57 @@
 // Rows of a product that are found by pointers, so that what a convolution reads of its input need not be copied.
 //
-// A row is a position of the window, and for each element of the window its features lie together. A table says where,
-// row by row; what is in the padding points to zeros. An entry is 8 bytes where packing would copy all of the
-// features, once more for every element of the window.
+// What lies together shares a pointer (RowsInPlace in compiler/plan/blocks.h), and a table says where it is; what is in
+// the padding points to zeros.
+//
+//                 a pointer for                   leads to                   the table
+//   by position   a row, at an element of the     its features:              [row][stretch of the depth], of the
+//                 window                          `stretch` of the depth     block; made once
+//   by step       neighbouring rows, at a step    those `together`:          [group of rows][step], of a slice of the
+//                 of the depth                    features, too              depth; made for each
+//
+// An entry is 8 bytes where packing would copy all of the features, once more for every element of the window.
 #pragma once
 
+#include "codegen/kernels/micro_kernel.h"
 #include "codegen/kernels/packing.h"
 #include "codegen/kernels/scratch.h"
 
 namespace hlojit::codegen {
 
-/// The table of a block.
-struct RowPointers {
-  /// Takes room for a table of `rows`, and for a stretch of zeros. `bytes`: of an element.
-  RowPointers(const MatrixProduct& product, int64_t stretch, int64_t rows, int64_t bytes, Scratch& scratch);
+/// The pointers of a task's block of rows.
+class RowPointers {
+ public:
+  /// Takes room for the table, and for zeros. `operand`: the rows'.
+  RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blocks& blocks, const BufferRef& operand,
+              Scratch& scratch);
 
-  int64_t stretch;  ///< elements that an entry points to
-  int64_t taps;     ///< entries of a row
-  int64_t rows;
-  int64_t bytes;
-  llvm::Value *table, *zeros;
+  /// Makes what all slices share, for the block from row `m0` on.
+  void begin(Scope& root, const IndexExpr& m0);
+  /// Makes what is of the slice from `k0` on. `rows`: how many the block has.
+  void begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr& k0, llvm::Value* rows);
+  /// Tile number t in that slice. `terms`: elements of the depth that are one of the micro-kernel's.
+  TileRows tile(Scope& scope, const IndexExpr& t, const IndexExpr& k0, int64_t terms) const;
+
+ private:
+  bool by_position() const { return stretch_ > 0; }
+  int64_t zero_bytes() const;
+  /// Runs `entries` for each of `count` lines of the table, of `most` that there may be.
+  void each_line(Scope& scope, llvm::Value* count, int64_t most,
+                 const std::function<void(Scope&, const IndexExpr& line)>& entries);
+  Read read_at(const Coords& row, const IndexExpr& depth);
+  /// The body of a loop over entries of a line: stores where the row is at the depth that `depth_at` an entry.
+  ElementEmitter::Body stores(const IndexExpr& line, const Coords& row,
+                              std::function<IndexExpr(const IndexExpr&)> depth_at);
+  llvm::Value* address(Scope& scope, const Read& read, int lanes) const;
+
+  ProductReads& reads_;
+  ElementEmitter& e_;
+  const Blocks& blocks_;
+  const BufferRef& operand_;
+  int64_t stretch_, together_;
+  int64_t entries_;  // of a line
+  llvm::Value *table_, *zeros_;
+  llvm::Value *origin_ = nullptr, *nothing_ = nullptr;  // the operand and the zeros, as numbers
 };
-
-/// What the addresses of a product's rows are made by.
-struct RowReads {
-  ElementEmitter& emitter;
-  VarSource& vars;
-  ProductReads& reads;
-  const MatrixProduct& product;
-};
-
-/// Fills the table for `count` rows from `m0` on; rows behind the product's last one repeat it. `operand`: the rows'.
-void fill(const RowPointers& pointers, Scope& scope, const BufferRef& operand, const IndexExpr& m0, llvm::Value* count,
-          const RowReads& from);
 
 }  // namespace hlojit::codegen
