@@ -197,8 +197,12 @@ bool rewrite_in(Computation& c) {
       made->shape = i->shape;
       std::swap(made->name, i->name);  // printed as a bitcast again, it is called what it was
     }
-    for (Instruction* p : i->control_predecessors) made->control_predecessors.push_back(p);
-    if (made != i->operand(0)) i->control_predecessors.push_back(made);  // so that sorting puts it in this place
+    // What was there before does not wait for what the bitcast waited for, which may need it: its new readers do.
+    const std::vector<Instruction*> waits = i->control_predecessors;
+    const std::vector<Instruction*> readers(i->users().begin(), i->users().end());
+    for (Instruction* then : made == i->operand(0) ? readers : std::vector{made})
+      then->control_predecessors.insert(then->control_predecessors.end(), waits.begin(), waits.end());
+    i->control_predecessors.push_back(made);  // so that sorting puts it in this place
     i->replace_all_uses_with(made);
     dead.push_back(i);
   }
