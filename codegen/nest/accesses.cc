@@ -70,6 +70,11 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     accesses_.push_back({i, address, dtype_bytes(i->shape.type), false, random, std::move(looked_up)});
     return;
   }
+  if (i->is(Opcode::kConstant) && i->literal->shape().element_count() > 1 && !i->literal->is_splat()) {
+    // A few numbers, but found by the coordinates: dims that they tell apart are not to be lost in merged ones.
+    accesses_.push_back({i, linearize(i->shape.dims, coords), dtype_bytes(i->shape.type), false, false, {}});
+    return;
+  }
   if (i->is(Opcode::kIota)) return add_index(coords[static_cast<size_t>(i->attrs.dimensions[0])]);
   Coords reduced;
   for (int64_t n : reduction_sizes(*i)) reduced.push_back(IndexExpr::var(vars_.fresh(), n));

@@ -15,9 +15,9 @@
 
 namespace hlojit::codegen {
 
-/// One read or write, or (parameter == nullptr) an index used as a value: iota, a bound test.
+/// One read or write, or an index used as a value: iota, a bound test.
 struct Access {
-  const Instruction* parameter = nullptr;
+  const Instruction* read = nullptr;  ///< a parameter or a constant
   IndexExpr address;
   int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
