@@ -152,7 +152,7 @@ bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const
 
 // Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little. Less
 // `apart` of those that are moved one by one, which parts of vectors take as long for as whole ones.
-double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block, double apart) const {
+double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options, int block, double apart) const {
   double score = 0, loss = 0;
   for (const Access& a : accesses) {
     if (a.bytes == 0) continue;
@@ -168,6 +168,8 @@ double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block, doubl
       score += 0.8 * weight;
     else if (*s == 0)
       score += 0.1 * weight;
+    else if (a.write && *s > 1 && !options.packs && interleaves(a, *s, block))
+      score += 0.8 * weight;
     else if (*s > 1 && *s * a.bytes <= 8)
       score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
     else if (!a.write && std::abs(*s) <= kFewStrides)
@@ -175,7 +177,7 @@ double LoopOrder::lane_score(const LoopDigit& l, int max_lanes, int block, doubl
     else if (a.write && *s > 1 && interleaves(a, *s, block))
       score += 0.8 * weight;
   }
-  double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, max_lanes)) / max_lanes);
+  double fill = std::min<double>(1.0, static_cast<double>(lanes_for(l.extent, options.max_lanes)) / options.max_lanes);
   return score * fill - loss;
 }
 
@@ -184,14 +186,14 @@ bool LoopOrder::can_be_innermost(const LoopDigit& l) const {
   return std::ranges::none_of(loops, [&](const LoopDigit& o) { return o.var != l.var && clip_needs(o, l); });
 }
 
-bool LoopOrder::choose_lanes(int max_lanes, int block, bool in_order, bool moves) {
+bool LoopOrder::choose_lanes(const LoopPlanOptions& options, int block, bool moves) {
   size_t at = loops.size();
   auto choose = [&](double apart) {
     double best = 0;
     for (size_t k = 0; k < loops.size(); ++k) {
       if (loops[k].extent < 2 || !can_be_innermost(loops[k])) continue;
-      if (in_order && k + 1 != loops.size()) continue;
-      double s = lane_score(loops[k], max_lanes, block, apart);
+      if (options.in_order && k + 1 != loops.size()) continue;
+      double s = lane_score(loops[k], options, block, apart);
       if (s > best || (s == best && s > 0)) best = s, at = k;
     }
   };

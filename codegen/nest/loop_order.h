@@ -25,7 +25,7 @@ struct LoopOrder {
   void order();
   /// Moves the digit that is best for vectors innermost; false if none is good. `block`: how many values of another
   /// digit may be handled together. `moves`: an element is moved more than worked on.
-  bool choose_lanes(int max_lanes, int block, bool in_order, bool moves);
+  bool choose_lanes(const LoopPlanOptions& options, int block, bool moves);
   /// Do elements of a vector have to be moved one by one?
   bool lanes_apart(int operations) const;
   /// Does some element of a vector lie where another one says?
@@ -56,7 +56,7 @@ struct LoopOrder {
   bool alternates(const Access& a, const LoopDigit& digit) const;
   Unroll take_block(size_t k, int64_t block);
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
-  double lane_score(const LoopDigit& digit, int max_lanes, int block, double apart) const;
+  double lane_score(const LoopDigit& digit, const LoopPlanOptions& options, int block, double apart) const;
 
   VarSource& vars_;
 };
