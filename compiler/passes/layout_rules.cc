@@ -188,7 +188,7 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
     if (outermost) order.push_back(other);
     return plain(std::move(order));
   };
-  if (by_features && sums_features(i, MatrixProduct(i, i.shape, lanes), lanes)) {
+  if (by_features && sums_features(i, lanes)) {
     return ConvolutionLayouts{x->shape.layout, ordered(d.rhs_input_feature, d.rhs_spatial, d.rhs_output_feature, false),
                               Layout::descending(i.shape.rank())};
   }

@@ -197,7 +197,7 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& p, int64_
   bool large = p.m >= 4 && p.n >= lanes && p.k >= kShallow;
   bool odd = p.m >= 2 && p.n >= 2 && p.k >= kShallow && p.m * p.n * p.k > kFewProducts;
   if (!large && !odd) return false;
-  if (sums_features(contraction, p, lanes)) return false;
+  if (sums_features(contraction, lanes)) return false;
   // Groups of a few features would leave most of a vector empty: lanes go across groups instead.
   if (!contraction.is(Opcode::kDot)) return p.groups() == 1 || 2 * p.n >= lanes;
   // So would few columns: sums are pulled, with lanes along the depth. (1000x131 by two columns: 4 us, 23 by blocks.)
@@ -207,9 +207,10 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& p, int64_
   return !strides || strides->depth != 1;
 }
 
-bool sums_features(const Instruction& contraction, const MatrixProduct& p, int64_t lanes) {
+bool sums_features(const Instruction& contraction, int64_t lanes) {
   constexpr int64_t kFew = 4;
-  if (!contraction.is(Opcode::kConvolution) || p.groups() != 1) return false;
+  if (!contraction.is(Opcode::kConvolution)) return false;
+  if (contraction.attrs.feature_group_count * contraction.attrs.batch_group_count > 1) return false;
   const ConvDims& c = contraction.attrs.conv;
   const Shape& x = contraction.operand(0)->shape;
   return contraction.shape.dims[static_cast<size_t>(c.out_feature)] <= kFew &&

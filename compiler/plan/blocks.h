@@ -28,7 +28,7 @@ bool worth_blocks(const Instruction& contraction, const MatrixProduct& product, 
 
 /// A few features out of many, of a convolution: no tile of sums, but each is long, and its terms lie side by side.
 /// (Three out of 64 at 32x32 took 184 us by blocks, 50 so.)
-bool sums_features(const Instruction& contraction, const MatrixProduct& product, int64_t lanes);
+bool sums_features(const Instruction& contraction, int64_t lanes);
 
 /// How the operands of a product reach it.
 struct ProductOperands {

@@ -236,7 +236,7 @@ std::vector<const Instruction*> contractions(const Graph& g, const TargetInfo& t
   for (const Instruction* c : g.convolutions) {
     int64_t lanes = sum_lanes(*c, target.vector_bytes);
     MatrixProduct product(*c, c->shape, lanes);
-    if (choose_blocks(*c, product, target) || sums_features(*c, product, lanes)) found.push_back(c);
+    if (choose_blocks(*c, product, target) || sums_features(*c, lanes)) found.push_back(c);
   }
   return found;
 }
