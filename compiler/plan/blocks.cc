@@ -272,17 +272,25 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   DType result = contraction.shape.type;
   if (is_integral(result) && dtype_bits(result) < 32 && p.n < lanes) return std::nullopt;
 
+  auto rows_by = [&](MultiplyAdd kind) {
+    return operands.rows_in_memory ? rows_in_place(contraction, p, kind) : RowsInPlace{};
+  };
   Blocks b;
-  auto rows = [&] { return operands.rows_in_memory ? rows_in_place(contraction, p, b.multiply_add) : RowsInPlace{}; };
-  choose_tile(b, p, type, lanes, rows().together, target);
-  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), rows(), target);
+  const RowsInPlace by_one = rows_by(MultiplyAdd::kOne);
+  RowsInPlace rows = by_one;
+  choose_tile(b, p, type, lanes, rows.together, target);
+  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), rows, target);
   if (operands.packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
-  const MultiplyAddForm& form = form_of(b.multiply_add);
-  if (form.terms > 1) b.depth = choose_depth(contraction, p, b, dtype_bytes(form.packed), rows(), target);
-  if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target))
-    b.multiply_add = MultiplyAdd::kOne;
+  if (b.multiply_add != MultiplyAdd::kOne) {
+    rows = rows_by(b.multiply_add);
+    b.depth = choose_depth(contraction, p, b, dtype_bytes(form_of(b.multiply_add).packed), rows, target);
+    if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target)) {
+      b.multiply_add = MultiplyAdd::kOne;
+      rows = by_one;
+    }
+  }
   b.depth = depth_by(b.multiply_add, p, b.depth);
-  choose_grid(b, p, contraction, rows(), target);
+  choose_grid(b, p, contraction, rows, target);
   return b;
 }
 
