@@ -37,7 +37,7 @@ class Packer {
 
  private:
   bool visit(Instruction* dot) {
-    MatrixProduct product(*dot, dot->shape, sum_lanes(*dot, options_.target.vector_bytes));
+    const MatrixProduct product = product_of(*dot);
     auto blocks = choose_blocks(*dot, product, options_.target);
     if (!blocks) return false;
     const bool one = blocks->multiply_add == MultiplyAdd::kOne;
@@ -70,29 +70,32 @@ class Packer {
       padding[static_cast<size_t>(dims.lhs_spatial[s])] = {w.pad_low, w.pad_high};
       w.pad_low = w.pad_high = 0;
     }
-    if (!any || convolution->shape.has_dynamic_dims() || reads_in_place(*convolution)) return false;
-    Builder b(&c_);
-    Instruction* x = convolution->operand(0);
+    if (!any || convolution->shape.has_dynamic_dims() || reads_in_place(*convolution, product_of(*convolution)))
+      return false;
+    // Asked of one made aside, that nothing has to be taken back.
+    Instruction *x = convolution->operand(0), *w = convolution->operand(1);
+    Module aside("aside");
+    Builder b(aside, "padded");
     Instruction* zero = b.constant(x->shape.type, 0);
-    Instruction* padded = b.pad(x, zero, padding);
+    Instruction* padded = b.pad(b.parameter(x->shape), zero, padding);
     padded->shape.layout = x->shape.layout;
-    std::vector<WindowDim> before = std::exchange(convolution->attrs.window, inside);
-    convolution->set_operand(0, padded);
-    MatrixProduct product(*convolution, convolution->shape, sum_lanes(*convolution, options_.target.vector_bytes));
-    if (product.m * product.k >= kWorthPadding * padded->shape.element_count() && reads_in_place(*convolution)) {
-      c_.sort_topologically();
-      explain(options_, "pack", c_, "{} of {} is padded by a copy", x->name, convolution->name);
-      return true;
-    }
-    convolution->attrs.window = std::move(before);
-    convolution->set_operand(0, x);
-    c_.remove(padded);
-    c_.remove(zero);
-    return false;
+    Instruction* of_padded = b.computation()->clone_instruction(*convolution, {padded, b.parameter(w->shape)});
+    of_padded->attrs.window = inside;
+    const MatrixProduct product = product_of(*of_padded);
+    if (product.m * product.k < kWorthPadding * padded->shape.element_count() || !reads_in_place(*of_padded, product))
+      return false;
+    zero = c_.clone_instruction(*zero, {}, {}, convolution);
+    convolution->set_operand(0, c_.clone_instruction(*padded, {x, zero}, {}, convolution));
+    convolution->attrs.window = std::move(inside);
+    explain(options_, "pack", c_, "{} of {} is padded by a copy", x->name, convolution->name);
+    return true;
   }
 
-  bool reads_in_place(const Instruction& convolution) const {
-    MatrixProduct product(convolution, convolution.shape, sum_lanes(convolution, options_.target.vector_bytes));
+  MatrixProduct product_of(const Instruction& contraction) const {
+    return {contraction, contraction.shape, sum_lanes(contraction, options_.target.vector_bytes)};
+  }
+
+  bool reads_in_place(const Instruction& convolution, const MatrixProduct& product) const {
     auto blocks = choose_blocks(convolution, product, options_.target, {.rows_in_memory = true});
     return blocks && rows_in_place(convolution, product, blocks->multiply_add).pointed();
   }
