@@ -27,7 +27,7 @@ struct Blocks {
 bool worth_blocks(const Instruction& contraction, const MatrixProduct& product, int64_t lanes);
 
 /// A few features out of many, of a convolution: no tile of sums, but each is long, and its terms lie side by side.
-/// (Three out of 64 at 32x32 took 184 us by blocks, 50 so.)
+/// (Three out of 64 at 32x32 took 178 us by blocks, 57 so.)
 bool sums_features(const Instruction& contraction, int64_t lanes);
 
 /// How the operands of a product reach it.
@@ -61,7 +61,8 @@ struct RowsInPlace {
   /// the time, one in three dims of 32 features 0.72.
   int64_t stretch = 0;
   /// > 1: so many rows lie together, tiles are parts of them, and a pointer leads to them for each step of the depth. A
-  /// gradient of a convolution's weights took 0.5 to 0.6 of the time.
+  /// gradient of a convolution's weights took 0.5 to 0.6 of the time. Where they share out no better, tiles have as few
+  /// as two rows (14 or 22 features with AVX2, whose tiles have six at most): packing took 1.5 times as long even so.
   int64_t together = 1;
   bool packed() const { return !at_strides && !pointed(); }
   bool pointed() const { return stretch > 0 || together > 1; }

@@ -81,7 +81,8 @@ int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& produ
 /// How many neighbouring rows are neighbours in the rows' operand too, whatever the depth, and all in its padding or
 /// none: the innermost of the rows' factors (features, of a gradient of weights), or 1.
 int64_t row_stretch(const Instruction& contraction, const MatrixProduct& product);
-/// Whether so many rows are whole numbers of a register tile's.
+/// Whether so many rows are whole numbers of a register tile's, of any machine's: one with fewer registers may take
+/// tiles of two rows, which is still better than to pack them (RowsInPlace::together in blocks.h).
 bool shares_out_in_tiles(int64_t rows);
 /// Lanes of a vector of the summed type.
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
