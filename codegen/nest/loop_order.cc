@@ -150,6 +150,20 @@ bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const
   });
 }
 
+// Of the box's elements, those that a read tells apart: for the others it has been done. Digits do not count that fill
+// less than half a vector, or are better blocks beside lanes than lanes, and under guards each element may read
+// something else. (Where a row begins, compared with each number of the row: rows were lanes, and conditions
+// transposed, 3.2 us for 65x513 instead of 1.)
+double LoopOrder::share(const Access& a, int max_lanes, int block) const {
+  const int64_t least = block > 0 ? std::min(block, 8) + 1 : max_lanes / 2;
+  double part = 1;
+  for (const LoopDigit& l : loops) {
+    const bool same = !guarded && !a.write && !a.random && a.address.coefficient(l.var) == 0;
+    if (same && l.extent >= least) part /= static_cast<double>(l.extent);
+  }
+  return part;
+}
+
 // Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little. Less
 // `apart` of those that are moved one by one, which parts of vectors take as long for as whole ones.
 double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options, int block, double apart) const {
@@ -157,7 +171,7 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
   for (const Access& a : accesses) {
     if (a.bytes == 0) continue;
     auto s = a.address.coefficient(l.var);
-    double weight = a.bytes * (a.write ? 1.5 : 1.0);
+    double weight = a.bytes * (a.write ? 1.5 : 1.0) * share(a, options.max_lanes, block);
     if (apart > 0 && one_by_one(a, l, block))
       loss += apart * weight;
     else if (!s)

@@ -42,6 +42,7 @@ struct LoopOrder {
   /// rows that alternate in memory.
   Unroll choose_group(int64_t alternating);
 
+  bool guarded = false;  ///< some element is read where a guard holds
   std::vector<LoopDigit> loops;
   Coords coords;
   std::vector<Access> accesses;
@@ -56,6 +57,7 @@ struct LoopOrder {
   bool alternates(const Access& a, const LoopDigit& digit) const;
   Unroll take_block(size_t k, int64_t block);
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
+  double share(const Access& access, int max_lanes, int block) const;
   double lane_score(const LoopDigit& digit, const LoopPlanOptions& options, int block, double apart) const;
 
   VarSource& vars_;

@@ -204,6 +204,7 @@ class LoopPlanner {
 
   LoopPiece piece(const std::vector<const DimPiece*>& chosen) {
     LoopOrder c(chosen, dim_vars_, accesses_.accesses(), vars_);
+    c.guarded = !accesses_.edges().empty();
     c.merge_digits();
     if (!options_.in_order) c.order();
     c.merge_digits();  // neighbours may have become mergeable by the order
