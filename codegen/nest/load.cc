@@ -177,10 +177,16 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
-  int64_t last = (n - 1) * step + 1 - n;  // where the last vector begins
+  // Reads of several of the elements in between share their vectors if those begin with the first of the group. Where
+  // the last group may be cut short, the last vector ends with the element that is wanted.
+  const int64_t first = address.substitute(lane, stride > 0 ? 0 : lanes - 1).constant();
+  const int64_t phase = (first % step + step) % step;
+  const Range range = address.range();
+  const bool whole = range.lo >= phase && range.hi - phase + step <= buffer.elements;
+  const int64_t before = whole ? phase : 0, last = whole ? (step - 1) * n : (n - 1) * step + 1 - n;
   std::vector<llvm::Value*> parts;
   for (int64_t part = 0; part < lanes; part += n) {
-    IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1);  // the lowest
+    IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1) - IndexExpr(before);  // the lowest
     llvm::Value* picked = nullptr;
     for (int64_t v = 0; v < step; ++v) {
       int64_t start = std::min(v * n, last);
@@ -189,7 +195,7 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
       annotate(l, buffer);
       std::vector<int> mask;
       for (int64_t k = 0; k < n; ++k) {
-        int64_t at = (stride > 0 ? k : n - 1 - k) * step;
+        int64_t at = (stride > 0 ? k : n - 1 - k) * step + before;
         mask.push_back(static_cast<int>(at / n == v ? n + at - start : k));
       }
       picked = b.CreateShuffleVector(picked ? picked : llvm::PoisonValue::get(l->getType()), l, mask);
