@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/analysis/known_index.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
 #include "layout/index.h"
@@ -79,7 +80,7 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   Coords reduced;
   for (int64_t n : reduction_sizes(*i)) reduced.push_back(IndexExpr::var(vars_.fresh(), n));
   has_reduction_ |= is_reduction(*i);
-  follow(i, access_relation(*i, coords, reduced, vars_));
+  follow(i, known_relation(*i, coords, reduced, vars_));
 }
 
 int AccessWalk::lane_bytes() const {
@@ -101,8 +102,10 @@ void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
     if (std::any_of(r.guards.begin(), r.guards.end(), [](const Guard& g) { return g.never(); })) continue;
     for (const Guard& g : r.guards) {
       if (g.always()) continue;
-      // A window's guards stay: dims they are about are not to be lost in merged ones.
-      if (!g.expr.is_affine() || is_reduction(*i)) add_index(g.expr);
+      // A window's guards stay, and those that loops cannot be cut at as the program decides where: dims they are about
+      // are not to be lost in merged ones.
+      const bool decided = std::ranges::any_of(g.expr.variables(), [&](int v) { return symbols_.contains(v); });
+      if (!g.expr.is_affine() || is_reduction(*i) || decided) add_index(g.expr);
       within_buffers_ = false;
       edges_.push_back({g.expr, g.lo, false});
       edges_.push_back({g.expr, g.hi, true});

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "codegen/nest/element_emitter.h"
+#include "compiler/analysis/known_index.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -97,7 +98,7 @@ llvm::Value* ElementEmitter::inside(std::span<const int64_t> dims, const Coords&
 }
 
 Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& scope) {
-  AccessRelation relation = access_relation(*i, coords, {}, vars_);
+  AccessRelation relation = known_relation(*i, coords, {}, vars_);
   bind_symbols(i, relation.symbols, scope);
   struct Choice {
     llvm::Value* condition;  // null: always
