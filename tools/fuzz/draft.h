@@ -130,6 +130,8 @@ Family indexing_family();
 Family scatter_family();
 Family batched_gather_family();
 Family transposed_gather_family();
+Family known_gather_family();
+Family stack_family();
 Family reduction_family();
 Family chain_family();
 Family long_sum_family();

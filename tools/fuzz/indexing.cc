@@ -127,6 +127,33 @@ Instruction* transposed_gather(Draft& s) {
   return s.b.transpose(s.b.binary(is_pred(t) ? kXor : kAdd, rows, y), {1, 0});
 }
 
+// Indices that depend on where they stand alone: steps along two dims from anywhere, with the branch for negative ones
+// that frontends write; inside of the array mostly, not always.
+Instruction* known_gather(Draft& s) {
+  DType t = index_type(s);
+  const Ints sizes = {s.random.between(1, 9), s.random.between(1, 20)};
+  auto everywhere = [&](int64_t n) { return s.splat(t, static_cast<double>(n), sizes); };
+  Instruction* at = everywhere(s.random.between(is_signed(t) ? -4 : 0, 8));
+  for (int64_t d : {0, 1}) {
+    Instruction* number = s.b.iota(Shape::array(t, sizes), d);
+    Instruction* steps = s.b.binary(kMultiply, number, everywhere(s.random.pick(Ints{0, 1, 1, 1, 2, 3, 7})));
+    at = s.b.binary(s.random.chance(0.75) ? kAdd : kSubtract, at, steps);
+  }
+  Ints array = {s.random.pick(Ints{1, 9, 30, 60, 100})};
+  if (s.random.chance(0.4)) array.push_back(s.random.between(1, 9));
+  if (s.random.chance(0.5)) {
+    Instruction* turned = s.b.binary(kAdd, at, everywhere(array[0]));
+    at = s.b.select(s.b.compare(Direction::kLt, at, everywhere(0)), turned, at);
+  }
+  GatherDims g;
+  if (array.size() > 1) g.offset_dims = {s.random.between(0, 2)};
+  g.collapsed_slice_dims = g.start_index_map = {0};
+  g.index_vector_dim = 2;
+  g.slice_sizes = array;
+  g.slice_sizes[0] = 1;
+  return s.b.gather(s.of(s.type(), array), at, std::move(g));
+}
+
 // What is done where updates meet: anything that two scalars give, first what stands there.
 Computation* update_rule(Draft& s, DType t) {
   if (s.random.chance(0.6)) {
@@ -214,6 +241,7 @@ Instruction* scatter(Draft& s) {
 Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}, 0.4}; }
 Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20}}, 0.05}; }
 Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 20}}, 0.05}; }
+Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz

@@ -178,8 +178,36 @@ Instruction* bitcast(Draft& s) {
   return made;
 }
 
+// Arrays side by side in a dim of their own, or of few elements each, which is then merged with a neighbour, and met by
+// a number for each place in the last dim: what loops have to be cut apart for.
+Instruction* stack(Draft& s) {
+  DType t = s.type();
+  const Ints sizes = {s.random.pick(Ints{1, 3, 17, 40}), s.random.pick(Ints{1, 2, 3, 5, 16, 33})};
+  const int64_t place = s.random.between(0, 2);
+  Builder::Values parts;
+  for (int64_t n = s.random.between(2, 9); n > 0; --n) {
+    Ints own = sizes;
+    own.insert(own.begin() + place, s.random.chance(0.8) ? 1 : s.random.between(1, 5));
+    Instruction* x = s.of(t, own);
+    parts.push_back(is_float(t) && s.random.chance(0.4) ? s.b.unary(kNegate, x) : x);
+  }
+  Instruction* all = s.b.concat_in_dim(std::move(parts), place);
+  if (s.random.chance(0.3)) all = s.b.transpose(all, s.permutation(3));
+  Ints merged = all->shape.dims;
+  const int64_t d = s.random.between(0, 1);
+  merged[static_cast<size_t>(d)] *= merged[static_cast<size_t>(d) + 1];
+  merged.erase(merged.begin() + d + 1);
+  if (s.random.chance(0.8)) all = s.b.reshape(all, merged);
+  const int64_t last = all->shape.rank() - 1, length = all->shape.dims.back();
+  if (!is_float(t) || is_complex(t) || length > 16) return all;
+  Literal numbers(Shape::array(t, {length}));
+  for (int64_t k = 0; k < length; ++k) numbers.set_double(k, static_cast<double>(k % 5) - 2);
+  return s.b.binary(kAdd, all, s.b.broadcast_in_dim(s.b.constant(std::move(numbers)), all->shape.dims, {last}));
+}
+
 }  // namespace
 
+Family stack_family() { return {"stacks", {{stack, 20}}, 0.05}; }
 Family movement_family() {
   return {"movement",
           {{broadcast, 4},
