@@ -71,7 +71,7 @@ class AccessWalk {
  private:
   bool visited(const Instruction* value, const Coords& coords);
   void check_bounds(const Shape& shape, const IndexExpr& address);
-  void add_index(const IndexExpr& expr) { accesses_.push_back({nullptr, expr, 0, false, false}); }
+  void add_index(const IndexExpr& expr) { accesses_.push_back({nullptr, expr, 0, false, false, {}}); }
 
   VarSource& vars_;
   std::vector<Access> accesses_;
