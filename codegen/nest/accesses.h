@@ -17,7 +17,6 @@ namespace hlojit::codegen {
 
 /// One read or write, or an index used as a value: iota, a bound test.
 struct Access {
-  const Instruction* read = nullptr;  ///< a parameter or a constant
   IndexExpr address;
   int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
@@ -41,7 +40,7 @@ class AccessWalk {
   void follow(const Instruction* value, const AccessRelation& relation);
   void write(const Shape& shape, const Coords& coords);
   void write(DType type, IndexExpr address) {
-    accesses_.push_back({nullptr, std::move(address), dtype_bytes(type), true, false, {}});
+    accesses_.push_back({std::move(address), dtype_bytes(type), true, false, {}});
   }
   /// Values of these types are moved as bits (compiler/analysis/movement.h), not widened.
   void move_in_bits(const std::set<DType>& types) { in_bits_ = &types; }
@@ -71,7 +70,7 @@ class AccessWalk {
  private:
   bool visited(const Instruction* value, const Coords& coords);
   void check_bounds(const Shape& shape, const IndexExpr& address);
-  void add_index(const IndexExpr& expr) { accesses_.push_back({nullptr, expr, 0, false, false, {}}); }
+  void add_index(const IndexExpr& expr) { accesses_.push_back({expr, 0, false, false, {}}); }
 
   VarSource& vars_;
   std::vector<Access> accesses_;
