@@ -110,7 +110,7 @@ def conv_bf16(batch, size, inputs, outputs):
 
 
 @program(golden=dict(batch=2, size=9, inputs=12, outputs=16),
-         timing=dict(batch=4, size=28, inputs=64, outputs=64))
+         timing=dict(batch=4, size=28, inputs=64, outputs=64), loose=4)  # sums over all places of all images cancel
 def conv_grad(batch, size, inputs, outputs):
     def f(x, w, out):
         return jax.vjp(convolve(), x, w)[1](out)
