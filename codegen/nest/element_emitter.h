@@ -198,6 +198,8 @@ class ElementEmitter {
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
+  IndexExpr vector_position(Scope& s, Scope& in, const LoopDigit& loop, int lanes, const IndexExpr& start, int64_t most,
+                            int64_t last);
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,
                        const IndexExpr& start, int64_t most, int64_t last, Carried carried, int64_t fresh,
                        const Body& body);

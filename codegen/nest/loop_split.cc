@@ -95,7 +95,7 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       // The variable keeps its meaning; only its counter starts further up.
       inner.var = loop.var;
       inner.steps = Steps{loop.steps->first + so_far, loop.steps->step, loop.steps->last};
-    } else if (inner.clip && !lane) {
+    } else if (inner.clip) {
       // So does its range: what always holds of the digit (a pad's guard) is known to hold of its parts.
       inner.var = loop.var;
       inner.steps = Steps{so_far, 1, loop.extent - 1};

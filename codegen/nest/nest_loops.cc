@@ -135,6 +135,31 @@ llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* cou
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, at, i64(b, loop.steps->last));
 }
 
+// Where the vector of this turn of the loop `in` begins.
+IndexExpr ElementEmitter::vector_position(Scope& s, Scope& in, const LoopDigit& loop, int lanes, const IndexExpr& start,
+                                          int64_t most, int64_t last) {
+  llvm::IRBuilder<>& b = in.builder;
+  if (last >= 0) {
+    return start + symbol(in, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, in.counter, i64(b, last)), {0, last});
+  }
+  const int64_t whole = (loop.steps ? loop.steps->last + 1 : loop.extent) / lanes;
+  if (most <= 1) {
+    // One turn or none: the position must not look as if it were known outside of the loop. It counts vectors, and
+    // no more of them than there are, so that addresses stay affine.
+    in.once = true;
+    llvm::Value* number = vectors_in(s.builder, index(start, s), lanes);
+    return symbol(in, number, {0, std::max<int64_t>(1, whole - 1)}) * lanes;
+  }
+  const int counter = vars_.fresh();
+  if (!loop.steps) {
+    bind(counter, in, vectors_in(b, in.counter, lanes, true));
+    return start + IndexExpr::var(counter, most) * lanes;
+  }
+  // Counted from where the digit begins: of that the range is known, and its parts begin at whole vectors.
+  bind(counter, in, vectors_in(b, b.CreateAdd(index(start, in), in.counter), lanes, true));
+  return IndexExpr::var(counter, whole) * lanes;
+}
+
 // `count` vectors from `start`, the last one moved back to begin at `last` if that is given; `fresh` of its lanes hold
 // elements that no earlier vector held.
 ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, llvm::Value* count, int lanes,
@@ -159,26 +184,12 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
     // The loop counts elements: a counter of vectors would be shifted to be added to an address.
     inner = open_loop(s, s.builder.CreateMul(count, i64(s.builder, lanes)), lanes, lanes > 1 ? "v" : "t", c);
     at = inner.get();
-    if (last >= 0) {
-      llvm::IRBuilder<>& b = at->builder;
-      llvm::Value* from = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, inner->counter, i64(b, last));
-      position = position + symbol(*at, from, Range{0, last});
-    } else if (most <= 1) {
-      // One turn or none: the position must not look as if it were known outside of the loop. It counts vectors, and
-      // no more of them than there are, so that addresses stay affine.
-      llvm::Value* number = vectors_in(s.builder, index(start, s), lanes);
-      inner->once = true;
-      position = symbol(*at, number, Range{0, std::max<int64_t>(1, loop.extent / lanes - 1)}) * lanes;
-    } else {
-      int counter = vars_.fresh();
-      bind(counter, *at, vectors_in(at->builder, inner->counter, lanes, true));
-      position = position + IndexExpr::var(counter, most) * lanes;
-    }
+    position = vector_position(s, *inner, loop, lanes, start, most, last);
     c.assign(inner->carried.begin(), inner->carried.end());
   }
   const Carried old = std::move(c);
   Carried next = old;
-  int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
+  const int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
   for (int first = 0; first < lanes; first += step) {
     Lanes part{step, IndexExpr(first)};
     if (step > 1) {
@@ -215,7 +226,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     return lane_vectors(s, piece, i64(b, 1), lanes, shape.at_a_time, IndexExpr(last), 1, -1, std::move(c), rest, body);
   }
   // As many vectors as fit, then what is left at narrower widths.
-  IndexExpr start(0);
+  IndexExpr start = loop.steps ? loop.steps->first : IndexExpr(0);
   llvm::Value* left = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
   const std::vector<int>& widths = shape.widths;
   for (size_t w = 0; w < widths.size(); ++w) {
