@@ -36,6 +36,16 @@ int64_t parts_of(int64_t n, int64_t inner) {
   return best;
 }
 
+/// The number of parts nearest to kParts of which little of dim n is left over: one core's, at the end.
+int64_t parts_with_rest(int64_t n) {
+  auto rank = [&](int64_t d) { return std::pair(std::max(n % d, n / 256), std::abs(d - kParts)); };
+  int64_t best = kParts;
+  for (int64_t d = kParts / 4; d <= 2 * kParts; ++d) {
+    if (rank(d) < rank(best)) best = d;
+  }
+  return best;
+}
+
 /// Reduced dims of size above 1, most major first.
 Ints dims_to_cut(const Instruction* reduce) {
   const Shape& shape = reduce->operand(0)->shape;
@@ -75,10 +85,11 @@ std::optional<Cut> cut_for_cores(const Instruction* reduce) {
     }
     const int64_t parts = parts_of(shape.dims[d], inner);
     if (parts > 0 && (parts < shape.dims[d] || reduce->attrs.dimensions.size() > 1)) return Cut{d, parts};
+    // Parts of a minor dim would be read with gaps: 5234 x 3714 by 619 parts of the columns took 12 ms, by 261 of the
+    // rows and 14 left over 1.7.
+    if (shape.dims[d] >= 4 * kParts) return Cut{d, parts_with_rest(shape.dims[d]), true};
   }
-  auto largest = std::ranges::max_element(dims, {}, [&](int64_t d) { return shape.dims[d]; });
-  if (largest == dims.end() || shape.dims[*largest] < 4 * kParts) return std::nullopt;
-  return Cut{*largest, kParts, true};
+  return std::nullopt;
 }
 
 std::optional<Cut> cut_of(const Instruction* reduce) {
@@ -150,9 +161,9 @@ struct Reduction {
   }
 
   /// The same where no number of parts divides the dim: what is left over is added at the end.
-  Instruction* with_rest(Instruction* x, int64_t d) const {
-    int64_t n = x->shape.dims[d], even = n / kParts * kParts;
-    Instruction* most = in_parts(part_of(c, x, d, 0, even), d, kParts);
+  Instruction* with_rest(Instruction* x, int64_t d, int64_t parts) const {
+    int64_t n = x->shape.dims[d], even = n / parts * parts;
+    Instruction* most = in_parts(part_of(c, x, d, 0, even), d, parts);
     Instruction* rest = reduce(part_of(c, x, d, even, n), neutral, original->attrs.dimensions);
     return c.add(reducer->root()->opcode, most->shape, {most, rest}, original->name);
   }
@@ -191,7 +202,7 @@ Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut
     x = converted(x, DType::kF32);
   }
   r.neutral = neutral_value(c, step, r.init);
-  Instruction* made = cut.rest ? r.with_rest(x, cut.dim) : r.in_parts(x, cut.dim, cut.parts);
+  Instruction* made = cut.rest ? r.with_rest(x, cut.dim, cut.parts) : r.in_parts(x, cut.dim, cut.parts);
   return narrow ? converted(made, old.shape.type) : made;
 }
 
