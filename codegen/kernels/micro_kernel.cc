@@ -156,6 +156,14 @@ class TileBody {
                        {b_.CreateGEP(scalar_, f_->getArg(0), at), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }
 
+  /// A line of B some rows on, into the second cache: more than the rows at hand would not stay in the first.
+  void look_down(llvm::Value* panel, int64_t k, size_t v) {
+    const int64_t at = (k + shape_.looks_down) * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes;
+    if (static_cast<int64_t>(v) * shape_.lanes * dtype_bytes(shape_.type) % 64 != 0) return;
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreateGEP(scalar_, panel, number(at)), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+  }
+
   /// The products at depth k behind what the pointers are at. `row_at`: where a row's element lies there.
   void add_products(Tile& tile, llvm::Value* panel, int64_t k,
                     const std::function<llvm::Value*(size_t, int64_t)>& row_at) {
@@ -163,6 +171,7 @@ class TileBody {
     for (size_t v = 0; v < vectors_; ++v) {
       llvm::Value* at = number(k * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes);
       columns.push_back(load_columns(b_.CreateInBoundsGEP(scalar_, panel, at), v + 1 == vectors_));
+      if (shape_.looks_down > 0) look_down(panel, k, v);
     }
     for (size_t i = 0; i < rows_; ++i) {
       llvm::Value* x = b_.CreateAlignedLoad(scalar_, row_at(i, k), align_);
@@ -222,11 +231,11 @@ class TileBody {
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
                      shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
                      shape.left.row_stride, shape.left.k_stride, shape.panel_stride, shape.unroll,
                      form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
-                     shape.looks_ahead ? ">" : "",
+                     shape.looks_ahead ? ">" : "", shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
                      shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "");
 }
 

@@ -52,6 +52,7 @@ struct MicroKernelShape {
   bool accumulates = false;  ///< may be called with `accumulate`
   bool takes_off = false;    ///< `bias` is taken off each row
   bool looks_ahead = false;  ///< A's rows follow each other without gaps: those of the next tile are prefetched
+  int64_t looks_down = 0;    ///< > 0: B's rows are prefetched so many steps of k ahead
   bool operator==(const MicroKernelShape&) const = default;
 };
 

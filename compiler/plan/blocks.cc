@@ -24,8 +24,8 @@ constexpr int64_t kShallow = 3;
 // Depth of a slice, of panels that leave most of the first cache to the other operand.
 constexpr int64_t kBestDepth = 256;
 
-// Rows at a time of a right side that comes from memory, and how much of each: so many pages, each read to its end.
-constexpr int64_t kFewRowsAtOnce = 8, kRowBytes = 4096;
+// Of a right side that comes from memory: how much of each row a task takes, a page that is read to its end.
+constexpr int64_t kRowBytes = 4096;
 
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
@@ -95,21 +95,16 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
   }
 }
 
-/// The right side is larger than a core's caches, and read once or twice: its rows are walked along, for deep panels
-/// would touch a page for each few elements.
-bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
-  if (!contraction.is(Opcode::kDot) || p.m > 2 * b.tile_rows || p.contracting.size() != 1) return false;
-  if (p.n * p.k * dtype_bytes(sum_type(contraction)) <= target.l2_bytes) return false;
-  auto strides = operand_strides(contraction, p, p.columns_operand());
-  return strides && strides->along == 1;
+bool from_memory(const MatrixProduct& p, int64_t bytes, const TargetInfo& target) {
+  return p.n * p.k * bytes > target.llc_bytes / 4;
 }
 
 /// How many rows at a time: of narrow panels fewer, for going through the sums once more costs those less than the
 /// pages do. Two rows by 3 MB took 0.85 of the time by 16 at a time instead of 256 (AVX2), four in panels of 384
 /// bytes 1.1.
 int64_t rows_at_once(const MatrixProduct& p, const Blocks& b, int64_t bytes, const TargetInfo& target) {
-  if (p.n * p.k * bytes > target.llc_bytes / 4) return kFewRowsAtOnce;
-  return std::max(kFewRowsAtOnce, b.tile_columns * bytes / 32 * 8);
+  const int64_t few = target.vector_bytes / 4;
+  return from_memory(p, bytes, target) ? few : std::max(few, b.tile_columns * bytes / 32 * 8);
 }
 
 /// How deep a slice of the columns' operand may be to be read in place; 0: it is packed.
@@ -122,13 +117,13 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   // Only a panel's last vector may be a part; of a plan that was read the panel may be any.
   const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
   if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return 0;
-  if (p.m <= 2 * b.tile_rows) return p.k;
+  if (p.m <= 2 * b.tile_rows || walks_rows(contraction, p, b, target)) return p.k;
   if (p.n < b.tile_columns) return 0;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
   const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
   const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
   // Several lines side by side are brought in together: from the last level they come as fast as they are used.
-  const int64_t lines = p.n * p.k * bytes <= target.llc_bytes / 4 ? std::max<int64_t>(piece / 128, 1) : 1;
+  const int64_t lines = from_memory(p, bytes, target) ? 1 : std::max<int64_t>(piece / 128, 1);
   return target.l2_bytes / 2 * lines / apart;
 }
 
@@ -292,6 +287,14 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   b.depth = depth_by(b.multiply_add, p, b.depth);
   choose_grid(b, p, contraction, rows, target);
   return b;
+}
+
+bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
+  const int64_t bytes = dtype_bytes(sum_type(contraction)), tiles = from_memory(p, bytes, target) ? 4 : 2;
+  if (!contraction.is(Opcode::kDot) || p.m > tiles * b.tile_rows || p.contracting.size() != 1) return false;
+  if (p.n * p.k * bytes <= target.l2_bytes) return false;
+  auto strides = operand_strides(contraction, p, p.columns_operand());
+  return strides && strides->along == 1;
 }
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
