@@ -268,7 +268,7 @@ class Product {
     // A tall matrix from memory.
     shape.looks_ahead = left_ && rows.form.k_stride == 1 && rows.form.row_stride == product_.k && slices_ == 1 &&
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
-    if (right_ && walks_rows(dot_, product_, blocks_, options_.target_info())) shape.looks_down = kc;
+    if (right_ && walks_memory(dot_, product_, blocks_, options_.target_info())) shape.looks_down = kc;
     b.CreateCall(micro_kernel(module_, shape, options_), {rows.a, right, c, i64(b, c_.stride), groups(b),
                                                           b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
     if (site_.sums) return;

@@ -32,33 +32,25 @@ constexpr int64_t kDeepEnough = 64;
 
 /// A slice of the depth, all of it up to `most`, else one that divides it evenly where one of about `best` exists. The
 /// reduction variables are its digits: a slice holds whole numbers of the inner ones, or is an even part of one.
-int64_t slice_of(const Ints& digits, int64_t best, int64_t most) {
+/// Several slices hold multiples of `unit`, though the last one be shorter.
+int64_t slice_of(const Ints& digits, int64_t best, int64_t most, int64_t unit) {
   int64_t k = product(digits), inner = 1;
   if (k <= most) return k;
   size_t d = digits.size();
   while (d > 0 && inner * digits[d - 1] <= most) inner *= digits[--d];
   // `inner` whole digits fit, digit d - 1 is cut.
   int64_t digit = digits[d - 1], count = std::max<int64_t>(1, best / inner);
-  for (int64_t unit : {8, 1}) {
-    for (int64_t s = count / unit * unit; s >= std::max<int64_t>(1, count / 2); s -= unit) {
-      if (digit % s == 0) return s * inner;
+  for (int64_t step : {8, 1}) {
+    for (int64_t s = count / step * step; s >= std::max<int64_t>(1, count / 2); s -= step) {
+      if (digit % s == 0 && s * inner % unit == 0) return s * inner;
     }
   }
-  return inner > best / 2 ? inner : count * inner;
+  return inner > best / 2 && inner % unit == 0 ? inner : count * inner;
 }
 
 /// A slice of all the depth is filled up with zeros to whole groups of terms.
 int64_t depth_by(MultiplyAdd kind, const MatrixProduct& p, int64_t depth) {
   return p.k <= depth ? round_up(depth, form_of(kind).terms) : depth;
-}
-
-MultiplyAdd choose_multiply_add(const Instruction& contraction, const MatrixProduct& p, const Blocks& blocks,
-                                int64_t lanes, const TargetInfo& target) {
-  if (lanes < 8) return MultiplyAdd::kOne;
-  auto fits = [&](MultiplyAdd kind) { return suits(kind, contraction, p, depth_by(kind, p, blocks.depth), target); };
-  if (target.multiplies_bfloats && fits(MultiplyAdd::kBfloats)) return MultiplyAdd::kBfloats;
-  if (target.multiplies_bytes && fits(MultiplyAdd::kBytes)) return MultiplyAdd::kBytes;
-  return fits(MultiplyAdd::kWords) ? MultiplyAdd::kWords : MultiplyAdd::kOne;
 }
 
 /// Cycles that a tile takes for a step of the depth: two multiply-adds each, or as long as a sum waits for its last
@@ -68,6 +60,18 @@ MultiplyAdd choose_multiply_add(const Instruction& contraction, const MatrixProd
 double step_cycles(int64_t rows, int64_t vectors, bool integral) {
   const double latency = 4, sums = static_cast<double>(rows * vectors) * (integral ? 1 : 0.5);
   return std::max(sums, latency) + 0.12 * static_cast<double>(rows) + 0.4 * static_cast<double>(vectors) + 0.3;
+}
+
+/// The first that suits is the best; the last always does.
+std::vector<MultiplyAdd> kinds_to_try(int64_t lanes, ProductOperands operands, const TargetInfo& target) {
+  std::vector<MultiplyAdd> kinds;
+  if (operands.packs && lanes >= 8) {
+    if (target.multiplies_bfloats) kinds.push_back(MultiplyAdd::kBfloats);
+    if (target.multiplies_bytes) kinds.push_back(MultiplyAdd::kBytes);
+    kinds.push_back(MultiplyAdd::kWords);
+  }
+  kinds.push_back(MultiplyAdd::kOne);
+  return kinds;
 }
 
 /// Rows and columns of a register tile: accumulators, a row of B and one broadcast must fit. What lies beyond the last
@@ -95,8 +99,19 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
   }
 }
 
+/// More than what the cores would keep of it in the last cache.
 bool from_memory(const MatrixProduct& p, int64_t bytes, const TargetInfo& target) {
   return p.n * p.k * bytes > target.llc_bytes / 4;
+}
+
+/// The right side is larger than a core's caches, and read for a few tiles of rows: its rows are walked along, for deep
+/// panels would touch a page for each few elements. (24 rows by 67 MB took 0.65 of the time of packing them.)
+bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
+  const int64_t bytes = dtype_bytes(sum_type(contraction)), tiles = from_memory(p, bytes, target) ? 4 : 2;
+  if (!contraction.is(Opcode::kDot) || p.m > tiles * b.tile_rows || p.contracting.size() != 1) return false;
+  if (p.n * p.k * bytes <= target.l2_bytes) return false;
+  auto strides = operand_strides(contraction, p, p.columns_operand());
+  return strides && strides->along == 1;
 }
 
 /// How many rows at a time: of narrow panels fewer, for going through the sums once more costs those less than the
@@ -127,23 +142,33 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   return target.l2_bytes / 2 * lines / apart;
 }
 
-/// `bytes`: of an element as it is packed.
-int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, int64_t bytes,
-                     const RowsInPlace& rows, const TargetInfo& target) {
+/// Of what depths are multiples, where there are several: whole groups of terms, and whole vectors of a tile's row. (Of
+/// 107, a slice of T(8,128) was gathered, and a product of 2568 took 1.4 times as long as untiled.)
+int64_t depth_unit(const Instruction& contraction, MultiplyAdd kind, const TargetInfo& target) {
+  const bool tiled =
+      std::ranges::any_of(contraction.operands(), [](const Instruction* o) { return o->shape.layout.tiled(); });
+  return std::lcm(form_of(kind).terms, tiled ? target.vector_bytes / 4 : 1);
+}
+
+int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const RowsInPlace& rows,
+                     const TargetInfo& target) {
+  const bool one = b.multiply_add == MultiplyAdd::kOne;
+  const int64_t bytes = dtype_bytes(one ? sum_type(contraction) : form_of(b.multiply_add).packed);
+  const int64_t unit = depth_unit(contraction, b.multiply_add, target);
   if (rows.stretch > 0) {
     const int64_t panel = target.l2_bytes / 2 / (b.tile_columns * bytes);
     const int64_t in_place = depth_in_place(contraction, p, b, target);
     const int64_t most = in_place >= kBestDepth ? std::min(panel, in_place) : panel;
-    return slice_of(p.contracting, most, most);
+    return slice_of(p.contracting, most, most, unit);
   }
-  if (rows.together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth);
+  if (rows.together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth, unit);
   if (walks_rows(contraction, p, b, target)) {
     const int64_t rows = rows_at_once(p, b, bytes, target);
-    return slice_of(p.contracting, rows, rows);
+    return one ? std::min(rows, p.k) : slice_of(p.contracting, rows, rows, unit);
   }
   const int64_t panel = target.l1_bytes * 2 / 3 / (b.tile_columns * bytes) / 64 * 64;
   const int64_t best = std::clamp<int64_t>(panel, kBestDepth / 2, kBestDepth);
-  const int64_t depth = slice_of(p.contracting, best, std::max(best * 3 / 2, kBestDepth));
+  const int64_t depth = slice_of(p.contracting, best, std::max(best * 3 / 2, kBestDepth), unit);
   if (!contraction.is(Opcode::kConvolution) || p.groups() == 1 || p.contracting.size() < 2) return depth;
   // The positions that a group's features lie at are as far apart as all groups' together, and share few cache sets:
   // one line of the window after the other, several would push each other out.
@@ -271,30 +296,20 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
     return operands.rows_in_memory ? rows_in_place(contraction, p, kind) : RowsInPlace{};
   };
   Blocks b;
-  const RowsInPlace by_one = rows_by(MultiplyAdd::kOne);
-  RowsInPlace rows = by_one;
-  choose_tile(b, p, type, lanes, rows.together, target);
-  b.depth = choose_depth(contraction, p, b, dtype_bytes(type), rows, target);
-  if (operands.packs) b.multiply_add = choose_multiply_add(contraction, p, b, lanes, target);
-  if (b.multiply_add != MultiplyAdd::kOne) {
-    rows = rows_by(b.multiply_add);
-    b.depth = choose_depth(contraction, p, b, dtype_bytes(form_of(b.multiply_add).packed), rows, target);
-    if (!suits(b.multiply_add, contraction, p, depth_by(b.multiply_add, p, b.depth), target)) {
-      b.multiply_add = MultiplyAdd::kOne;
-      rows = by_one;
-    }
+  choose_tile(b, p, type, lanes, rows_by(MultiplyAdd::kOne).together, target);
+  RowsInPlace rows;
+  for (MultiplyAdd kind : kinds_to_try(lanes, operands, target)) {
+    b.multiply_add = kind;
+    rows = rows_by(kind);
+    b.depth = depth_by(kind, p, choose_depth(contraction, p, b, rows, target));
+    if (suits(kind, contraction, p, b.depth, target)) break;
   }
-  b.depth = depth_by(b.multiply_add, p, b.depth);
   choose_grid(b, p, contraction, rows, target);
   return b;
 }
 
-bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
-  const int64_t bytes = dtype_bytes(sum_type(contraction)), tiles = from_memory(p, bytes, target) ? 4 : 2;
-  if (!contraction.is(Opcode::kDot) || p.m > tiles * b.tile_rows || p.contracting.size() != 1) return false;
-  if (p.n * p.k * bytes <= target.l2_bytes) return false;
-  auto strides = operand_strides(contraction, p, p.columns_operand());
-  return strides && strides->along == 1;
+bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
+  return from_memory(p, dtype_bytes(sum_type(contraction)), target) && walks_rows(contraction, p, b, target);
 }
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,

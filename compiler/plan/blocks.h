@@ -51,10 +51,9 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
 
-/// The right side is larger than a core's caches, and read for a few tiles of rows: its rows are walked along, for
-/// deep panels would touch a page for each few elements. (24 rows by 67 MB took 0.65 of the time of packing them.)
-bool walks_rows(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
-                const TargetInfo& target);
+/// Slices are a few rows of a right side that comes from memory: no prefetcher gets far in them.
+bool walks_memory(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
+                  const TargetInfo& target);
 
 /// How the rows' operand, an array, is read where it lies; by default it is packed.
 struct RowsInPlace {
