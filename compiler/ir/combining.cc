@@ -1,6 +1,9 @@
 // See combining.h.
 #include "compiler/ir/combining.h"
 
+#include <cmath>
+#include <limits>
+
 namespace hlojit {
 
 std::optional<Opcode> combining_op(const Computation& c) {
@@ -40,6 +43,19 @@ std::optional<Literal> neutral_number(Opcode op, DType type) {
   if (has_trait(op, op_trait::kFromOne)) number.set_double(0, 1);
   if (op == Opcode::kAdd && is_float(type)) number.set_double(0, -0.0);
   return number;
+}
+
+Literal extreme_number(DType type, bool largest, bool total_order) {
+  Literal value(Shape::scalar(type));
+  if (is_float(type)) {
+    value.set_double(
+        0, std::copysign(total_order ? std::numeric_limits<double>::quiet_NaN() : HUGE_VAL, largest ? 1 : -1));
+  } else {
+    const int bits = dtype_bits(type) - (is_signed(type) ? 1 : 0);
+    uint64_t high = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    value.set_int(0, static_cast<int64_t>(largest ? high : is_signed(type) ? ~high : 0));
+  }
+  return value;
 }
 
 }  // namespace hlojit

@@ -24,5 +24,7 @@ bool is_plain_float(const Computation& computation);
 /// The scalar of this type that changes nothing in op(scalar, x), if that is a number: 0, for floats -0
 /// (which even -0 does not feel), or 1. nullopt for extrema and logic, which are idempotent.
 std::optional<Literal> neutral_number(Opcode op, DType type);
+/// The largest or the least value of a type; in total order, of floats a NaN.
+Literal extreme_number(DType type, bool largest, bool total_order = false);
 
 }  // namespace hlojit

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/ir/combining.h"
 #include "compiler/passes/dynamic_fft.h"
 #include "compiler/passes/dynamic_rules.h"
 #include "compiler/passes/expansions.h"
@@ -52,7 +53,7 @@ void DynamicRules::top_k(Instruction* i) {
   DimSizes sizes = dims(x);
   const int64_t last = x->shape.rank() - 1;
   if (Instruction*& n = sizes[last]) {
-    i->set_operand(0, masked(x, {last}, extreme(x->shape.type, !i->attrs.largest, true)));
+    i->set_operand(0, masked(x, {last}, b_.constant(extreme_number(x->shape.type, !i->attrs.largest, true))));
     n = b_.binary(kMinimum, n, s32(i->attrs.k));
   }
   set_dims(i, std::move(sizes));

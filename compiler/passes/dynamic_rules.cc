@@ -131,24 +131,10 @@ void DynamicRules::select_and_scatter(Instruction* i) {
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] && !windows[d]) windows[d] = windowed(sizes[d], i->attrs.window[d]);
   }
-  i->set_operand(0, masked(x, sizes, all_dims(x), extreme(x->shape.type, !larger)));
+  i->set_operand(0, masked(x, sizes, all_dims(x), b_.constant(extreme_number(x->shape.type, !larger))));
   Instruction* none = identity(*i->called[1], i->operand(2));
   i->set_operand(1, masked(source, windows, all_dims(source), none));
   set_dims(i, std::move(sizes));
-}
-
-// The largest or the least value of a type; in total order, of floats a NaN.
-Instruction* DynamicRules::extreme(DType type, bool largest, bool total_order) {
-  Literal value(Shape::scalar(type));
-  if (is_float(type)) {
-    value.set_double(
-        0, std::copysign(total_order ? std::numeric_limits<double>::quiet_NaN() : HUGE_VAL, largest ? 1 : -1));
-  } else {
-    const int bits = dtype_bits(type) - (is_signed(type) ? 1 : 0);
-    uint64_t high = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-    value.set_int(0, static_cast<int64_t>(largest ? high : is_signed(type) ? ~high : 0));
-  }
-  return b_.constant(std::move(value));
 }
 
 // Size of what a window leaves of a run-time size.

@@ -56,7 +56,6 @@ class DynamicRules {
   void reduce(Instruction* i);
   void reduce_window(Instruction* i);
   void select_and_scatter(Instruction* i);
-  Instruction* extreme(DType type, bool largest, bool total_order = false);
   void dot(Instruction* i);
   void convolution(Instruction* i);
   void scatter(Instruction* i);

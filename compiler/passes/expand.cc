@@ -107,6 +107,11 @@ Instruction* expand_sort(Builder& b, const Instruction& op) {
   return selected ? selected : expand_short_sort(b, op);
 }
 
+Instruction* expand_top_k(Builder& b, const Instruction& op) {
+  Instruction* wide = expand_narrow_step(b, op);
+  return wide ? wide : expand_short_top_k(b, op);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
@@ -129,8 +134,8 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
     case Opcode::kSort: return expand_sort(b, op);
     case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);
+    case Opcode::kTopK: return expand_top_k(b, op);
     case Opcode::kCholesky:
-    case Opcode::kTopK:
     case Opcode::kTriangularSolve: return expand_narrow_step(b, op);
     default: return nullptr;
   }

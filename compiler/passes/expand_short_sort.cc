@@ -1,9 +1,11 @@
 // Sorts of many short rows: the exchanges of neighbours that odd-even transposition makes, on all rows at once.
 // Neighbours change places only if the later one comes first, so equal elements keep their order. A call of the library
-// for each row takes longer than all the exchanges.
+// for each row takes longer than all the exchanges. So it does for the few best of many short rows: each is the best of
+// what comes after the one before.
 #include <limits>
 
 #include "compiler/analysis/sort_order.h"
+#include "compiler/ir/combining.h"
 #include "compiler/passes/expansions.h"
 
 namespace hlojit {
@@ -11,18 +13,20 @@ namespace {
 
 using enum Opcode;
 
+// The magnitudes of negative numbers count backwards; and as they did before.
+Instruction* mirrored(Builder& b, Instruction* bits) {
+  const DType type = bits->shape.type;
+  auto everywhere = [&](int v) { return b.broadcast(b.constant(type, v), bits->shape.dims); };
+  Instruction* sign = b.binary(kShiftRightArithmetic, bits, everywhere(dtype_bits(type) - 1));
+  return b.binary(kXor, bits, b.binary(kShiftRightLogical, sign, everywhere(1)));
+}
+
 // What compares as the elements do: floats as integers, in total order. nullptr: of a type without such a mapping.
 Instruction* key_of(Builder& b, Instruction* x, bool canonical) {
   if (is_integral(x->shape.type)) return dtype_bits(x->shape.type) >= 8 ? x : nullptr;
-  const DType type = x->shape.type, as = integer_of(dtype_bits(type), true);
+  const DType type = x->shape.type;
   if (!is_float(type) || dtype_bits(type) < 16) return nullptr;
-  const Ints& dims = x->shape.dims;
-  auto everywhere = [&](DType t, double v) { return b.broadcast(b.constant(t, v), dims); };
-  if (canonical) x = canonical_form(b, x);
-  // The magnitudes of negative numbers count backwards.
-  Instruction* bits = b.bitcast_convert(x, as);
-  Instruction* sign = b.binary(kShiftRightArithmetic, bits, everywhere(as, dtype_bits(as) - 1));
-  return b.binary(kXor, bits, b.binary(kShiftRightLogical, sign, everywhere(as, 1)));
+  return mirrored(b, b.bitcast_convert(canonical ? canonical_form(b, x) : x, integer_of(dtype_bits(type), true)));
 }
 
 }  // namespace
@@ -76,6 +80,44 @@ Instruction* expand_short_sort(Builder& b, const Instruction& op) {
     sorted.push_back(b.concat_in_dim(parts, dim));
   }
   return op.shape.is_tuple() ? b.tuple(sorted) : sorted[0];
+}
+
+Instruction* expand_short_top_k(Builder& b, const Instruction& op) {
+  constexpr int64_t kFewRows = 16, kFew = 4, kLong = 256;
+  const Shape& shape = op.operand(0)->shape;
+  const int64_t dim = shape.rank() - 1, n = shape.dims.back(), k = op.attrs.k;
+  if (k < 1 || k > kFew || n > kLong || shape.element_count() / n < kFewRows) return nullptr;
+  Instruction* key = key_of(b, op.operand(0), false);
+  if (!key) return nullptr;
+  const DType type = key->shape.type, places = DType::kS32;
+  const Opcode best = op.attrs.largest ? kMaximum : kMinimum;
+  Ints rows = shape.dims, kept;
+  rows.back() = 1;
+  for (int64_t d = 0; d < dim; ++d) kept.push_back(d);
+  Instruction* iota = b.iota(Shape::array(places, shape.dims), dim);
+  auto everywhere = [&](Literal v) { return b.broadcast(b.constant(std::move(v)), shape.dims); };
+  auto along_row = [&](Instruction* x) { return b.broadcast_in_dim(x, shape.dims, kept); };
+  auto best_of = [&](Instruction* x, Opcode of, Instruction* where) {
+    Literal last = extreme_number(x->shape.type, of == kMinimum);
+    Instruction* from = b.constant(last);
+    if (where) x = b.select(where, x, everywhere(last));
+    return b.reduce({x}, {from}, b.combiner(of, x->shape.type), {dim});
+  };
+  Instruction* after = nullptr;  // what comes after those found, of equal ones the later
+  Builder::Values values, indices;
+  for (int64_t j = 0; j < k; ++j) {
+    Instruction* top = best_of(key, best, after);
+    Instruction* equal = b.compare(Direction::kEq, key, along_row(top));
+    Instruction* place = best_of(iota, kMinimum, after ? b.binary(kAnd, equal, after) : equal);
+    Instruction* worse = b.compare(op.attrs.largest ? Direction::kLt : Direction::kGt, key, along_row(top));
+    Instruction* later = b.binary(kAnd, equal, b.compare(Direction::kGt, iota, along_row(place)));
+    after = b.binary(kOr, worse, later);
+    values.push_back(b.reshape(top, rows));
+    indices.push_back(b.reshape(place, rows));
+  }
+  Instruction* taken = b.concat_in_dim(values, dim);
+  if (type != shape.type) taken = b.bitcast_convert(mirrored(b, taken), shape.type);
+  return b.tuple({taken, b.concat_in_dim(indices, dim)});
 }
 
 }  // namespace hlojit

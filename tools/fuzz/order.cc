@@ -66,6 +66,18 @@ Instruction* top_k(Draft& s) {
   return s.b.op(kTopK, {x}, std::move(a));
 }
 
+// The best of many short rows, equal elements among them.
+Instruction* few_best(Draft& s) {
+  const DType t = s.type();
+  if (is_complex(t)) return nullptr;
+  const int64_t n = s.random.pick(Ints{1, 2, 7, 8, 33, 64});
+  Instruction* x = s.of(t, {s.random.between(12, 40), n});
+  Attributes a;
+  a.k = s.random.between(1, std::min<int64_t>(n, 5));
+  a.largest = s.random.chance(0.7);
+  return s.b.op(kTopK, {is_float(t) && s.random.chance(0.5) ? s.small(x, 8) : x}, std::move(a));
+}
+
 // Rows in order of which the first elements alone are read, maybe with the places where they stood.
 Instruction* first_in_order(Draft& s) {
   const DType t = s.type();
@@ -93,6 +105,6 @@ Instruction* first_in_order(Draft& s) {
 }  // namespace
 
 Family first_family() { return {"first in order", {{first_in_order, 20}}, 0.04}; }
-Family order_family() { return {"order", {{sort, 4}, {top_k, 2}}, 0.08}; }
+Family order_family() { return {"order", {{sort, 4}, {top_k, 2}, {few_best, 2}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
