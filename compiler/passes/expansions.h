@@ -58,6 +58,9 @@ Instruction* expand_leading_sort(Builder& b, const Instruction& op);
 /// Selects between neighbours. nullptr if the rows are few or long, or the order is not one of keys.
 Instruction* expand_short_sort(Builder& b, const Instruction& op);
 
+/// Reductions, two for each of the best. nullptr if these are many, the rows few or long, or the order not one of keys.
+Instruction* expand_short_top_k(Builder& b, const Instruction& op);
+
 /// nullptr if its select is more than elementwise ops on scalars.
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
 

@@ -140,6 +140,35 @@ Instruction* known_select(Context& c, Instruction* i) {
   return nullptr;
 }
 
+/// Is `i` compare(x, value) of this direction? Which x, or nullptr.
+Instruction* compared_with(const Instruction* i, Direction direction, double value) {
+  if (!i->is(kCompare) || i->attrs.direction != direction) return nullptr;
+  return beside(i, [&](auto* o) { return is_value(o, value); });
+}
+
+/// JAX's x // 2^k of signed x: one less than the quotient where signs differ and something is left over.
+Instruction* floor_quotient(Context& c, Instruction* i) {
+  Instruction *p = i->operand(0), *less = i->operand(1), *q = i->operand(2);
+  if (!q->is(kDivide) || !is_signed(i->shape.type) || !is_integral(i->shape.type) || !p->is(kAnd)) return nullptr;
+  Instruction* x = q->operand(0);
+  const Literal* d = splat_value(q->operand(1));
+  if (!d || d->as_int(0) < 2 || !std::has_single_bit(static_cast<uint64_t>(d->as_int(0)))) return nullptr;
+  const bool one_less = (less->is(kSubtract) && less->operand(0) == q && is_value(less->operand(1), 1)) ||
+                        (less->is(kAdd) && less->operand(0) == q && is_value(less->operand(1), -1));
+  auto differ = [&](const Instruction* o) {
+    const Instruction* sign = compared_with(o, Direction::kNe, 1);
+    return sign && sign->is(kSign) && sign->operand(0) == x;
+  };
+  auto left_over = [&](const Instruction* o) {
+    const Instruction* rest = compared_with(o, Direction::kNe, 0);
+    return rest && rest->is(kRemainder) && rest->operand(0) == x && splat_value(rest->operand(1)) &&
+           splat_value(rest->operand(1))->as_int(0) == d->as_int(0);
+  };
+  const Instruction* other = beside(p, differ);
+  if (!one_less || !other || !left_over(other)) return nullptr;
+  return c.b.binary(kShiftRightArithmetic, x, splat_int(c, i, std::countr_zero(static_cast<uint64_t>(d->as_int(0)))));
+}
+
 template <Opcode op>
 Instruction* twice(Context&, Instruction* i) {
   return i->operand(0)->is(op) ? i->operand(0)->operand(0) : nullptr;
@@ -226,6 +255,7 @@ constexpr SimplifyRule kRules[] = {
     // Comparisons and selections whose outcome is known. Integers; any type for select.
     {kCompare, known_comparison},
     {kSelect, known_select},
+    {kSelect, floor_quotient},
     // convert to the type it has; convert there and back. Exact.
     {kConvert,
      [](Context&, Instruction* i) -> Instruction* {

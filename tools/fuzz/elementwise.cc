@@ -79,6 +79,24 @@ Instruction* binary(Draft& s) {
   return s.limited(s.b.op(s.random.pick(kSmoothBinary), {x, y}), 100);
 }
 
+// JAX's x // n and x % n of integers, and what differs from them by a number or a direction.
+Instruction* floor_division(Draft& s) {
+  Instruction* x = s.any();
+  const DType t = x->shape.type;
+  if (!is_integral(t) || dtype_bits(t) < 8) return nullptr;
+  const int64_t n = s.random.pick(Ints{1, 2, 4, 8, 64, 3, 10, -2, -7, 0});
+  auto all = [&](int64_t v) { return s.splat(t, static_cast<double>(is_signed(t) ? v : std::abs(v)), x->shape.dims); };
+  auto differs = [&](Instruction* a, int64_t v) {
+    return s.b.compare(s.random.chance(0.95) ? Direction::kNe : Direction::kEq, a, all(v));
+  };
+  Instruction* rest = s.b.binary(kRemainder, x, all(n));
+  Instruction* sign = is_signed(t) ? differs(s.b.unary(kSign, x), n < 0 ? -1 : 1) : differs(x, 0);
+  Instruction* lower = s.b.binary(kAnd, sign, differs(rest, 0));
+  if (s.random.chance(0.4)) return s.b.select(lower, s.b.binary(kAdd, rest, all(n)), rest);
+  Instruction* q = s.b.binary(kDivide, x, all(n));
+  return s.b.select(lower, s.b.binary(kSubtract, q, all(s.random.chance(0.9) ? 1 : 2)), q);
+}
+
 Instruction* compare(Draft& s) {
   Instruction* x = s.any();
   Instruction* y = s.of(x->shape);
@@ -190,6 +208,7 @@ Family elementwise_family() {
   return {"elementwise",
           {{unary, 8},
            {binary, 14},
+           {floor_division, 1},
            {compare, 2},
            {select, 4},
            {clamp, 1},
