@@ -105,16 +105,18 @@ class Emission {
   // Sizes of the outer nest. What tiles leave empty at their edges is part of all buffers that have the same tiles:
   // there it is computed like the rest, from whatever stands in it, so that no digit is cut short. No result may have
   // an element there, as one whose tiles begin anew in the next row does. (Swish of 1021 x 1019 bf16 in T(8,128)(2,1)
-  // took three times as long as untiled.) Not whole rows: layernorm took 1.2 times as long.
+  // took three times as long as untiled.)
   Ints nest_sizes(const std::function<void(AccessWalk&, const Coords&)>& walk) {
     const Ints outer = plan_.outer_sizes();
     auto whole = std::ranges::find_if(plan_.roots, [&](const Instruction* r) { return r->shape.dims == plan_.domain; });
-    if (whole == plan_.roots.end() || plan_.kind != KernelKind::kNest) return outer;
-    const Ints padded = padded_sizes((*whole)->shape);
+    const bool nest = plan_.kind == KernelKind::kNest, rows = plan_.kind == KernelKind::kRows;
+    if (whole == plan_.roots.end() || !(nest || rows)) return outer;
+    const Ints padded = plan_.outer_of(padded_sizes((*whole)->shape));
     auto empty_in_all = [&](const Ints& sizes) {
       if (sizes == outer || 4 * product(sizes) > 5 * product(outer)) return false;
       const bool in_results = std::ranges::all_of(plan_.roots, [&](const Instruction* r) {
-        return r->shape.dims == plan_.domain && std::ranges::equal(sizes, padded_sizes(r->shape), std::less_equal());
+        return r->shape.dims == plan_.domain &&
+               std::ranges::equal(sizes, plan_.outer_of(padded_sizes(r->shape)), std::less_equal());
       });
       if (!in_results) return false;
       AccessWalk accesses(vars_);
@@ -123,9 +125,9 @@ class Emission {
       walk(accesses, at);
       return accesses.within_buffers();
     };
-    if (empty_in_all(padded)) return padded;
+    if (nest && empty_in_all(padded)) return padded;
     // Where others are empty elsewhere, as a transposed operand is, at least small tiles are whole: 885x1427 took five
-    // times as long as 888x1427.
+    // times as long as 888x1427. Of whole rows no more: those of a small tile are then handled together.
     Ints in_part = outer;
     for (size_t d = 0; d < outer.size(); ++d) in_part[d] = std::min(padded[d], round_up(outer[d], kSmallTile));
     return empty_in_all(in_part) ? in_part : outer;

@@ -39,4 +39,16 @@ std::set<DType> moved_floats(const Computation& fused) {
   return all;
 }
 
+bool crosses_borders(const Instruction& reshape) {
+  if (!reshape.is(Opcode::kReshape) || reshape.shape.element_count() == 0) return false;
+  std::vector<int64_t> borders;
+  for (const Ints& dims : {reshape.shape.dims, reshape.operand(0)->shape.dims}) {
+    int64_t below = 1;
+    for (size_t d = dims.size(); d-- > 0;) borders.push_back(below *= dims[d]);
+  }
+  std::ranges::sort(borders);
+  auto apart = [](int64_t x, int64_t y) { return y % x != 0; };
+  return std::ranges::adjacent_find(borders, apart) != borders.end();
+}
+
 }  // namespace hlojit

@@ -22,4 +22,8 @@ size_t update_count(const Instruction& update);
 /// them.
 std::set<DType> moved_floats(const Computation& fused);
 
+/// A reshape whose dims' borders fall into the middle of its operand's, as [4,6] as [3,8]: an element's place is a
+/// quotient of several dims, and loops over either side have no digits in common.
+bool crosses_borders(const Instruction& reshape);
+
 }  // namespace hlojit

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/analysis/steps.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/bitcasts.h"
@@ -142,6 +143,10 @@ class Assignment {
       i->set_operand(1, matched(c, i->operand(1), with_layout(i->operand(1)->shape, by->rhs), i));
       i->shape.layout = by->result;
       explain(*i, i->shape, "features are neighbours");
+    } else if (crosses_borders(*i) && !i->operand(0)->shape.layout.tiled()) {
+      // A transposed operand would be read element by element; copied, it is transposed in registers.
+      i->set_operand(0, matched(c, i->operand(0), with_default_layouts(i->operand(0)->shape), i));
+      i->shape = with_default_layouts(i->shape);
     } else if (i->shape.is_array()) {
       i->shape.layout = choose(*i);
     } else {

@@ -324,13 +324,15 @@ std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo
   return plan_or_reason(members, roots, target, config, why_not);
 }
 
-std::vector<int64_t> KernelPlan::outer_sizes() const {
-  std::vector<int64_t> sizes;
-  for (size_t d = 0; d < domain.size(); ++d) {
-    if (!std::ranges::binary_search(inner, static_cast<int64_t>(d))) sizes.push_back(domain[d]);
+std::vector<int64_t> KernelPlan::outer_of(std::span<const int64_t> sizes) const {
+  std::vector<int64_t> outer;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (!std::ranges::binary_search(inner, static_cast<int64_t>(d))) outer.push_back(sizes[d]);
   }
-  return sizes;
+  return outer;
 }
+
+std::vector<int64_t> KernelPlan::outer_sizes() const { return outer_of(domain); }
 
 std::vector<int64_t> KernelPlan::inner_sizes() const {
   std::vector<int64_t> sizes;

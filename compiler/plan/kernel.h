@@ -95,6 +95,8 @@ struct KernelPlan {
 
   /// Sizes of the domain's dims that are not inner, and of those that are.
   std::vector<int64_t> outer_sizes() const;
+  /// Of sizes of the domain's dims those of the outer ones.
+  std::vector<int64_t> outer_of(std::span<const int64_t> sizes) const;
   std::vector<int64_t> inner_sizes() const;
   bool has_products() const {
     return std::ranges::any_of(stages, [](const Stage& s) { return s.product != nullptr; });
