@@ -465,7 +465,7 @@ const OpCost& op_cost(OpPrice price) {
 
 double cycles_per_vector(const Instruction& i) {
   if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
-  return op_cost(i.info().price).cycles;
+  return op_cost(i.info().price).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
 }
 
 double KernelCost::work_ns() const { return std::max(memory_ns, compute_ns); }
