@@ -102,6 +102,11 @@ Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& tar
   return blocks ? blocks : same;
 }
 
+Instruction* expand_convolution(Builder& b, const Instruction& op, const TargetInfo& target) {
+  Instruction* same = expand_mixed_operands(b, op);
+  return same ? same : expand_dilated(b, op, target.vector_bytes / dtype_bytes(working_type(op.shape.type)));
+}
+
 Instruction* expand_sort(Builder& b, const Instruction& op) {
   Instruction* selected = expand_leading_sort(b, op);
   return selected ? selected : expand_short_sort(b, op);
@@ -118,7 +123,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
-    case Opcode::kConvolution: return expand_mixed_operands(b, op);
+    case Opcode::kConvolution: return expand_convolution(b, op, options.target);
     case Opcode::kDot: return expand_dot(b, op, options.target);
     case Opcode::kMap: return expand_map(b, op);
     case Opcode::kRng: return expand_rng(b, op);
