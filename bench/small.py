@@ -1,6 +1,7 @@
 """Small programs at odd sizes, of every family of ops: hlojit against XLA:CPU, worst first.
 
     build/venv/bin/python bench/small.py [REGEX...] [--threads N] [--rounds N] [--json FILE]
+    build/venv/bin/python bench/small.py --random-shapes 1 --rounds 2     # at sizes that nobody chose
 
 The scoreboard shows a hundred programs that people run; this one looks for what nobody looked at: one op or
 idiom each, at sizes that are no multiple of anything, small enough that fixed costs and tails count. Both
@@ -35,9 +36,37 @@ def options_of():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--min-ms", type=float, default=8)
     parser.add_argument("--write-hlo", metavar="DIR", help="only write DIR/NAME.hlo")
+    parser.add_argument("--random-shapes", type=int, metavar="SEED",
+                        help="other sizes of the arguments; what does not take them is left out")
+    parser.add_argument("--scale", type=float, nargs=2, default=(0.3, 2.5), metavar=("LOW", "HIGH"),
+                        help="of what random sizes are the given ones times (default 0.3 2.5)")
     parser.add_argument("--hlojit", default=str(ROOT / "build/release/bin/hlojit"))
     parser.add_argument("--json", metavar="FILE", help="figures: {name: [hlojit us, XLA us, ratio, compile ms of both]}")
     return parser.parse_args()
+
+
+def resized(case, options):
+    """The case at sizes drawn for it, the same for the same size; None if its function does not take them."""
+    import dataclasses
+    import random
+    import jax
+    generator, sizes = random.Random(f"{options.random_shapes} {case.name}"), {}
+
+    def other(n):
+        if n is not None and n > 4 and n not in sizes:
+            sizes[n] = max(2, int(n * generator.uniform(*options.scale)))
+        return sizes.get(n, n)
+    shapes = [tuple(other(n) for n in a.shape) for a in case.arguments]
+    arguments = [dataclasses.replace(a, shape=shape, high=sizes.get(a.high, a.high))
+                 for a, shape in zip(case.arguments, shapes)]
+    # Sums grow with their length, and what cancels in them does.
+    made = dataclasses.replace(case, arguments=arguments, loose=max(64.0, 4 * case.loose))
+    try:
+        with jax.enable_x64(case.x64):
+            jax.eval_shape(case.function, *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arguments])
+    except Exception:  # noqa: BLE001 - sizes that stand in the function differ from these
+        return None
+    return made if sizes else None
 
 
 def text_of(case):
@@ -136,6 +165,8 @@ def main():
     from small_programs import CASES
     wanted = [re.compile(p) for p in options.patterns]
     cases = [c for c in CASES.values() if not wanted or any(p.fullmatch(c.name) for p in wanted)]
+    if options.random_shapes is not None:
+        cases = [c for c in (resized(c, options) for c in cases) if c]
     if options.write_hlo:
         folder = pathlib.Path(options.write_hlo)
         folder.mkdir(parents=True, exist_ok=True)

@@ -386,3 +386,13 @@ case("softmax_of_10", lambda x: jax.nn.softmax(x, -1), "f32[5001,10]", loose=16)
 case("swap_channels_u8", lambda x: x[..., ::-1], "u8[480,640,3]")
 case("flip_image_u8", lambda x: x[:, :, ::-1], "u8[4,112,112,3]")
 case("weights_gradient_update", lambda w, x, g: w - 0.01 * lax.dot_general(g, x, (((0,), (0,)), ((), ()))).T, "f32[129,65]", "f32[257,129]", "f32[257,65]", loose=64)
+
+# ---- found at random sizes, or among idioms of the kind: slow once ------------------------------------------------
+case("best_two_experts", lambda x: lax.top_k(nn.softmax(x), 2), "f32[501,8]", loose=4)
+case("best_four_rows", lambda x: lax.top_k(x, 4), "f32[501,64]")
+case("sandpile", lambda x: lax.fori_loop(0, 20, lambda i, x: (lambda t: (lambda p: x - 4 * t + p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:])(jnp.pad(t, 1)))(x // 4), x), "s32[65,67]<40")
+case("relative_shift", lambda x: jnp.pad(x, ((0, 0), (0, 0), (0, 0), (1, 0))).reshape(2, 4, 66, 65)[:, :, 1:].reshape(2, 4, 65, 65), "f32[2,4,65,65]")
+case("transposed_as_another", lambda x: x.T.reshape(171, 203) * 2, "f32[171,203]")
+case("batchnorm_inference", lambda x, m, v, g, b: (x - m) * g * lax.rsqrt(v + 1e-5) + b, "f32[3,33,33,56]", "f32[56]", "f32[56]+", "f32[56]", "f32[56]", loose=16)
+conv("conv_transposed_to_rgb", "f32[2,33,33,34]", "f32[5,5,34,3]", padding=((3, 2), (3, 2)), lhs_dilation=(2, 2))
+conv("conv_transposed_1x1", "f32[2,15,15,131]", "f32[1,1,131,67]", padding=((0, 1), (0, 1)), lhs_dilation=(2, 2))
