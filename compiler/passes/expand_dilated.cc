@@ -32,8 +32,9 @@ struct GapDim {
   bool spread = false;  ///< a window of one tap
 };
 
-/// nullopt: not of this form. `n` elements of the input, `out` of the result.
-std::optional<GapDim> gap_dim(const WindowDim& w, int64_t n, int64_t out) {
+/// nullopt: not of this form. `n` elements of the input, `out` of the result. `exact`: no phase may have fewer taps
+/// than others, for zeros in their place would make NaNs of infinite inputs that it does not see.
+std::optional<GapDim> gap_dim(const WindowDim& w, int64_t n, int64_t out, bool exact) {
   GapDim d{.gap = w.lhs_dilate, .taps = w.size, .results = out, .window = w};
   if (d.gap == 1) return d;
   if (w.stride != 1 || w.rhs_dilate != 1 || w.reversal || n == 0 || out == 0) return std::nullopt;
@@ -43,6 +44,7 @@ std::optional<GapDim> gap_dim(const WindowDim& w, int64_t n, int64_t out) {
     d.results = n;
     return d;
   }
+  if (exact && w.size % d.gap != 0) return std::nullopt;
   const int64_t fewest = ceil_div(w.size, d.gap), left = ((w.pad_low % d.gap) + d.gap) % d.gap;
   d.before = d.gap - 1 - left;
   d.taps = ceil_div(w.size + d.before, d.gap);
@@ -80,7 +82,7 @@ struct Gaps {
     const ConvDims& c = op.attrs.conv;
     Instruction* w = op.operand(1);
     std::vector<PadDim> padding(w->shape.dims.size());
-    Ints order = c.rhs_spatial, lines, turned, parts, sizes;
+    Ints order = c.rhs_spatial, lines, parts, sizes;
     order.insert(order.end(), {c.rhs_input_feature, c.rhs_output_feature});
     for (size_t s = 0; s < dims.size(); ++s) {
       const GapDim& d = dims[s];
@@ -186,7 +188,7 @@ Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes) {
   double less = 1;
   for (size_t s = 0; s < op.attrs.window.size(); ++s) {
     const int64_t n = x->shape.dims[op.attrs.conv.lhs_spatial[s]], out = op.shape.dims[op.attrs.conv.out_spatial[s]];
-    auto d = gap_dim(op.attrs.window[s], n, out);
+    auto d = gap_dim(op.attrs.window[s], n, out, !is_integral(op.shape.type));
     if (!d || (d->gap > 1 && !d->spread && !few)) return nullptr;
     const int64_t before = out * op.attrs.window[s].size, after = d->results * d->taps * (d->spread ? 1 : d->gap);
     less *= static_cast<double>(before) / static_cast<double>(std::max<int64_t>(after, 1));

@@ -1,5 +1,6 @@
 // Dots with any dimensions in any role, and convolutions.
 #include <algorithm>
+#include <cmath>
 
 #include "layout/lists.h"
 #include "tools/fuzz/draft.h"
@@ -172,6 +173,18 @@ Instruction* spread_product(Draft& s) {
 const Ints kFeatures = {1, 3, 8, 16, 17, 32};
 constexpr int64_t kMostWork = 300'000;  // multiplications, which the evaluator does one by one
 
+// Infinite at one index of a spatial dim: what no window of a result has there must not be multiplied, be it by zero.
+Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
+  if (!is_float(x->shape.type) || dtype_bits(x->shape.type) < 16 || spatial.empty()) return x;
+  const Ints& sizes = x->shape.dims;
+  const int64_t dim = s.random.pick(spatial), n = sizes[static_cast<size_t>(dim)];
+  if (n == 0) return x;
+  Instruction* at = s.b.iota(Shape::array(DType::kS32, sizes), dim);
+  Instruction* here =
+      s.b.compare(Direction::kEq, at, s.splat(DType::kS32, static_cast<double>(s.random.below(n)), sizes));
+  return s.b.select(here, s.splat(x->shape.type, HUGE_VAL, sizes), x);
+}
+
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
 // features or of the batch. `wide`: as many features as micro-kernels want, of operands that were moved.
 Instruction* convolution_of(Draft& s, bool wide) {
@@ -223,6 +236,8 @@ Instruction* convolution_of(Draft& s, bool wide) {
   if (wide ? product(x_sizes) * product(k_sizes) > kMostWork * in : !s.fits(x_sizes)) return nullptr;
   auto side = [&](DType type, const Ints& sizes) { return wide ? moved(s, type, sizes) : s.of(type, sizes); };
   Instruction* x = factor(s, side(t, x_sizes));
+  const bool gaps = std::ranges::any_of(window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
+  if (s.random.chance(gaps ? 0.4 : 0.05)) x = with_infinity(s, x, dims.lhs_spatial);
   Instruction* k = factor(s, side(partner(s, t), k_sizes));
   Instruction* made = s.b.conv(x, k, window, dims, of_batch ? 1 : groups, of_batch ? groups : 1);
   if (s.random.chance(0.15)) widen(s, made);
