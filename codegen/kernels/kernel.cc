@@ -29,10 +29,8 @@ namespace {
 
 /// Results side by side whose reductions read the same elements. (Of four, more have a part beyond a border.)
 constexpr int kShared = 2;
-/// Rows side by side that alternate in memory, so that it is read from end to end: those of T(8,128).
-constexpr int kAlternating = 8;
-/// Rows of common tiles.
-constexpr int64_t kSmallTile = 8;
+/// Rows of a common tile, T(8,128). They alternate in memory: side by side, it is read from end to end.
+constexpr int kTileRows = 8;
 
 /// Of a tiled array's dims: rounded up to what its tiles hold.
 Ints padded_sizes(const Shape& shape) {
@@ -129,7 +127,7 @@ class Emission {
     // Where others are empty elsewhere, as a transposed operand is, at least small tiles are whole: 885x1427 took five
     // times as long as 888x1427. Of whole rows no more: those of a small tile are then handled together.
     Ints in_part = outer;
-    for (size_t d = 0; d < outer.size(); ++d) in_part[d] = std::min(padded[d], round_up(outer[d], kSmallTile));
+    for (size_t d = 0; d < outer.size(); ++d) in_part[d] = std::min(padded[d], round_up(outer[d], kTileRows));
     return empty_in_all(in_part) ? in_part : outer;
   }
 
@@ -158,7 +156,7 @@ class Emission {
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
     options.in_parts = target_.l2_bytes / 2;
     options.shared = inner ? 0 : kShared;
-    options.alternating = keeps_values() ? 0 : kAlternating;
+    options.alternating = keeps_values() ? 0 : kTileRows;
     return options;
   }
 

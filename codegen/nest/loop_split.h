@@ -20,7 +20,8 @@ int64_t chunks_for(int64_t ns);
 
 /// Splits the outermost loops so that about `chunks` equal parts can run in parallel. Returns how many
 /// leading loops of the piece are then chunk loops; their extents' product is the chunk count.
-/// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside.
+/// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside; no
+/// vector along it has more lanes.
 /// `overlap`: neighbouring chunks may compute some elements both.
 size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap = false);
 

@@ -16,6 +16,7 @@
 
 #include "compiler/passes/expansions.h"
 #include "layout/divide.h"
+#include "layout/tiling.h"
 
 namespace hlojit {
 namespace {
@@ -45,7 +46,7 @@ std::optional<GapDim> gap_dim(const WindowDim& w, int64_t n, int64_t out, bool e
     return d;
   }
   if (exact && w.size % d.gap != 0) return std::nullopt;
-  const int64_t fewest = ceil_div(w.size, d.gap), left = ((w.pad_low % d.gap) + d.gap) % d.gap;
+  const int64_t fewest = ceil_div(w.size, d.gap), left = mod(w.pad_low, d.gap);
   d.before = d.gap - 1 - left;
   d.taps = ceil_div(w.size + d.before, d.gap);
   if (d.taps > fewest) {
@@ -55,7 +56,7 @@ std::optional<GapDim> gap_dim(const WindowDim& w, int64_t n, int64_t out, bool e
   }
   d.results = ceil_div(out + d.dropped, d.gap);
   d.window.size = d.taps;
-  d.window.pad_low = (w.pad_low - left) / d.gap;  // of L - 1 more at most
+  d.window.pad_low = floordiv(w.pad_low, d.gap);  // the same of as many more as are dropped
   d.window.pad_high = d.results + d.taps - 1 - d.window.pad_low - n;
   return d;
 }

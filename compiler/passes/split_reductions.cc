@@ -19,10 +19,9 @@ constexpr int64_t kShortRow = 4 << 10, kMinInColumns = 1 << 19;
 constexpr int64_t kFewestParts = 16, kMostParts = 1024, kParts = 256;
 constexpr int64_t kAlignedElements = 16;
 
-/// How a reduction is cut: dim `dim` in equal parts, or in as many and a rest.
+/// How a reduction is cut: dim `dim` in equal parts, and what they leave over.
 struct Cut {
   int64_t dim, parts;
-  bool rest = false;
 };
 
 /// The divisor of n nearest to kParts within the limits, or 0; one that leaves rows (of `inner`
@@ -86,8 +85,8 @@ std::optional<Cut> cut_for_cores(const Instruction* reduce) {
     const int64_t parts = parts_of(shape.dims[d], inner);
     if (parts > 0 && (parts < shape.dims[d] || reduce->attrs.dimensions.size() > 1)) return Cut{d, parts};
     // Parts of a minor dim would be read with gaps: 5234 x 3714 by 619 parts of the columns took 12 ms, by 261 of the
-    // rows and 14 left over 1.7.
-    if (shape.dims[d] >= 4 * kParts) return Cut{d, parts_with_rest(shape.dims[d]), true};
+    // rows and 14 left over 2.0.
+    if (shape.dims[d] >= 4 * kParts) return Cut{d, parts_with_rest(shape.dims[d])};
   }
   return std::nullopt;
 }
@@ -160,9 +159,10 @@ struct Reduction {
     return reduce(reduce(x, neutral, std::move(first)), init, second);
   }
 
-  /// The same where no number of parts divides the dim: what is left over is added at the end.
+  /// The same with what is left over, if anything, added at the end.
   Instruction* with_rest(Instruction* x, int64_t d, int64_t parts) const {
     int64_t n = x->shape.dims[d], even = n / parts * parts;
+    if (even == n) return in_parts(x, d, parts);
     Instruction* most = in_parts(part_of(c, x, d, 0, even), d, parts);
     Instruction* rest = reduce(part_of(c, x, d, even, n), neutral, original->attrs.dimensions);
     return c.add(reducer->root()->opcode, most->shape, {most, rest}, original->name);
@@ -202,7 +202,7 @@ Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut
     x = converted(x, DType::kF32);
   }
   r.neutral = neutral_value(c, step, r.init);
-  Instruction* made = cut.rest ? r.with_rest(x, cut.dim, cut.parts) : r.in_parts(x, cut.dim, cut.parts);
+  Instruction* made = r.with_rest(x, cut.dim, cut.parts);
   return narrow ? converted(made, old.shape.type) : made;
 }
 
@@ -245,7 +245,7 @@ bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
   const auto cut = reduces ? cut_of(old) : cut_of_dot(*old);
   if (!cut) return false;
   explain(options, "split_reductions", c, "{}: {} parts along dimension {}{}", old->name, cut->parts, cut->dim,
-          cut->rest ? " and a rest" : "");
+          old->operand(0)->shape.dims[cut->dim] % cut->parts != 0 ? " and a rest" : "");
   Instruction* made = reduces ? split_reduce(c, *old, *cut) : split_dot(c, *old, *cut);
   made->shape.layout = old->shape.layout;
   made->location = old->location;
