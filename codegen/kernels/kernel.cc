@@ -224,7 +224,11 @@ class Emission {
                          bool overlap) const {
     const bool blocked = piece.unroll.var >= 0;
     if (blocked && pulls) return e.widths(piece, std::max(native, wide / kShared), native, overlap);
-    if (blocked) return e.widths(piece, vector_bytes_ / 4, vector_bytes_ / 4, overlap);
+    if (blocked) {
+      // Squares are as wide as they are high; what is interleaved may be of any width.
+      const int words = vector_bytes_ / 4, lanes = piece.unroll.count < words ? std::max(native, words) : words;
+      return e.widths(piece, lanes, lanes, overlap);
+    }
     return e.widths(piece, piece.apart ? native : wide, native, overlap, true);
   }
 
