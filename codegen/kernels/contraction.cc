@@ -81,7 +81,9 @@ class Product {
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
-    by_rows_ = !left_ && (reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
+    if (left_ && blocks_.along_depth && left_->depth != 1) left_.reset();
+    by_rows_ =
+        !left_ && (blocks_.along_depth || reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
     in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
@@ -92,7 +94,7 @@ class Product {
     }
     // A last panel moved left computes some columns twice, which must not be added up.
     bool repeats = !in_panels_ && product_.n > nr && product_.n % nr != 0 && site_.sums && slices_ > 1;
-    if (right_ && (right_->along != 1 || repeats)) right_.reset();
+    if (right_ && ((right_->along != 1 && !blocks_.along_depth) || repeats)) right_.reset();
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
@@ -260,11 +262,18 @@ class Product {
                            .lanes = lanes_,
                            .last_lanes = right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
                            .left = rows.form,
-                           .panel_stride = right_ ? right_->depth : nr,
+                           .panel_stride = !right_               ? nr
+                                           : blocks_.along_depth ? right_->along
+                                                                 : right_->depth,
                            .unroll = unroll,
                            .multiply_add = blocks_.multiply_add,
                            .accumulates = slices_ > 1};
     shape.takes_off = biased();
+    if (blocks_.along_depth) {
+      shape.along_depth = true;
+      shape.unroll = 1;
+      if (product_.k % lanes_ != 0) shape.last_lanes = static_cast<int>(product_.k % lanes_);
+    }
     // A tall matrix from memory.
     shape.looks_ahead = left_ && rows.form.k_stride == 1 && rows.form.row_stride == product_.k && slices_ == 1 &&
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
@@ -317,7 +326,7 @@ class Product {
   llvm::Value* right_base(Scope& ps, const IndexExpr& column) {
     if (in_panels_) return operand_at(ps, reads_.right_side(), IndexExpr(0), column);
     llvm::Value* base = operand_at(ps, reads_.right_side(), IndexExpr(0), IndexExpr(0));
-    return ps.builder.CreateGEP(storage_type(ps.builder, type_, 1), base, e_.index(column, ps));
+    return ps.builder.CreateGEP(storage_type(ps.builder, type_, 1), base, e_.index(column * right_->along, ps));
   }
   // Address of an operand in place, at the slice's beginning.
   llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {

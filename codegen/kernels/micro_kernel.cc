@@ -8,6 +8,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "codegen/kernels/depth_tile.h"
 #include "codegen/number/elementwise.h"
 
 namespace hlojit::codegen {
@@ -231,12 +232,13 @@ class TileBody {
 }  // namespace
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
+  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
                      shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
                      shape.left.row_stride, shape.left.k_stride, shape.panel_stride, shape.unroll,
                      form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
                      shape.looks_ahead ? ">" : "", shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
-                     shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "");
+                     shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "",
+                     shape.along_depth ? "d" : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
@@ -251,6 +253,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
   if (options.micro_kernels)
     options.micro_kernels->push_back(shape);
+  else if (shape.along_depth)
+    emit_depth_tile(f, shape, *options.target);
   else
     TileBody(f, shape, *options.target).emit();
   return f;

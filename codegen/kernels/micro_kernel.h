@@ -52,7 +52,10 @@ struct MicroKernelShape {
   bool accumulates = false;  ///< may be called with `accumulate`
   bool takes_off = false;    ///< `bias` is taken off each row
   bool looks_ahead = false;  ///< A's rows follow each other without gaps: those of the next tile are prefetched
-  int64_t looks_down = 0;    ///< > 0: B's rows are prefetched so many steps of k ahead
+  int64_t looks_down = 0;    ///< > 0: B's rows are prefetched so many steps of k ahead (along depth: its next columns)
+  /// Lanes go along k, of which both A and B have neighbours in memory: panel_stride leads to the next column, of which
+  /// there are vectors x lanes, and last_lanes is what the last slice of k leaves of a vector.
+  bool along_depth = false;
   bool operator==(const MicroKernelShape&) const = default;
 };
 

@@ -20,6 +20,7 @@ struct Blocks {
   int64_t rows = 6, columns = 16;  ///< of a task's block: multiples of the tile's
   int64_t depth = 256;
   MultiplyAdd multiply_add = MultiplyAdd::kOne;
+  bool along_depth = false;  ///< lanes go along the depth: each sum is a vector until all of the depth is in it
   bool operator==(const Blocks&) const = default;
 };
 
@@ -34,6 +35,7 @@ bool sums_features(const Instruction& contraction, int64_t lanes);
 struct ProductOperands {
   bool packs = true;            ///< they may be packed several terms at a time
   bool rows_in_memory = false;  ///< the rows' is an array, not computed on the way
+  bool columns_in_memory = false;
 };
 
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well.
@@ -44,6 +46,10 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& product, int64_t depth,
            const TargetInfo& target);
 
+/// Whether a product may be summed along its depth: the columns' operand is an array whose neighbours are those of the
+/// depth, as in x times a transposed W. `lanes`: of vectors of the summed type, as many columns as a tile has.
+bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& product, int64_t lanes);
+
 /// Whether the columns' operand is read as well where it lies as from packed panels. Its columns are neighbours in
 /// memory, and a panel's part of it finds room in the second cache, where strides of whole pages share few sets. In
 /// place, a product of 512 takes 0.93 of the time and one of 1024 0.92 (AVX-512); with AVX2's narrow panels, one of
@@ -51,7 +57,8 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
 
-/// Slices are a few rows of a right side that comes from memory: no prefetcher gets far in them.
+/// Slices are a few rows of a right side that comes from memory, or pieces of its columns: no prefetcher gets far in
+/// them.
 bool walks_memory(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                   const TargetInfo& target);
 
@@ -76,8 +83,8 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
 /// No run of the product's rows is cut by a block.
 bool holds_runs(const Blocks& blocks, const MatrixProduct& product);
 
-/// "tile 6x16 block 96x512x256", with " by words" and the like where several terms are multiplied at once, and back
-/// (nullopt: not so written, or no blocks at all).
+/// "tile 6x16 block 96x512x256", with " by words" and the like where several terms are multiplied at once, or " along
+/// depth", and back (nullopt: not so written, or no blocks at all).
 std::string blocks_text(const Blocks& blocks);
 std::optional<Blocks> read_blocks(std::string_view text);
 

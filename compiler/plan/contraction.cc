@@ -68,8 +68,13 @@ KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const Targ
   check_packing(g, packed, {});
   if (auto given = stages_in(config); given && read_stages(g, *given, target, plan)) return plan;
   MatrixProduct product(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes));
-  const Instruction* rows = dot->operand(product.rows_operand());
-  auto blocks = choose_blocks(*dot, product, target, {.rows_in_memory = rows->is(Opcode::kParameter) || !g.has(rows)});
+  auto in_memory = [&](size_t operand) {
+    const Instruction* o = dot->operand(operand);
+    return o->is(Opcode::kParameter) || !g.has(o);
+  };
+  auto blocks = choose_blocks(
+      *dot, product, target,
+      {.rows_in_memory = in_memory(product.rows_operand()), .columns_in_memory = in_memory(product.columns_operand())});
   Stage all = blocks ? product_stage(dot, *blocks) : Stage{};
   all.stores = {0};
   plan.stages = {std::move(all)};

@@ -91,6 +91,8 @@ struct Role {
 
 std::vector<Role> draw_roles(Draft& s) {
   static const Ints kLarge = {1, 2, 3, 5, 8, 15, 16, 17, 24, 31, 33, 48, 64, 65, 100};
+  static const Ints kDeep = {129, 300, 1400, 2830}, kFew = {2, 3, 5, 7, 8, 17};
+  const bool deep = s.random.chance(0.15);
   std::vector<Role> roles;
   auto add = [&](int64_t count, const Ints& sizes, Role role) {
     for (; count > 0; --count) {
@@ -99,9 +101,9 @@ std::vector<Role> draw_roles(Draft& s) {
     }
   };
   add(s.random.chance(0.5) ? 0 : s.random.between(1, 2), {1, 2, 3, 4, 7}, {1, true, true, true});
-  add(s.random.chance(0.7) ? 1 : 2, kLarge, {1, true, true, false});
-  add(s.random.chance(0.7) ? 1 : s.random.between(0, 2), kLarge, {1, true, false, false});
-  add(s.random.chance(0.7) ? 1 : s.random.between(0, 2), kLarge, {1, false, true, false});
+  add(deep || s.random.chance(0.7) ? 1 : 2, deep ? kDeep : kLarge, {1, true, true, false});
+  add(s.random.chance(0.7) ? 1 : s.random.between(0, 2), deep ? kFew : kLarge, {1, true, false, false});
+  add(s.random.chance(0.7) ? 1 : s.random.between(0, 2), deep ? kFew : kLarge, {1, false, true, false});
   auto work = [&] {
     int64_t all = 1;
     for (const Role& r : roles) all *= r.size;
