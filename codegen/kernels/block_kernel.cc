@@ -9,8 +9,8 @@
 #include "codegen/kernels/contraction.h"
 #include "codegen/kernels/stages.h"
 #include "codegen/number/elementwise.h"
-#include "compiler/ir/narrow.h"
 #include "compiler/plan/contraction.h"
+#include "compiler/plan/stages.h"
 #include "layout/divide.h"
 #include "layout/index.h"
 
@@ -74,14 +74,14 @@ class BlockKernel {
       };
       bool sums = plan_.stages[t.first].product != nullptr;
       if (sums) {
-        DType type = sum_type(*t.value);
+        DType type = kept_type(t);
         e.provide(t.value, [&t, buffer, address, type](ElementEmitter& emitter, Scope& s, const Coords& coords) {
           return convert(s.builder, emitter.number(), emitter.load(s, buffer, type, address(coords)),
                          t.value->shape.type);
         });
         continue;
       }
-      e.place(t.value, {buffer, t.first, true, working_type(t.value->shape.type), address});
+      e.place(t.value, {buffer, t.first, true, kept_type(t), address});
     }
   }
 

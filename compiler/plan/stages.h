@@ -23,6 +23,8 @@ struct BlockParts {
 };
 /// Fills plan.stages with the stages that go along the block's rows.
 void make_row_stages(const KernelGraph& graph, const TargetInfo& target, const BlockParts& parts, KernelPlan& plan);
+/// What a value that stages of a block leave for each other is kept as: a product in the type of its sums.
+DType kept_type(const ScratchTile& tile);
 /// Gives the values that stages of a block leave for each other their places: plan.tiles.
 void place_tiles(const KernelGraph& graph, KernelPlan& plan);
 

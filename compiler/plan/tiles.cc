@@ -29,7 +29,7 @@ void add_reads(const KernelGraph& g, std::vector<const Instruction*> open, size_
   }
 }
 
-int64_t element_bytes(const ScratchTile& t) { return dtype_bytes(working_type(t.value->shape.type)); }
+int64_t element_bytes(const ScratchTile& t) { return dtype_bytes(kept_type(t)); }
 int64_t tile_size(const ScratchTile& t, int64_t rows) {
   return round_up((t.whole ? rows : 1) * t.stride * element_bytes(t), 64);
 }
@@ -43,6 +43,10 @@ bool may_share(const ScratchTile& a, const ScratchTile& b) {
 }
 
 }  // namespace
+
+DType kept_type(const ScratchTile& t) {
+  return t.value->is(Opcode::kDot) ? sum_type(*t.value) : working_type(t.value->shape.type);
+}
 
 void place_tiles(const KernelGraph& g, KernelPlan& plan) {
   plan.tiles.clear();
