@@ -189,9 +189,9 @@ class Product {
 
   // A group of panels, from number `first_panel` of the block on.
   void pack_right(Scope& gs, const IndexExpr& first_panel, llvm::Value* columns_left) {
-    const int64_t nr = blocks_.tile_columns, kc = blocks_.depth, run = product_.run;
+    const int64_t nr = blocks_.tile_columns, kc = blocks_.depth, run = std::max<int64_t>(product_.run, 1);
     IndexExpr first = n0_ + first_panel * nr;
-    if (!reads_.in_runs(reads_.right_side()))
+    if (!reads_.in_runs(reads_.right_side()) && !blocks_.along_depth)
       return packing_.pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, first, false);
     llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
     auto loop =
@@ -202,6 +202,7 @@ class Product {
     IndexExpr panel = floordiv(column, nr), in_panel = mod(column, nr);
     packing_.pack_run(*loop, b_panel_, reads_.right_side(), first + column, run,
                       [&](const IndexExpr& j, const IndexExpr& k) {
+                        if (blocks_.along_depth) return (column + j) * kc + k;
                         return panel * (kc * nr) + (floordiv(k, terms_) * nr + in_panel + j) * terms_ + mod(k, terms_);
                       });
     close_loop(gs, std::move(loop));
@@ -262,15 +263,14 @@ class Product {
                            .lanes = lanes_,
                            .last_lanes = right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
                            .left = rows.form,
-                           .panel_stride = !right_               ? nr
-                                           : blocks_.along_depth ? right_->along
-                                                                 : right_->depth,
+                           .panel_stride = right_ ? right_->depth : nr,
                            .unroll = unroll,
                            .multiply_add = blocks_.multiply_add,
                            .accumulates = slices_ > 1};
     shape.takes_off = biased();
     if (blocks_.along_depth) {
       shape.along_depth = true;
+      shape.panel_stride = right_ ? right_->along : kc;
       shape.unroll = 1;
       if (product_.k % lanes_ != 0) shape.last_lanes = static_cast<int>(product_.k % lanes_);
     }
@@ -355,6 +355,7 @@ class Product {
   // Panels packed together, so that a row of the right operand is read in pieces of a few cache lines.
   int64_t panels_at_once() const {
     const int64_t nr = blocks_.tile_columns;
+    if (blocks_.along_depth) return 1;
     int64_t group = std::clamp<int64_t>(2048 / (nr * dtype_bytes(packed_type_)), 1, 8);
     while (group > 1 && (product_.n % (group * nr) != 0 || blocks_.columns % (group * nr) != 0)) group /= 2;
     return group;

@@ -31,8 +31,9 @@ constexpr int64_t kRowBytes = 4096;
 constexpr int64_t kDeepEnough = 64;
 
 // Rows up to which a right side is rather read along its depth than packed (32 rows by 1024x1024: 0.98 of the time, 24
-// 0.70, 8 0.46), and vectors of the depth from which on adding up their lanes costs little.
-constexpr int64_t kMostAlongDepth = 24;
+// 0.70, 8 0.46), or converted on the way (f16: 16 rows 0.96, 4 0.46), and vectors of the depth from which on adding up
+// their lanes costs little.
+constexpr int64_t kMostAlongDepth = 24, kMostConverted = 8;
 constexpr int64_t kDeepAlong = 8;
 constexpr std::string_view kAlongDepth = " along depth";
 
@@ -109,12 +110,18 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
 /// and two columns 4096x4096 from memory took 1.5 times as long: fewer pages at once.)
 int64_t rows_along_depth(const TargetInfo& target) { return target.vector_registers >= 32 ? 6 : 4; }
 
+/// The columns' operand may be read where it lies, but for its strides.
+bool columns_as_summed(const Instruction& contraction, const MatrixProduct& p, ProductOperands operands) {
+  return operands.columns_in_memory && contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
+}
+
 /// A few rows by a right side whose columns lie along the depth: packing would transpose all of it for them.
 bool sums_along_depth(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target,
                       ProductOperands operands) {
   const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
-  if (!operands.columns_in_memory || p.m > kMostAlongDepth) return false;
-  return p.k >= kDeepAlong * lanes && may_sum_along_depth(contraction, p, lanes);
+  const int64_t most = columns_as_summed(contraction, p, operands) ? kMostAlongDepth : kMostConverted;
+  if (!operands.along_depth || p.m > most || p.k < kDeepAlong * lanes) return false;
+  return may_sum_along_depth(contraction, p, lanes);
 }
 
 /// More than what the cores would keep of it in the last cache.
@@ -257,8 +264,7 @@ bool sums_features(const Instruction& contraction, int64_t lanes) {
 }
 
 bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& p, int64_t lanes) {
-  const DType type = contraction.operand(p.columns_operand())->shape.type;
-  if (!contraction.is(Opcode::kDot) || !is_float(type) || type != sum_type(contraction)) return false;
+  if (!contraction.is(Opcode::kDot) || !is_float(sum_type(contraction))) return false;
   if (p.contracting.size() != 1 || lanes < 2 || p.n < lanes) return false;
   auto strides = operand_strides(contraction, p, p.columns_operand());
   return strides && strides->depth == 1;
@@ -326,8 +332,10 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
     b.along_depth = true;
     b.tile_rows = ceil_div(p.m, ceil_div(p.m, rows_along_depth(target)));
     b.tile_columns = lanes;
-    // A tile's rows stay in the first cache, for each few columns go through them again.
-    const int64_t most = target.l1_bytes * 2 / 3 / (b.tile_rows * dtype_bytes(type)) / lanes * lanes;
+    // A tile's rows stay in the first cache, for each few columns go through them again; so do packed columns.
+    const bool packs = !columns_as_summed(contraction, p, operands);
+    const int64_t longest = packs ? std::max(b.tile_rows, b.tile_columns) : b.tile_rows;
+    const int64_t most = target.l1_bytes * 2 / 3 / (longest * dtype_bytes(type)) / lanes * lanes;
     b.depth = slice_of(p.contracting, most, most, lanes);
     choose_grid(b, p, contraction, rows_by(MultiplyAdd::kOne), target);
     return b;
@@ -351,7 +359,8 @@ bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const 
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
                       const TargetInfo& target) {
-  return b.along_depth || std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
+  if (b.along_depth) return contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
+  return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
 }
 
 std::string blocks_text(const Blocks& b) {

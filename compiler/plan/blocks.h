@@ -36,6 +36,7 @@ struct ProductOperands {
   bool packs = true;            ///< they may be packed several terms at a time
   bool rows_in_memory = false;  ///< the rows' is an array, not computed on the way
   bool columns_in_memory = false;
+  bool along_depth = false;  ///< lanes may go along the depth
 };
 
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well.
@@ -46,8 +47,8 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& product, int64_t depth,
            const TargetInfo& target);
 
-/// Whether a product may be summed along its depth: the columns' operand is an array whose neighbours are those of the
-/// depth, as in x times a transposed W. `lanes`: of vectors of the summed type, as many columns as a tile has.
+/// Whether a product may be summed along its depth: neighbours in the columns' operand are those of the depth, as in x
+/// times a transposed W. `lanes`: of vectors of the summed type, as many columns as a tile has.
 bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& product, int64_t lanes);
 
 /// Whether the columns' operand is read as well where it lies as from packed panels. Its columns are neighbours in

@@ -72,9 +72,10 @@ KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const Targ
     const Instruction* o = dot->operand(operand);
     return o->is(Opcode::kParameter) || !g.has(o);
   };
-  auto blocks = choose_blocks(
-      *dot, product, target,
-      {.rows_in_memory = in_memory(product.rows_operand()), .columns_in_memory = in_memory(product.columns_operand())});
+  auto blocks = choose_blocks(*dot, product, target,
+                              {.rows_in_memory = in_memory(product.rows_operand()),
+                               .columns_in_memory = in_memory(product.columns_operand()),
+                               .along_depth = true});
   Stage all = blocks ? product_stage(dot, *blocks) : Stage{};
   all.stores = {0};
   plan.stages = {std::move(all)};

@@ -160,7 +160,7 @@ class Sweep {
     bool inside = std::ranges::find(members_, columns) != members_.end();
     if (!inside && (columns->shape.layout == *panels || columns_in_place(*s.product, p, *s.blocks, target_))) return;
     if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
-    bool transposes = columns->shape.layout.minor_to_major[0] == panels->minor_to_major[0];
+    bool transposes = !s.blocks->along_depth && columns->shape.layout.minor_to_major[0] == panels->minor_to_major[0];
     double blocks = std::ceil(static_cast<double>(p.m) / static_cast<double>(s.blocks->rows));
     double elements = static_cast<double>(p.k) * static_cast<double>(p.n) * static_cast<double>(p.batches());
     cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;
