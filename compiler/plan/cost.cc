@@ -31,6 +31,8 @@ constexpr double kChoice = 30;
 // Padding between elements, and padding between these again: of one a kernel knows by its loops which elements are
 // read; of more there would be pieces of loops for all combinations, or every element computes what few of them use.
 constexpr double kMostSpacing = 2;
+// Nanoseconds for an element that is stored on its own: rows of 64, divided by their lengths and stored as panels.
+constexpr double kStoredApart = 0.4;
 // Nanoseconds for an element whose place is a quotient of several dims: [4,26,26,9,33] as [5577,144] took 4.6.
 constexpr double kCrossed = 3;
 
@@ -64,6 +66,17 @@ int minor_dim(const Shape& shape) {
     if (shape.dims[static_cast<size_t>(d)] != 1) return static_cast<int>(d);
   }
   return -1;
+}
+
+/// The dim whose neighbours are neighbours in memory: of panels T(48,1), the one before the minor dim. -1: none.
+int contiguous_dim(const Shape& shape) {
+  if (shape.layout.tiled()) {
+    const Ints& tile = shape.layout.tiles[0].dims;
+    for (size_t k = 0; k < tile.size(); ++k) {
+      if (tile[tile.size() - 1 - k] > 1) return static_cast<int>(shape.layout.minor_to_major[k]);
+    }
+  }
+  return minor_dim(shape);
 }
 
 /// Result dims up to the last one (in memory order) that `used` has: what varies in loops further in is
@@ -439,7 +452,12 @@ class Sweep {
   }
 
   void write(const Instruction* root, double elements) {
-    if (root->shape.is_array()) move(root->shape, elements, 1);
+    if (!root->shape.is_array()) return;
+    move(root->shape, elements, 1);
+    // Lanes go along the rows: into a result whose rows are not contiguous, each is stored on its own.
+    const bool whole = plan_.kind == KernelKind::kRows && root->shape.dims == plan_.domain;
+    if (whole && !contains(plan_.inner, int64_t{contiguous_dim(root->shape)}))
+      cost_.compute_ns += elements * kStoredApart;
   }
 
   std::span<const Instruction* const> members_;
