@@ -68,6 +68,21 @@ def gemm_skinny(m, k, n):
     return (lambda a, b: a @ b), [f32(m, k), f32(k, n)]
 
 
+@program(golden=dict(m=5, k=130, n=99), timing=dict(m=8, k=4096, n=4096), loose=2)
+def gemm_skinny_transposed(m, k, n):
+    # The same with a row of weights for each result, as PyTorch keeps them.
+    return (lambda a, b: a @ b.T), [f32(m, k), f32(n, k)]
+
+
+@program(golden=dict(m=3, groups=3, group=32, n=50), timing=dict(m=4, groups=32, group=64, n=4096), loose=2)
+def gemm_skinny_s8(m, groups, group, n):
+    # The same with quantised weights: bytes, and a scale for each group of them.
+    def f(a, b, scale):
+        return a @ (b.astype(F32) * scale).reshape(groups * group, n)
+    return f, [f32(m, groups * group), ints(groups, group, n, dtype=S8, lo=-128, hi=128),
+               f32(groups, 1, n, kind="uniform", lo=0.005, hi=0.02)]
+
+
 @program(golden=dict(m=300, k=37, n=11), timing=dict(m=100_003, k=64, n=17))
 def gemm_tall(m, k, n):
     return (lambda a, b: a @ b), [f32(m, k), f32(k, n)]
