@@ -56,25 +56,9 @@ class DepthTile {
 
   void emit() {
     b_.SetInsertPoint(block("entry"));
-    llvm::Value *depth = f_->getArg(4), *whole = b_.CreateAnd(depth, number(-shape_.lanes));
-    loop("columns", columns_, number(int64_t{shape_.vectors} * shape_.lanes), {}, [&](llvm::Value* column, Vectors) {
-      llvm::Value* right = at(f_->getArg(1), b_.CreateMul(column, number(shape_.panel_stride)));
-      Vectors sums(static_cast<size_t>(rows_ * columns_), llvm::Constant::getNullValue(vector_));
-      sums = loop("k", shape_.lanes, whole, sums, [&](llvm::Value* k, Vectors carried) {
-        add_products(carried, right, k, false);
-        return carried;
-      });
-      if (shape_.last_lanes < shape_.lanes) add_rest(sums, right, whole, b_.CreateICmpULT(whole, depth));
-      for (int64_t i = 0; i < rows_; ++i) {
-        const auto first = sums.begin() + static_cast<std::ptrdiff_t>(i * columns_);
-        llvm::Value* row = sums_of_lanes(b_, Vectors(first, first + static_cast<std::ptrdiff_t>(columns_)));
-        llvm::Value* to = at(f_->getArg(2), b_.CreateAdd(b_.CreateMul(number(i), f_->getArg(3)), column));
-        if (shape_.accumulates) {
-          llvm::Value* old = b_.CreateAlignedLoad(row->getType(), to, align_);
-          row = b_.CreateSelect(f_->getArg(5), b_.CreateFAdd(old, row), row);
-        }
-        b_.CreateAlignedStore(row, to, align_);
-      }
+    const int64_t all = int64_t{shape_.vectors} * shape_.lanes;
+    loop("columns", columns_, number(all), {}, [&](llvm::Value* column, const Vectors&) {
+      store(sums_of(at(f_->getArg(1), b_.CreateMul(column, number(shape_.panel_stride)))), column);
       return Vectors();
     });
     b_.CreateRetVoid();
@@ -87,7 +71,7 @@ class DepthTile {
 
   /// Counts to `end` by `step`, at least once; `body` gets the count and the values, and gives what they become.
   Vectors loop(const char* name, int64_t step, llvm::Value* end, const Vectors& values,
-               const std::function<Vectors(llvm::Value*, Vectors)>& body) {
+               const std::function<Vectors(llvm::Value*, const Vectors&)>& body) {
     llvm::BasicBlock *before = b_.GetInsertBlock(), *head = block(name);
     b_.CreateBr(head);
     b_.SetInsertPoint(head);
@@ -109,6 +93,35 @@ class DepthTile {
     return made;
   }
 
+  /// Of all rows with the columns that begin at `right`.
+  Vectors sums_of(llvm::Value* right) {
+    llvm::Value *depth = f_->getArg(4), *whole = b_.CreateAnd(depth, number(-shape_.lanes));
+    auto whole_vectors = [&](const Vectors& sums) {
+      return loop("k", shape_.lanes, whole, sums,
+                  [&](llvm::Value* k, const Vectors& carried) { return with_products(carried, right, k, false); });
+    };
+    const Vectors none(static_cast<size_t>(rows_ * columns_), llvm::Constant::getNullValue(vector_));
+    if (shape_.last_lanes == shape_.lanes) return whole_vectors(none);
+    // Of several slices the last may be shorter than a vector.
+    Vectors sums = shape_.accumulates ? under(b_.CreateICmpNE(whole, number(0)), "whole", none, whole_vectors)
+                                      : whole_vectors(none);
+    return under(b_.CreateICmpULT(whole, depth), "rest", sums,
+                 [&](const Vectors& before) { return with_products(before, right, whole, true); });
+  }
+
+  void store(const Vectors& sums, llvm::Value* column) {
+    for (int64_t i = 0; i < rows_; ++i) {
+      const auto first = sums.begin() + static_cast<std::ptrdiff_t>(i * columns_);
+      llvm::Value* row = sums_of_lanes(b_, Vectors(first, first + static_cast<std::ptrdiff_t>(columns_)));
+      llvm::Value* to = at(f_->getArg(2), b_.CreateAdd(b_.CreateMul(number(i), f_->getArg(3)), column));
+      if (shape_.accumulates) {
+        llvm::Value* old = b_.CreateAlignedLoad(row->getType(), to, align_);
+        row = b_.CreateSelect(f_->getArg(5), b_.CreateFAdd(old, row), row);
+      }
+      b_.CreateAlignedStore(row, to, align_);
+    }
+  }
+
   llvm::Value* load(llvm::Value* from, bool part) {
     if (!part) return b_.CreateAlignedLoad(vector_, from, align_);
     std::vector<llvm::Constant*> there;
@@ -123,13 +136,13 @@ class DepthTile {
                        {line, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }
 
-  /// Those of a vector's worth of the depth, from `k` on.
-  void add_products(Vectors& sums, llvm::Value* right, llvm::Value* k, bool part) {
+  /// The sums with the products of a vector's worth of the depth, from `k` on; `part`: of what it leaves of a vector.
+  Vectors with_products(Vectors sums, llvm::Value* right, llvm::Value* k, bool part) {
     Vectors columns;
     for (int64_t j = 0; j < columns_; ++j)
       columns.push_back(load(at(at(right, k), number(j * shape_.panel_stride)), part));
     for (int64_t j = 0; shape_.looks_down > 0 && !part && j < columns_; ++j)
-      look_ahead(at(at(right, k), number((columns_ + j) * shape_.panel_stride)));
+      look_ahead(b_.CreateGEP(scalar_, at(right, k), number((columns_ + j) * shape_.panel_stride)));
     for (int64_t i = 0; i < rows_; ++i) {
       llvm::Value* row = load(at(at(f_->getArg(0), k), number(i * shape_.left.row_stride)), part);
       for (int64_t j = 0; j < columns_; ++j) {
@@ -137,23 +150,27 @@ class DepthTile {
         sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {row, columns[static_cast<size_t>(j)], sum});
       }
     }
+    return sums;
   }
 
-  /// What the depth leaves of a vector, in the slice that has it.
-  void add_rest(Vectors& sums, llvm::Value* right, llvm::Value* whole, llvm::Value* there) {
-    llvm::BasicBlock *before = b_.GetInsertBlock(), *rest = block("rest"), *after = block("sums");
-    b_.CreateCondBr(there, rest, after);
-    b_.SetInsertPoint(rest);
-    Vectors more = sums;
-    add_products(more, right, whole, true);
+  /// What `body` makes of values where the condition holds, else the values.
+  Vectors under(llvm::Value* condition, const char* name, const Vectors& values,
+                const std::function<Vectors(const Vectors&)>& body) {
+    llvm::BasicBlock *before = b_.GetInsertBlock(), *then = block(name), *after = block("after");
+    b_.CreateCondBr(condition, then, after);
+    b_.SetInsertPoint(then);
+    const Vectors made = body(values);
+    llvm::BasicBlock* last = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(after);
-    for (size_t k = 0; k < sums.size(); ++k) {
+    Vectors joined;
+    for (size_t k = 0; k < values.size(); ++k) {
       llvm::PHINode* phi = b_.CreatePHI(vector_, 2);
-      phi->addIncoming(sums[k], before);
-      phi->addIncoming(more[k], rest);
-      sums[k] = phi;
+      phi->addIncoming(values[k], before);
+      phi->addIncoming(made[k], last);
+      joined.push_back(phi);
     }
+    return joined;
   }
 
   // (left, right, sums, stride of the sums, depth, whether to add to them, -, -): see micro_kernel

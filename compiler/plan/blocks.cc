@@ -265,7 +265,7 @@ bool sums_features(const Instruction& contraction, int64_t lanes) {
 
 bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& p, int64_t lanes) {
   if (!contraction.is(Opcode::kDot) || !is_float(sum_type(contraction))) return false;
-  if (p.contracting.size() != 1 || lanes < 2 || p.n < lanes) return false;
+  if (p.contracting.size() != 1 || lanes < 2 || p.n < lanes || p.k < lanes) return false;
   auto strides = operand_strides(contraction, p, p.columns_operand());
   return strides && strides->depth == 1;
 }
@@ -383,6 +383,7 @@ std::optional<Blocks> read_blocks(std::string_view text) {
   if (form == multiply_add_forms().end()) return std::nullopt;
   Blocks b{v[0], v[1], v[2], v[3], v[4], form->kind, text.find(kAlongDepth) != text.npos};
   bool whole = b.rows % b.tile_rows == 0 && b.columns % b.tile_columns == 0;
+  if (b.along_depth && b.multiply_add != MultiplyAdd::kOne) return std::nullopt;
   return whole && b.tile_rows <= 16 && b.tile_columns <= 256 ? std::optional(b) : std::nullopt;
 }
 

@@ -129,7 +129,8 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
     if (!choose_blocks(*s.product, p, target)) return false;
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
-    const bool along = may_sum_along_depth(*s.product, p, lanes) && s.blocks->depth % lanes == 0;
+    const bool sliced = s.blocks->depth >= p.k || s.blocks->depth % lanes == 0;
+    const bool along = may_sum_along_depth(*s.product, p, lanes) && sliced;
     if (s.blocks->along_depth && (!along || s.blocks->tile_columns > p.n || plan.by_blocks())) return false;
     if (!holds_runs(*s.blocks, p) || !suits(s.blocks->multiply_add, *s.product, p, s.blocks->depth, target))
       return false;

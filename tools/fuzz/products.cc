@@ -91,7 +91,7 @@ struct Role {
 
 std::vector<Role> draw_roles(Draft& s) {
   static const Ints kLarge = {1, 2, 3, 5, 8, 15, 16, 17, 24, 31, 33, 48, 64, 65, 100};
-  static const Ints kDeep = {129, 300, 1400, 2830}, kFew = {2, 3, 5, 7, 8, 17};
+  static const Ints kDeep = {129, 300, 1363, 1400, 2051, 2830}, kFew = {2, 3, 5, 7, 8, 17};
   const bool deep = s.random.chance(0.15);
   std::vector<Role> roles;
   auto add = [&](int64_t count, const Ints& sizes, Role role) {
