@@ -157,7 +157,7 @@ class Product {
   /// How the rows are read, as far as slices, tiles and blocks are made for it.
   RowsInPlace rows_as_planned() const {
     if (site_.left || !dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return {};
-    RowsInPlace rows = rows_in_place(dot_, product_, blocks_.multiply_add);
+    RowsInPlace rows = rows_in_place(dot_, product_, blocks_.multiply_add, blocks_.tile_columns);
     const int64_t kc = blocks_.depth;
     // Slices are made of whole stretches, or stretches of whole slices.
     const bool even = rows.stretch > 0 && (rows.stretch % kc == 0 || kc % rows.stretch == 0 || product_.k <= kc);

@@ -97,7 +97,7 @@ class Packer {
 
   bool reads_in_place(const Instruction& convolution, const MatrixProduct& product) const {
     auto blocks = choose_blocks(convolution, product, options_.target, {.rows_in_memory = true});
-    return blocks && rows_in_place(convolution, product, blocks->multiply_add).pointed();
+    return blocks && rows_in_place(convolution, product, blocks->multiply_add, blocks->tile_columns).pointed();
   }
 
   /// The operand with this shape; equal ones are one.

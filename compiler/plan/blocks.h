@@ -66,7 +66,7 @@ bool walks_memory(const Instruction& contraction, const MatrixProduct& product, 
 /// How the rows' operand, an array, is read where it lies; by default it is packed.
 struct RowsInPlace {
   /// Each element at constant strides. (Rows a page or more apart share few cache sets and need an entry of the TLB
-  /// each: those are packed.)
+  /// each: those are packed; so are steps of the depth, where many columns read them.)
   bool at_strides = false;
   /// > 0: so many elements of a row lie together, and a pointer leads to them for each position of the window. As deep
   /// a slice as the panel of columns allows costs nothing more then: a convolution of 3x3 by 128 features took 0.91 of
@@ -79,7 +79,8 @@ struct RowsInPlace {
   bool packed() const { return !at_strides && !pointed(); }
   bool pointed() const { return stretch > 0 || together > 1; }
 };
-RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind);
+RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind,
+                          int64_t tile_columns);
 
 /// No run of the product's rows is cut by a block.
 bool holds_runs(const Blocks& blocks, const MatrixProduct& product);
