@@ -45,7 +45,7 @@ class Packer {
     auto panels = panel_layout(*dot, product, *blocks);
     size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
-    if (product.m <= kMostBlockRows && !same_.contains(operand)) return false;
+    if (product.m * product.shared_by <= kMostBlockRows && !same_.contains(operand)) return false;
     if (!folds_into_packing(operand) && columns_in_place(*dot, product, *blocks, options_.target)) return false;
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;
@@ -92,7 +92,7 @@ class Packer {
   }
 
   MatrixProduct product_of(const Instruction& contraction) const {
-    return {contraction, contraction.shape, sum_lanes(contraction, options_.target.vector_bytes)};
+    return single_product(contraction, contraction.shape, sum_lanes(contraction, options_.target.vector_bytes));
   }
 
   bool reads_in_place(const Instruction& convolution, const MatrixProduct& product) const {

@@ -67,7 +67,7 @@ KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const Targ
   std::vector<const Instruction*> packed(dot->operands().begin(), dot->operands().end());
   check_packing(g, packed, {});
   if (auto given = stages_in(config); given && read_stages(g, *given, target, plan)) return plan;
-  MatrixProduct product(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes));
+  const MatrixProduct product = single_product(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes));
   auto in_memory = [&](size_t operand) {
     const Instruction* o = dot->operand(operand);
     return o->is(Opcode::kParameter) || !g.has(o);
@@ -366,9 +366,9 @@ int taken_operand(const KernelPlan& plan, const Instruction* dot) {
 MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes) {
   const Instruction* dot = stage.product;
   int64_t lanes = sum_lanes(*dot, vector_bytes);
-  if (!plan.by_blocks() || !stage.stores.empty()) {
-    return MatrixProduct(*dot, (stage.stores.empty() ? dot : plan.roots[stage.stores[0]])->shape, lanes);
-  }
+  const Shape& result = (stage.stores.empty() ? dot : plan.roots[stage.stores[0]])->shape;
+  if (!plan.by_blocks()) return single_product(*dot, result, lanes);
+  if (!stage.stores.empty()) return MatrixProduct(*dot, result, lanes);
   // The inner dims are the columns, whatever the dot's layout.
   Shape as = Shape::array(dot->shape.type, dot->shape.dims);
   std::vector<int64_t>& order = as.layout.minor_to_major;

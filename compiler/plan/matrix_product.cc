@@ -180,6 +180,27 @@ std::vector<IndexExpr> MatrixProduct::join(std::span<const IndexExpr> batch_at, 
 
 int64_t MatrixProduct::batches() const { return size_of(batch); }
 
+MatrixProduct single_product(const Instruction& contraction, const Shape& result, int64_t lanes) {
+  constexpr int64_t kFewestRows = 8, kFewestColumns = 32;
+  MatrixProduct p(contraction, result, lanes);
+  if (!contraction.is(Opcode::kDot)) return p;
+  for (size_t operand : {p.rows_operand(), p.columns_operand()}) {
+    const bool rows = operand == p.rows_operand();
+    MatrixProduct inner = p;
+    std::vector<Factor>& free = operand == 0 ? inner.lhs_free : inner.rhs_free;
+    int64_t& size = rows ? inner.m : inner.n;
+    auto at_stride = [&] { return operand_strides(contraction, inner, operand).has_value(); };
+    while (free.size() > 1 && !at_stride()) {
+      size /= free[0].size;
+      if (rows) inner.shared_by *= free[0].size;
+      inner.batch.push_back(free[0]);
+      free.erase(free.begin());
+    }
+    if (size >= (rows ? kFewestRows : kFewestColumns) && at_stride()) p = std::move(inner);
+  }
+  return p;
+}
+
 int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& p) {
   auto together = [&](int64_t stretch) {
     VarSource vars;
