@@ -103,8 +103,9 @@ Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& tar
 }
 
 Instruction* expand_convolution(Builder& b, const Instruction& op, const TargetInfo& target) {
-  Instruction* same = expand_mixed_operands(b, op);
-  return same ? same : expand_dilated(b, op, target.vector_bytes / dtype_bytes(working_type(op.shape.type)));
+  if (Instruction* same = expand_mixed_operands(b, op)) return same;
+  Instruction* dense = expand_dilated(b, op, target.vector_bytes / dtype_bytes(working_type(op.shape.type)));
+  return dense ? dense : expand_few_features(b, op, target);
 }
 
 Instruction* expand_sort(Builder& b, const Instruction& op) {
@@ -200,12 +201,18 @@ Instruction* apply_elementwise(Builder& b, const Computation& computation, std::
 }
 
 bool expand(Module& module, const PipelineOptions& options) {
-  std::vector<Computation*> computations;  // more are made on the way
-  for (const auto& c : module.computations()) computations.push_back(c.get());
+  std::vector<Computation*> computations;          // more are made on the way
+  std::unordered_set<const Computation*> planned;  // fusions that were kept: each is a kernel as it is
+  for (const auto& c : module.computations()) {
+    computations.push_back(c.get());
+    for (const auto& i : c->instructions()) {
+      if (i->is(Opcode::kFusion)) planned.insert(i->to_apply());
+    }
+  }
   const std::vector<Computation*> sequential = sequential_computations(module);
   const std::unordered_set<const Computation*> run(sequential.begin(), sequential.end());
   bool changed = false;
-  for (Computation* c : computations) changed |= expand_in(*c, !run.contains(c), options);
+  for (Computation* c : computations) changed |= !planned.contains(c) && expand_in(*c, !run.contains(c), options);
   if (changed) {
     module.remove_unreachable();
     unshare(module);  // a body that loops may have been pasted more than once

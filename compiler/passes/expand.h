@@ -8,6 +8,7 @@
 //   custom-call        ->  its operand if it only annotates ("Sharding"), topk ("TopK")
 //   select-and-scatter ->  a reduce-window that picks, a scatter onto what was picked
 //   reduce-window of all before -> windows in blocks, and of the blocks' totals
+//   convolution to a few features -> a product for all taps of the window, and sums of what it sees
 //   scan               ->  a while loop          ragged-dot -> a gather or masks, and a dot
 //   batch-norm-...     ->  reductions and elementwise ops, in f32 or wider
 //

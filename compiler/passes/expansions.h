@@ -52,6 +52,10 @@ Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetI
 /// A convolution without gaps in its input. nullptr if it has none, or they are not worth it. `lanes` of a vector.
 Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes);
 
+/// A product for all taps of the window, and a sum of what they see. nullptr if it is not one to a few features, or its
+/// products leave the caches.
+Instruction* expand_few_features(Builder& b, const Instruction& op, const TargetInfo& target);
+
 /// Floats that are equal, and all NaNs, as one each: what SortOrder::canonical compares.
 Instruction* canonical_form(Builder& b, Instruction* x);
 

@@ -183,7 +183,7 @@ int64_t MatrixProduct::batches() const { return size_of(batch); }
 MatrixProduct single_product(const Instruction& contraction, const Shape& result, int64_t lanes) {
   constexpr int64_t kFewestRows = 8, kFewestColumns = 32;
   MatrixProduct p(contraction, result, lanes);
-  if (!contraction.is(Opcode::kDot)) return p;
+  if (!contraction.is(Opcode::kDot) || contraction.shape.element_count() == 0) return p;
   for (size_t operand : {p.rows_operand(), p.columns_operand()}) {
     const bool rows = operand == p.rows_operand();
     MatrixProduct inner = p;

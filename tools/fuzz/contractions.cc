@@ -118,6 +118,27 @@ Instruction* batched_matmul(Draft& s) {
   return s.b.dot_general(side(left), side(right), dims);
 }
 
+// Rows and columns of two dims each, between which what is contracted may stand: a product part by part.
+Instruction* product_in_parts(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  DType t = s.random.chance(0.6) ? DType::kF32 : s.type();
+  const int64_t k = s.random.pick(Ints{3, 8, 16, 30});
+  auto side = [&](const Ints& along, int64_t& contracted) {
+    Ints sizes = {s.random.between(1, 5), s.random.pick(along)};
+    contracted = s.random.between(0, 2);
+    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(contracted), k);
+    return factor(s, s.of(t, sizes));
+  };
+  int64_t left = 0, right = 0;
+  Instruction* x = side({4, 7, 8, 12, 20, 33}, left);
+  Instruction* y = side({5, 16, 31, 32, 40, 50}, right);
+  DotDims dims;
+  dims.lhs_contracting = {left};
+  dims.rhs_contracting = {right};
+  Instruction* product = s.b.dot_general(x, y, dims);
+  return s.random.chance(0.4) ? s.b.op(kAdd, {product, s.of(product->shape)}) : product;
+}
+
 // Rows of the left side, in groups whose sizes are values, each with a matrix of its own; or the same
 // with the groups along what is contracted.
 Instruction* ragged_dot(Draft& s) {
@@ -185,20 +206,29 @@ Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
   return s.b.select(here, s.splat(x->shape.type, HUGE_VAL, sizes), x);
 }
 
+// What is drawn: a few of everything; as many features as micro-kernels want, of operands that were moved; images that
+// become few features, which are summed tap by tap.
+enum class Drawn { kSmall, kWide, kImage };
+
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
-// features or of the batch. `wide`: as many features as micro-kernels want, of operands that were moved.
-Instruction* convolution_of(Draft& s, bool wide) {
+// features or of the batch.
+Instruction* convolution_of(Draft& s, Drawn drawn) {
+  const bool wide = drawn != Drawn::kSmall, image = drawn == Drawn::kImage;
   DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
-  size_t space = static_cast<size_t>(s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
-  int64_t groups = s.random.chance(0.3) ? s.random.between(2, 4) : 1;
+  if (image && !is_float(t)) t = DType::kBF16;
+  size_t space =
+      static_cast<size_t>(!image && s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
+  int64_t groups = !image && s.random.chance(0.3) ? s.random.between(2, 4) : 1;
   bool of_batch = s.random.chance(0.3);
   int64_t in = s.random.between(1, 4), out = groups * s.random.between(1, s.random.chance(0.2) ? 20 : 4);
   if (wide) in = s.random.pick(kFeatures), out = groups * s.random.pick(kFeatures);
+  if (image) out = s.random.between(1, 7);
   int64_t batch = s.random.between(1, 3) * (of_batch ? groups : 1);
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
   if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
-  const bool gradient = wide && s.random.chance(0.3);  // of weights: the input's features are what is called its batch
+  const bool gradient =
+      wide && !image && s.random.chance(0.3);  // of weights: the input's features are what is called its batch
   if (gradient) batch = s.random.pick(Ints{8, 12, 16, 20}) * (of_batch ? groups : 1);
   if (wide && (gradient || s.random.chance(0.5))) {  // features are neighbours, and rows read where they lie
     auto last = [&](Ints& order, size_t which) { std::swap(order[which], *std::ranges::max_element(order)); };
@@ -222,8 +252,9 @@ Instruction* convolution_of(Draft& s, bool wide) {
   for (size_t d = 0; d < space; ++d) {
     WindowDim w;
     int64_t size = s.random.between(s.random.chance(0.1) ? 0 : 2, space > 1 ? 9 : 20);
+    if (image) size = space > 1 ? s.random.between(14, 26) : s.random.between(150, 400);
     w.size = s.random.between(1, 4);
-    w.stride = s.random.chance(0.6) ? 1 : s.random.between(2, 3);
+    w.stride = s.random.chance(image ? 0.9 : 0.6) ? 1 : s.random.between(2, 3);
     w.pad_low = s.random.between(-1, 3);
     w.pad_high = s.random.between(-1, 3);
     if (s.random.chance(0.2)) w.lhs_dilate = s.random.between(2, 3);
@@ -244,13 +275,16 @@ Instruction* convolution_of(Draft& s, bool wide) {
   return made;
 }
 
-Instruction* convolution(Draft& s) { return convolution_of(s, false); }
-Instruction* wide_convolution(Draft& s) { return s.draw.depth > 0 ? nullptr : convolution_of(s, true); }
+Instruction* convolution(Draft& s) { return convolution_of(s, Drawn::kSmall); }
+Instruction* wide_convolution(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  return convolution_of(s, s.random.chance(0.3) ? Drawn::kImage : Drawn::kWide);
+}
 
 }  // namespace
 
 Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}, 0.35}; }
-Family batched_dot_family() { return {"batched products", {{batched_matmul, 20}}, 0.06}; }
+Family batched_dot_family() { return {"batched products", {{batched_matmul, 14}, {product_in_parts, 6}}, 0.06}; }
 Family spread_dot_family() { return {"spread products", {{spread_product, 20}}, 0.03}; }
 Family wide_convolution_family() { return {"wide convolutions", {{wide_convolution, 20}}, 0.05}; }
 Family convolution_family() {
