@@ -124,7 +124,14 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
     return e.run_pass(pass, scope);
   }
   pass.serial = plan_.kind == KernelKind::kColumns;
-  pass.with_accesses = [&](AccessWalk& w, const Coords& along) { walk(w, stage, joined(at, along)); };
+  pass.with_accesses = [&](AccessWalk& w, const Coords& along) {
+    // What earlier stages have made is only loaded.
+    for (size_t s = 0; s < number; ++s) {
+      for (const Instruction* v : plan_.stages[s].keeps)
+        w.stop_at(v, [this](const Coords& c) { return linearize(plan_.inner_sizes(), apart(c).second); });
+    }
+    walk(w, stage, joined(at, along));
+  };
   pass.with = [&](Scope& s, const Coords& along) {
     for (const Coords& c : block_of(e, at, unroll)) {
       for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);

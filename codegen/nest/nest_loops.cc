@@ -193,8 +193,9 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
   for (int first = 0; first < lanes; first += step) {
     Lanes part{step, IndexExpr(first)};
     if (step > 1) {
-      int lane = vars_.fresh();
-      bound_[lane] = {at, nullptr, step};
+      auto [known_lane, is_new] = at->lanes.try_emplace(step, 0);
+      if (is_new) bound_[known_lane->second = vars_.fresh()] = {at, nullptr, step};
+      const int lane = known_lane->second;
       part.number = part.number + IndexExpr::var(lane, step);
     }
     next = body(*at, substitute(piece.coords, loop.var, position + part.number), part, next);

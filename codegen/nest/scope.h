@@ -46,6 +46,9 @@ struct Scope {
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
   /// The same for reductions, which may have several results.
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
+  /// Variables of the lanes, by their count: vectors that are written out here have the same one, so that what one
+  /// stage has made of an element is known in the next.
+  std::unordered_map<int, int> lanes;
   /// Of each buffer, by its pointer.
   std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
   std::vector<BlockLoad> blocks;
