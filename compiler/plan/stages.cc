@@ -254,13 +254,15 @@ class Stager {
 
 }  // namespace
 
-int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target) {
-  int64_t bytes = 0;
-  for (const Stage& s : plan.stages) {
-    for (const Instruction* v : s.keeps) bytes += kept_bytes(v);
-  }
+int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target, int64_t wanted) {
+  int64_t bytes = target.vector_bytes / 4;
   for (int64_t n : plan.inner_sizes()) bytes *= n;
-  return 4 * (target.vector_bytes / 4) * bytes <= target.l2_bytes / 2 ? 4 : kFewestColumnVectors;
+  int64_t kept = 0;
+  for (const Stage& s : plan.stages) {
+    for (const Instruction* v : s.keeps) kept += kept_bytes(v);
+  }
+  while (wanted > kFewestColumnVectors && wanted * bytes * kept > target.l2_bytes / 2) wanted /= 2;
+  return std::max(wanted, kFewestColumnVectors);
 }
 
 void make_stages(const KernelGraph& graph, const TargetInfo& target, KernelPlan& plan) {

@@ -29,8 +29,8 @@ DType kept_type(const ScratchTile& tile);
 void place_tiles(const KernelGraph& graph, KernelPlan& plan);
 
 /// Vectors of columns that a columns kernel with values kept in scratch takes at a time; a row of its scratch
-/// holds as many. Four read whole pairs of cache lines, two are for long columns: scratch fills half of L2.
-int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target);
+/// holds as many. Fewer than `wanted`, though no less than two, where long columns would fill more than half of L2.
+int64_t column_vectors(const KernelPlan& plan, const TargetInfo& target, int64_t wanted);
 
 /// The texts of the stages in a backend_config, or nullopt if there are none.
 std::optional<std::vector<std::string>> stages_in(std::string_view config);
