@@ -5,6 +5,7 @@
 #include "codegen/kernels/merge.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
@@ -13,6 +14,7 @@
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
+#include "codegen/nest/loop_merge.h"
 #include "codegen/nest/loop_split.h"
 #include "codegen/nest/pass.h"
 #include "codegen/target.h"
@@ -160,22 +162,43 @@ class Emission {
     return options;
   }
 
+  // What the stages read and write at an element of the outer nest. Returns how many bytes lie between neighbours along
+  // the inner dims.
+  int64_t visit_stages(AccessWalk& w, const Coords& at) {
+    int64_t step = 0;
+    for (const Stage& stage : plan_.stages) {
+      Coords along;
+      int last = -1;
+      for (int64_t n : plan_.inner_sizes()) along.push_back(IndexExpr::var(last = vars_.fresh(), n));
+      stages_.walk(w, stage, stage.inner ? stages_.joined(at, along) : at);
+      for (const Access& a : w.accesses()) step = std::max(step, a.bytes * a.address.coefficient(last).value_or(0));
+    }
+    return step;
+  }
+
+  // A step of the outer nest: the stages of each of its elements, whose coordinates follow each other.
+  void step_of(KernelBuilder& kernel, Scope& scope, const Coords& at, const LoopPiece& piece, bool overlap) {
+    const auto rank = static_cast<std::ptrdiff_t>(plan_.outer_sizes().size());
+    for (int n = 0; n < piece.together; ++n) {
+      const Coords one(at.begin() + n * rank, at.begin() + (n + 1) * rank);
+      kernel.emitter().in_parts(scope, one, piece.unroll, [&](Scope& in, const Coords& c, const Unroll& block) {
+        for (size_t k = 0; k < plan_.stages.size(); ++k) stages_.run(kernel, in, k, c, block, overlap);
+      });
+    }
+  }
+
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
-    const Ints inner = plan_.inner_sizes();
     const std::set<DType> in_bits = moved_in_bits();
     int widest = 4, operations = 0, places = 0;
     int64_t step = 0;  // bytes from one element of a column to the next
     bool pulls = false, masks = false, guarded = false;
-    auto walk = [&](AccessWalk& w, const Coords& at) {
+    auto visit = [&](AccessWalk& w, const Coords& at) {
       w.move_in_bits(in_bits);
-      for (const Stage& stage : plan_.stages) {
-        Coords along;
-        int last = -1;
-        for (int64_t n : inner) along.push_back(IndexExpr::var(last = vars_.fresh(), n));
-        stages_.walk(w, stage, stage.inner ? stages_.joined(at, along) : at);
-        for (const Access& a : w.accesses()) step = std::max(step, a.bytes * a.address.coefficient(last).value_or(0));
-      }
+      step = std::max(step, visit_stages(w, at));
+    };
+    auto walk = [&](AccessWalk& w, const Coords& at) {
+      visit(w, at);
       widest = w.lane_bytes();
       operations = w.operations();
       places = w.places();
@@ -188,6 +211,7 @@ class Emission {
     bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
     bool overlap = !in_place_ && !streams_unaligned();
     std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, loop_options(lanes, overlap));
+    if (nest && overlap) pieces = merge_pieces(std::move(pieces), visit, vars_);
     if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
     int wide = native * vectors_side_by_side(operations, places, step, pulls);
@@ -203,7 +227,8 @@ class Emission {
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
-      LaneWidths widths = rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap);
+      const int each = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
+      LaneWidths widths = rows ? LaneWidths{{1}, false} : lane_widths(e, piece, each, native, pulls, overlap);
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
       masks = masks && nest && !blocked && !gives_masks();
@@ -213,9 +238,7 @@ class Emission {
       e.loops(kernel.root(), piece, split, widths, {},
               [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
                 lane = part.number;
-                e.in_parts(s, at, piece.unroll, [&](Scope& in, const Coords& c, const Unroll& block) {
-                  for (size_t k = 0; k < plan_.stages.size(); ++k) stages_.run(kernel, in, k, c, block, overlap);
-                });
+                step_of(kernel, s, at, piece, overlap);
                 return ElementEmitter::Carried{};
               });
       finish(kernel, count, ns, scratch);
@@ -319,7 +342,7 @@ class Emission {
   bool streams_unaligned() const { return KernelBuilder::streams(fusion_, around_, options_); }
 
   static double volume(const LoopPiece& piece) {
-    double n = static_cast<double>(piece.unroll.count);
+    double n = static_cast<double>(piece.unroll.count * piece.together);
     for (const LoopDigit& l : piece.loops) n *= static_cast<double>(l.extent);
     return n;
   }

@@ -68,7 +68,7 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     const bool random = std::ranges::any_of(used, [&](int v) { return symbols_.contains(v); });
     check_bounds(i->shape, address);
     within_buffers_ &= !random;
-    accesses_.push_back({address, dtype_bytes(i->shape.type), false, random, std::move(looked_up)});
+    accesses_.push_back({address, dtype_bytes(i->shape.type), false, random, std::move(looked_up), i});
     return;
   }
   if (i->is(Opcode::kConstant) && i->literal->shape().element_count() > 1 && !i->literal->is_splat()) {

@@ -20,8 +20,9 @@ struct Access {
   IndexExpr address;
   int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
-  bool random = false;  ///< the address depends on loaded values
-  Coords looked_up;     ///< where those lie
+  bool random = false;                     ///< the address depends on loaded values
+  Coords looked_up;                        ///< where those lie
+  const Instruction* parameter = nullptr;  ///< that is read; null: none
 };
 
 /// A boundary at which another source takes over (concatenate, pad): expr < bound vs. expr >= bound.

@@ -58,6 +58,7 @@ struct LoopPiece {
   bool apart = false;      ///< the lanes of some operand do not lie side by side: they are moved one by one
   bool looked_up = false;  ///< each lane of some operand lies where another value says
   Coords coords;           ///< the domain's coordinates in terms of the loop variables
+  int together = 1;        ///< elements a step, whose coordinates follow each other in `coords` (merge_pieces)
   Unroll unroll;
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 };
