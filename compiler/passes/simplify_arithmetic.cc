@@ -2,6 +2,7 @@
 //
 // x, y are any values, c is a splat (a constant or a broadcast scalar constant).
 #include <bit>
+#include <cfloat>
 #include <cmath>
 #include <optional>
 
@@ -59,18 +60,40 @@ std::optional<int> shift_of(const Instruction* i) {
   return std::countr_zero(v);
 }
 
-/// x / 2^k = x * 2^-k, both rounded from the same real number, if the type holds 2^-k.
-Instruction* reciprocal(Context& c, Instruction* i) {
-  const Literal* d = splat_value(i->operand(1));
-  DType type = i->shape.type;
-  if (!d || !is_float(type) || dtype_bits(type) < 16) return nullptr;
+/// 1 / v in the type, if that is no subnormal or infinity; `exact`: v is a power of two.
+bool invert(Literal& c, int64_t k, bool& exact) {
   int exponent;
-  double v = d->as_double(0);
-  if (!std::isfinite(v) || v == 0 || std::abs(std::frexp(v, &exponent)) != 0.5) return nullptr;
-  Literal r(Shape::scalar(type));
-  r.set_double(0, 1 / v);
-  if (r.as_double(0) != 1 / v || !std::isnormal(r.as_double(0))) return nullptr;
-  return c.b.binary(kMultiply, i->operand(0), splat(c, i, std::move(r)));
+  const double v = c.as_double(k);
+  if (!std::isfinite(v) || v == 0) return false;
+  c.set_double(k, 1 / v);
+  exact &= std::abs(std::frexp(v, &exponent)) == 0.5 && c.as_double(k) == 1 / v;
+  const double least = c.shape().type == DType::kF64 ? DBL_MIN : FLT_MIN;
+  return std::isfinite(c.as_double(k)) && std::isnormal(c.as_double(k)) && (exact || std::abs(c.as_double(k)) >= least);
+}
+
+/// x / c = x * (1/c) of constants. Of powers of two both are rounded from the same real number. Of others the bits are
+/// XLA's, within an ulp and a half of the quotient: not with strict.
+Instruction* reciprocal(Context& c, Instruction* i) {
+  constexpr int64_t kMostElements = 1 << 12;
+  Instruction* divisor = i->operand(1);
+  const DType type = i->shape.type;
+  if (!is_float(type) || dtype_bits(type) < 16) return nullptr;
+  const Literal* d = splat_value(divisor);
+  Instruction* spread = !d && divisor->is(kBroadcast) ? divisor->operand(0) : divisor;
+  if (!d && spread->is(kConstant)) d = &*spread->literal;
+  if (!d || d->shape().element_count() > kMostElements) return nullptr;
+  const bool is_splat = splat_value(divisor) != nullptr;
+  Literal r = is_splat ? Literal(Shape::scalar(type)) : *d;
+  if (is_splat) r.set_double(0, d->as_double(0));
+  bool exact = true;
+  for (int64_t k = 0; k < r.shape().element_count(); ++k) {
+    if (!invert(r, k, exact)) return nullptr;
+  }
+  if (!exact && (c.strict || (type != DType::kF32 && type != DType::kF64))) return nullptr;
+  if (is_splat) return c.b.binary(kMultiply, i->operand(0), splat(c, i, std::move(r)));
+  Instruction* inverse = c.b.constant(std::move(r));
+  if (divisor != spread) inverse = c.b.broadcast_in_dim(inverse, divisor->shape.dims, divisor->attrs.dimensions);
+  return c.b.binary(kMultiply, i->operand(0), inverse);
 }
 
 int digits_of(DType t) {
@@ -205,7 +228,7 @@ constexpr SimplifyRule kRules[] = {
      }},
     // x / 1 = x. Exact.
     {kDivide, unless_right_is<1>},
-    // x / 2^k = x * 2^-k. Exact.
+    // x / c = x * (1/c). Exact for powers of two.
     {kDivide, reciprocal},
     // x / 2^k = x >> k, x % 2^k = x & (2^k - 1). Unsigned.
     {kDivide,

@@ -72,7 +72,9 @@ TEST_CASE("the benchmark programs mean the same after the passes") {
     CAPTURE(file.path().string());
     std::string text = read(file.path());
     if (text.find("f32[2,128,256]") != std::string::npos) continue;  // too slow on the evaluator
-    expect_same_meaning(text, {});
+    PipelineOptions exact;
+    exact.strict = true;
+    expect_same_meaning(text, exact);
   }
 }
 
