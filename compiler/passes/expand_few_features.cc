@@ -11,12 +11,10 @@
 // phases are then put between each other. Nothing is multiplied with the zeros of gaps.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
 #include "layout/divide.h"
-#include "layout/lists.h"
 #include "layout/tiling.h"
 
 namespace hlojit {

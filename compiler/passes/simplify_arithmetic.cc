@@ -68,7 +68,7 @@ bool invert(Literal& c, int64_t k, bool& exact) {
   c.set_double(k, 1 / v);
   exact &= std::abs(std::frexp(v, &exponent)) == 0.5 && c.as_double(k) == 1 / v;
   const double least = c.shape().type == DType::kF64 ? DBL_MIN : FLT_MIN;
-  return std::isfinite(c.as_double(k)) && std::isnormal(c.as_double(k)) && (exact || std::abs(c.as_double(k)) >= least);
+  return std::isnormal(c.as_double(k)) && (exact || std::abs(c.as_double(k)) >= least);
 }
 
 /// x / c = x * (1/c) of constants. Of powers of two both are rounded from the same real number. Of others the bits are
