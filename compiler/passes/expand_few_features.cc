@@ -182,12 +182,12 @@ class FewFeatures {
 };
 
 /// Neighbouring positions of a few planes lie together already: 5x5 from one to three took 2.8 times as long summed so.
+/// By the labels alone: the pass `layouts` may choose another order, and a compiler of what we print would see that.
 bool enough_inputs(const Instruction& op) {
   constexpr int64_t kFew = 2, kFewPlanes = 8;
   const Shape& x = op.operand(0)->shape;
   const int64_t feature = op.attrs.conv.lhs_feature;
-  const Ints& order = x.layout.minor_to_major;
-  const bool planes = !order.empty() && order[0] != feature;
+  const bool planes = feature + 1 != x.rank();
   return x.dims[static_cast<size_t>(feature)] >= (planes ? kFewPlanes : kFew);
 }
 
