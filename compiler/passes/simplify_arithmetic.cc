@@ -2,7 +2,6 @@
 //
 // x, y are any values, c is a splat (a constant or a broadcast scalar constant).
 #include <bit>
-#include <cfloat>
 #include <cmath>
 #include <optional>
 
@@ -60,39 +59,45 @@ std::optional<int> shift_of(const Instruction* i) {
   return std::countr_zero(v);
 }
 
-/// 1 / v in the type, if that is no subnormal or infinity; `exact`: v is a power of two.
-bool invert(Literal& c, int64_t k, bool& exact) {
+/// Makes element `k` its reciprocal; false: dividing by it is something else. By powers of two both are rounded from
+/// the same real number. By others, where the reciprocal is a normal number, the bits are XLA's, within an ulp and a
+/// half of the quotient: not with strict.
+bool invert(const Context& c, Literal& l, int64_t k) {
   int exponent;
-  const double v = c.as_double(k);
-  if (!std::isfinite(v) || v == 0) return false;
-  c.set_double(k, 1 / v);
-  exact &= std::abs(std::frexp(v, &exponent)) == 0.5 && c.as_double(k) == 1 / v;
-  const double least = c.shape().type == DType::kF64 ? DBL_MIN : FLT_MIN;
-  return std::isnormal(c.as_double(k)) && (exact || std::abs(c.as_double(k)) >= least);
+  const double v = l.as_double(k);
+  l.set_double(k, 1 / v);
+  const double r = l.as_double(k);
+  if (std::abs(std::frexp(v, &exponent)) == 0.5) return std::isfinite(r) && r == 1 / v;
+  if (c.strict) return false;
+  const DType type = l.shape().type;
+  return type == DType::kF32 ? std::isnormal(static_cast<float>(r)) : type == DType::kF64 && std::isnormal(r);
 }
 
-/// x / c = x * (1/c) of constants. Of powers of two both are rounded from the same real number. Of others the bits are
-/// XLA's, within an ulp and a half of the quotient: not with strict.
+bool has_reciprocals(DType t) { return is_float(t) && dtype_bits(t) >= 16; }
+
+/// x / c = x * (1/c) of a splat.
 Instruction* reciprocal(Context& c, Instruction* i) {
+  const Literal* d = splat_value(i->operand(1));
+  if (!d || !has_reciprocals(i->shape.type)) return nullptr;
+  Literal r(Shape::scalar(i->shape.type));
+  r.set_double(0, d->as_double(0));
+  return invert(c, r, 0) ? c.b.binary(kMultiply, i->operand(0), splat(c, i, std::move(r))) : nullptr;
+}
+
+/// The same of each element of a constant.
+Instruction* reciprocals(Context& c, Instruction* i) {
   constexpr int64_t kMostElements = 1 << 12;
-  Instruction* divisor = i->operand(1);
-  const DType type = i->shape.type;
-  if (!is_float(type) || dtype_bits(type) < 16) return nullptr;
-  const Literal* d = splat_value(divisor);
-  Instruction* spread = !d && divisor->is(kBroadcast) ? divisor->operand(0) : divisor;
-  if (!d && spread->is(kConstant)) d = &*spread->literal;
-  if (!d || d->shape().element_count() > kMostElements) return nullptr;
-  const bool is_splat = splat_value(divisor) != nullptr;
-  Literal r = is_splat ? Literal(Shape::scalar(type)) : *d;
-  if (is_splat) r.set_double(0, d->as_double(0));
-  bool exact = true;
+  const Instruction* divisor = i->operand(1);
+  const bool is_spread = divisor->is(kBroadcast);
+  const Instruction* constant = is_spread ? divisor->operand(0) : divisor;
+  if (!constant->is(kConstant) || !has_reciprocals(i->shape.type)) return nullptr;
+  Literal r = *constant->literal;
+  if (r.shape().element_count() > kMostElements) return nullptr;
   for (int64_t k = 0; k < r.shape().element_count(); ++k) {
-    if (!invert(r, k, exact)) return nullptr;
+    if (!invert(c, r, k)) return nullptr;
   }
-  if (!exact && (c.strict || (type != DType::kF32 && type != DType::kF64))) return nullptr;
-  if (is_splat) return c.b.binary(kMultiply, i->operand(0), splat(c, i, std::move(r)));
   Instruction* inverse = c.b.constant(std::move(r));
-  if (divisor != spread) inverse = c.b.broadcast_in_dim(inverse, divisor->shape.dims, divisor->attrs.dimensions);
+  if (is_spread) inverse = c.b.broadcast_in_dim(inverse, divisor->shape.dims, divisor->attrs.dimensions);
   return c.b.binary(kMultiply, i->operand(0), inverse);
 }
 
@@ -230,6 +235,7 @@ constexpr SimplifyRule kRules[] = {
     {kDivide, unless_right_is<1>},
     // x / c = x * (1/c). Exact for powers of two.
     {kDivide, reciprocal},
+    {kDivide, reciprocals},
     // x / 2^k = x >> k, x % 2^k = x & (2^k - 1). Unsigned.
     {kDivide,
      [](Context& c, Instruction* i) -> Instruction* {
