@@ -52,11 +52,20 @@ Range range(const Literal& l) {
   return r;
 }
 
-bool has_nan(const Literal& l) {
+bool any_magnitude(const Literal& l, auto test) {
   for (int64_t i = 0, n = l.shape().element_count(); i < n; ++i) {
-    if (std::isnan(magnitude(l, i))) return true;
+    if (test(magnitude(l, i))) return true;
   }
   return false;
+}
+bool has_nan(const Literal& l) {
+  return any_magnitude(l, [](double m) { return std::isnan(m); });
+}
+
+// Padding times a weight that is no number: nothing in the evaluator, NaN in products of blocks. XLA:CPU has both.
+bool pads_beside_nan(const Instruction& i, const Literal& weights) {
+  const bool pads = std::ranges::any_of(i.attrs.window, [](auto& w) { return w.pad_low > 0 || w.pad_high > 0; });
+  return i.is(Opcode::kConvolution) && pads && any_magnitude(weights, [](double m) { return !std::isfinite(m); });
 }
 
 Literal absolute(const Literal& l) {
@@ -376,6 +385,7 @@ double ErrorRules::contracted(const Instruction& i, const In& in, const Literal&
   DType t = out.shape().type;
   double ea = in[0]->error, eb = in[1]->error;
   if (!floating(t)) return ea + eb > 0 ? kUnbounded : 0;
+  if (pads_beside_nan(i, *in[1]->leaf)) return kUnbounded;
   std::vector<Literal> sizes = {absolute(*in[0]->leaf), absolute(*in[1]->leaf)};
   for (size_t k = 2; k < in.size(); ++k) sizes.push_back(*in[k]->leaf);  // groups, scales
   double sum = largest_magnitude(evaluate_(i, sizes));
