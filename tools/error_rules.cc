@@ -62,6 +62,20 @@ bool has_nan(const Literal& l) {
   return any_magnitude(l, [](double m) { return std::isnan(m); });
 }
 
+// What `simplify` may make one of its operands, so that a product is known for one that was none.
+bool may_be_operand(const Instruction& i) {
+  switch (i.opcode) {
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kSelect:
+    case Opcode::kComplex:
+    case Opcode::kReal:
+    case Opcode::kImag: return true;
+    case Opcode::kConvert: return i.shape.type == i.operand(0)->shape.type;
+    default: return false;
+  }
+}
+
 // Padding times a weight that is no number: nothing in the evaluator, NaN in products of blocks. XLA:CPU has both.
 bool pads_beside_nan(const Instruction& i, const Literal& weights) {
   const bool pads = std::ranges::any_of(i.attrs.window, [](auto& w) { return w.pad_low > 0 || w.pad_high > 0; });
@@ -230,7 +244,11 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     DType t = i.shape.type;
     bool contractible = i.is(Opcode::kMultiply) && dtype_bits(component_type(t)) >= 32 && !strict_;
     if (contractible && floating(t)) out.rounding = unit_roundoff(t) * largest_magnitude(*out.leaf);
-    if (i.is(Opcode::kNegate) || i.is(Opcode::kCopy)) out.rounding = rounding, out.handed = handed;
+    const bool simplified = may_be_operand(i);
+    if (simplified || i.is(Opcode::kNegate) || i.is(Opcode::kCopy)) {
+      out.rounding = rounding;
+      out.handed = handed || simplified;
+    }
   } else if (error > 0) {
     set([&](size_t, const Literal&) { return kUnbounded; });
   }
