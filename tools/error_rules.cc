@@ -117,13 +117,15 @@ Opcode combination(const Computation& c, size_t k, size_t count) {
   return root->opcode;
 }
 
-double free_order(double n, double u, double sum) { return (16 + 4 * std::sqrt(n)) * u * sum; }
+// Sums of f64 are off in the evaluator, too, which has nothing wider and adds term after term: equal ones are all
+// rounded the same way.
+double evaluators(double n, double u, double sum) { return u < 0x1p-24 ? n * u * sum : 0; }
 
-// Reductions and dots are summed in chains of bounded length, so that more terms than these add nothing. Sums of f64
-// are off in the evaluator, too, which has nothing wider.
+double free_order(double n, double u, double sum) { return (16 + 4 * std::sqrt(n)) * u * sum + evaluators(n, u, sum); }
+
+// Reductions and dots are summed in chains of bounded length, so that more terms than these add nothing.
 double in_chains(double n, double u, double sum) {
-  const double sides = u < 0x1p-24 ? 2 : 1;
-  return sides * (32 + std::sqrt(std::min(n, 1024.0))) * u * sum;
+  return (32 + std::sqrt(std::min(n, 1024.0))) * u * sum + evaluators(n, u, sum);
 }
 
 }  // namespace
