@@ -185,18 +185,19 @@ MatrixProduct single_product(const Instruction& contraction, const Shape& result
   MatrixProduct p(contraction, result, lanes);
   if (!contraction.is(Opcode::kDot) || contraction.shape.element_count() == 0) return p;
   for (size_t operand : {p.rows_operand(), p.columns_operand()}) {
+    if (operand_strides(contraction, p, operand)) continue;
     const bool rows = operand == p.rows_operand();
     MatrixProduct inner = p;
     std::vector<Factor>& free = operand == 0 ? inner.lhs_free : inner.rhs_free;
     int64_t& size = rows ? inner.m : inner.n;
-    auto at_stride = [&] { return operand_strides(contraction, inner, operand).has_value(); };
-    while (free.size() > 1 && !at_stride()) {
+    bool at_stride = false;
+    while (free.size() > 1 && !at_stride) {
       size /= free[0].size;
-      if (rows) inner.shared_by *= free[0].size;
       inner.batch.push_back(free[0]);
       free.erase(free.begin());
+      at_stride = operand_strides(contraction, inner, operand).has_value();
     }
-    if (size >= (rows ? kFewestRows : kFewestColumns) && at_stride()) p = std::move(inner);
+    if (size >= (rows ? kFewestRows : kFewestColumns) && at_stride) p = std::move(inner);
   }
   return p;
 }

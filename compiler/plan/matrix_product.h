@@ -35,7 +35,6 @@ struct MatrixProduct {
   /// positions, lines of an image): rows are looked up in runs of so many that share all but the last factor's
   /// index, and `m` counts lines filled up to whole runs.
   int64_t run = 0;
-  int64_t shared_by = 1;  ///< of the batches, so many have the same columns: their rows are parts of one side's
 
   /// `result`: shape in which the elements leave the kernel; lanes go along its most minor dim. `lanes`: of
   /// vectors of the summed type.
