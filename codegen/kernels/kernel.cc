@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
@@ -167,11 +168,13 @@ class Emission {
   int64_t visit_stages(AccessWalk& w, const Coords& at) {
     int64_t step = 0;
     for (const Stage& stage : plan_.stages) {
+      const size_t before = w.accesses().size();
       Coords along;
       int last = -1;
       for (int64_t n : plan_.inner_sizes()) along.push_back(IndexExpr::var(last = vars_.fresh(), n));
       stages_.walk(w, stage, stage.inner ? stages_.joined(at, along) : at);
-      for (const Access& a : w.accesses()) step = std::max(step, a.bytes * a.address.coefficient(last).value_or(0));
+      for (const Access& a : std::span(w.accesses()).subspan(before))
+        step = std::max(step, a.bytes * a.address.coefficient(last).value_or(0));
     }
     return step;
   }
