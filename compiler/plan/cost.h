@@ -18,7 +18,7 @@ struct KernelCost {
   double memory_ns = 0;
   double compute_ns = 0;
   double call_ns = 0;
-  double ways = 1;           ///< cores that share the work
+  double cores = 1;          ///< that may share what is worth handing over
   int64_t instructions = 0;  ///< rough size of the emitted loop bodies, in instructions
   int64_t buffers = 0;       ///< operands and results
   int64_t streams = 0;       ///< of these, as large as the domain: each holds vectors in flight
