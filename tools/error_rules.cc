@@ -62,7 +62,8 @@ bool has_nan(const Literal& l) {
   return any_magnitude(l, [](double m) { return std::isnan(m); });
 }
 
-// What `simplify` may make one of its operands, so that a product is known for one that was none.
+// What `simplify` may make one of its operands, so that a product is known for one that was none. (A conversion is
+// left out with the one back.)
 bool may_be_operand(const Instruction& i) {
   switch (i.opcode) {
     case Opcode::kMaximum:
@@ -71,7 +72,7 @@ bool may_be_operand(const Instruction& i) {
     case Opcode::kComplex:
     case Opcode::kReal:
     case Opcode::kImag: return true;
-    case Opcode::kConvert: return i.shape.type == i.operand(0)->shape.type;
+    case Opcode::kConvert: return floating(i.shape.type) && floating(i.operand(0)->shape.type);
     default: return false;
   }
 }
@@ -133,8 +134,12 @@ double in_chains(double n, double u, double sum) {
 double largest_magnitude(const Literal& l) { return l.shape().is_array() ? range(l).most : 0; }
 
 BoundedValue BoundedValue::with(Literal literal, double error) {
-  if (!literal.shape().is_tuple()) return {std::make_shared<const Literal>(std::move(literal)), error, 0, false, {}};
   BoundedValue v;
+  if (!literal.shape().is_tuple()) {
+    v.leaf = std::make_shared<const Literal>(std::move(literal));
+    v.error = error;
+    return v;
+  }
   for (Literal& e : literal.elements()) v.elements.push_back(with(std::move(e), error));
   return v;
 }
@@ -158,21 +163,23 @@ void BoundedValue::set_error(double to) {
 }
 
 void BoundedValue::hand_over() {
-  handed = true;
+  open = true;
   for (BoundedValue& e : elements) e.hand_over();
 }
 
 BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
   std::vector<Literal> operands;
   double error = 0, rounding = 0;
-  bool handed = false;
+  bool open = false, constant = true;
   for (const BoundedValue* x : in) {
     operands.push_back(x->literal());
     error = std::max(error, x->largest_error());
     rounding = std::max(rounding, x->rounding);
-    handed |= x->handed;
+    open |= x->open;
+    constant &= x->constant;
   }
   BoundedValue out = BoundedValue::with(evaluate_(i, operands), 0);
+  out.constant = constant;
   auto set = [&](auto rule) {
     auto bound = [&](size_t k, const Literal& o) {
       double e = rule(k, o);
@@ -240,7 +247,7 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     }
     set([&](size_t, const Literal&) { return error; });
     out.rounding = rounding;
-    out.handed = handed;
+    out.open = open;
   } else if (i.info().op_class == OpClass::kElementwise) {
     set([&](size_t, const Literal& o) { return elementwise(i, in, o); });
     DType t = i.shape.type;
@@ -249,8 +256,9 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     const bool simplified = may_be_operand(i);
     if (simplified || i.is(Opcode::kNegate) || i.is(Opcode::kCopy)) {
       out.rounding = rounding;
-      out.handed = handed || simplified;
+      out.open = open || simplified;
     }
+    if (i.is(Opcode::kMultiply)) out.open = in[0]->constant || in[1]->constant;  // by 1, or folded
   } else if (error > 0) {
     set([&](size_t, const Literal&) { return kUnbounded; });
   }
@@ -336,8 +344,9 @@ double ErrorRules::elementwise(const Instruction& i, const In& in, const Literal
     case Opcode::kComplex: return ea + eb;
     case Opcode::kAdd:
     case Opcode::kSubtract: {
-      double a = in[0]->rounding, b = in[1]->rounding;
-      bool contracted = (a > 0) != (b > 0) || (a > 0 && (in[0]->handed || in[1]->handed));
+      auto rounding = [&](const BoundedValue& x) { return std::min(x.rounding, u * largest_magnitude(*x.leaf)); };
+      double a = rounding(*in[0]), b = rounding(*in[1]);
+      bool contracted = (a > 0) != (b > 0) || (a > 0 && (in[0]->open || in[1]->open));
       return ea + eb + slack + (contracted ? a + b + 2 * u * m : 0);  // and either rounding of the sum
     }
     case Opcode::kMultiply: {

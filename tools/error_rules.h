@@ -21,7 +21,8 @@ struct BoundedValue {
   std::shared_ptr<const Literal> leaf;
   double error = 0;
   double rounding = 0;  ///< of a product, which contraction leaves out; through ops that move elements
-  bool handed = false;  ///< by a loop, a branch or what is simplified: whether a product is known for one is open
+  bool open = false;    ///< whether a product is known for one: handed by a loop or a branch, folded or simplified
+  bool constant = false;
   std::vector<BoundedValue> elements;
 
   /// All of it, elements of tuples included, with the same error.
