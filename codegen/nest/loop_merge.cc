@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/plan/kernel.h"
+
 namespace hlojit::codegen {
 namespace {
 
-// No program had more than nine parts, of the inverse of a 3x3 matrix; a row of it together takes 0.63 of the time.
-constexpr int kMostTogether = 9, kMostOperations = 1000;
+constexpr int kMostOperations = 1000;
 
 bool plain(const LoopPiece& p) {
   auto fixed = [](const LoopDigit& l) { return !l.clip && !l.steps; };
@@ -54,7 +55,7 @@ std::vector<LoopPiece> merge_pieces(std::vector<LoopPiece> pieces,
       Coords at = in_loops_of(last, p);
       const std::vector<Element> more = reads(last, at);
       const bool shares = std::ranges::any_of(more, [&](const Element& a) { return std::ranges::count(known, a) > 0; });
-      if (shares && last.together < kMostTogether && std::max(last.operations, p.operations) <= kMostOperations) {
+      if (shares && last.together < kMostPartsTogether && std::max(last.operations, p.operations) <= kMostOperations) {
         std::ranges::move(at, std::back_inserter(last.coords));
         known.insert(known.end(), more.begin(), more.end());
         last.operations = std::max(last.operations, p.operations);

@@ -11,6 +11,7 @@
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
 #include "compiler/plan/contraction.h"
+#include "compiler/plan/demand.h"
 #include "layout/divide.h"
 #include "layout/index.h"
 #include "layout/lists.h"
@@ -36,22 +37,6 @@ constexpr double kMostSpacing = 2;
 constexpr double kStoredApart = 0.4;
 // Nanoseconds for an element whose place is a quotient of several dims: [4,26,26,9,33] as [5577,144] took 4.6.
 constexpr double kCrossed = 3;
-
-struct Demand {
-  double together = 0;  // elements wanted by elementwise users: the same ones, so the largest counts
-  double apart = 0;     // elements wanted through other maps: each its own
-  double code_together = 0, code_apart = 0;
-  bool strided = false;
-  bool moved = false;    // wanted at other coordinates than the elements at hand
-  bool inside = false;   // the kernel computes it itself
-  double spacing = 1;    // places of the kernel's domain to one of the value's, where padding lies between them
-  double hoisted = 0;    // of these, elements that stand outside of the lanes: computed one by one
-  double bare = 0;       // of those, elements with less than a vector's work inside, which hides nothing
-  bool crossed = false;  // wanted by a reshape whose dims share no borders with it: one by one, if it is moved itself
-
-  double elements() const { return together + apart; }
-  double code() const { return code_together + code_apart; }
-};
 
 bool is_scalar(const Instruction* i) { return i->shape.is_array() && i->shape.rank() == 0; }
 
@@ -102,7 +87,7 @@ class Sweep {
     for (const Instruction* r : plan_.roots) {
       bool update = has_trait(*r, op_trait::kUpdates) || plan_.kind == KernelKind::kScatter;
       double n = update ? product<double>(plan_.domain) : count(r->shape);
-      want_together(r, n, 1);
+      demands_[r].want({Places::kOwn, n, 1});
       write(r, n);
     }
     for (auto at = members_.rbegin(); at != members_.rend(); ++at) {
@@ -242,18 +227,21 @@ class Sweep {
     return std::clamp(outer, 1.0, kCores);
   }
 
+  /// The one value there is, or one of few that none counts.
+  void want_once(const Instruction* i) { demands_[i].want({Places::kOwn, 1, 1}); }
+
   // References hold until more is wanted.
-  Demand& want_together(const Instruction* i, double elements, double code, bool strided = false) {
+  /// Where its user is.
+  Demand& want_together(const Instruction* i, const Demand& user) {
     Demand& d = demands_[i];
-    d.together = std::max(d.together, elements);
-    d.code_together = std::max(d.code_together, code);
-    d.strided |= strided;
+    for (const Demand::Place& p : user.places()) d.want(p);
+    d.strided |= user.strided;
     return d;
   }
+  /// Through a map of its own.
   Demand& want_apart(const Instruction* i, double elements, double code, bool strided = false) {
     Demand& d = demands_[i];
-    d.apart += elements;
-    d.code_apart += code;
+    d.want({places_.fresh(), elements, code});
     d.strided |= strided;
     return d;
   }
@@ -265,9 +253,9 @@ class Sweep {
     double n = d.elements();
     for (const Instruction* o : i->operands()) {
       if (is_scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
-        want_together(o, 1, 1);
+        want_once(o);
       } else {
-        Demand& own = want_together(o, n, d.code(), d.strided);
+        Demand& own = want_together(o, d);
         own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
         own.bare = std::max(own.bare, std::min(d.bare, n));
         own.spacing = std::max(own.spacing, d.spacing);
@@ -281,14 +269,16 @@ class Sweep {
     for (size_t k = 0; k < i->operand_count(); ++k) {
       const Instruction* o = i->operand(k);
       if (k >= inputs) {
-        want_together(o, 1, 1);
+        want_once(o);
       } else if (i->is(Opcode::kReduce)) {
         // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
-        want_together(o, count(o->shape), 0, d.strided).code_apart += d.code();
+        want_apart(o, 0, d.code(), d.strided).want({Places::kOwn, count(o->shape), 0});
       } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
-        want_together(o, d.elements(), d.code(), d.strided);
+        want_together(o, d);
       } else if (i->is(Opcode::kDot) || i == plan_.hero) {
-        want_apart(o, count(o->shape), d.code());  // packed once a block
+        // Packed once a block; what rows are taken from, the kernel's stages have made.
+        const bool taken = plan_.has_products() && taken_operand(plan_, i) == static_cast<int>(k);
+        demands_[o].want({taken ? Places::kOwn : places_.fresh(), count(o->shape), d.code()});
       } else {
         want_apart(o, d.elements() * product<double>(reduction_sizes(*i)), d.code(), d.strided);
       }
@@ -309,11 +299,14 @@ class Sweep {
     SymbolDims symbols;
     // Of an operand whose element is the result's own, but for dims of 1, no element is wanted twice.
     const Coords own = wide_coords(at, i->shape);
+    const bool few = std::ssize(relation.reads) <= kMostPartsTogether;
+    Parts parts;
     auto want = [&](const Instruction* o, const Coords& coords, bool guarded) {
       if (count(o->shape) == count(i->shape) && wide_coords(coords, o->shape) == own)
-        want_together(o, d.elements(), d.code(), d.strided);
+        want_together(o, d);
       else
-        want_at(i, o, coords, symbols, guarded, d);
+        want_at(i, o, coords, symbols, guarded, d,
+                few && symbols.empty() ? place_of(o, coords, d, parts) : places_.fresh());
     };
     for (const Symbol& s : relation.symbols) {
       want(i->operand(s.operand), s.coords, false);
@@ -329,11 +322,26 @@ class Sweep {
       const Instruction* o = i->operand(read.operand);
       if (in_place && read.operand == 0) continue;
       if (in_place)
-        want_together(o, d.elements(), d.code(), d.strided);
+        want_together(o, d);
       else
         want(o, read.coords, !read.guards.empty());
     }
-    if (relation.fill) want_together(i->operand(*relation.fill), 1, 1);
+    if (relation.fill) want_once(i->operand(*relation.fill));
+  }
+
+  /// Operands of one movement, and the places that they are read at.
+  using Parts = std::vector<std::pair<const Instruction*, int>>;
+
+  /// Parts of one size, as of three coordinates put side by side, are met in one loop: what they share counts once.
+  int place_of(const Instruction* o, const Coords& coords, const Demand& user, Parts& parts) {
+    int place = 0;
+    for (const auto& [other, at] : parts) {
+      if (other == o) return places_.fresh();
+      if (other->shape.dims == o->shape.dims) place = at;
+    }
+    if (place == 0) place = places_.behind(user, coords);
+    parts.emplace_back(o, place);
+    return place;
   }
 
   /// Coordinates in the dims that have more than one element.
@@ -373,8 +381,8 @@ class Sweep {
 
   /// Data movement `i` reads `o` at these coordinates; not for every element if `guarded`.
   void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const SymbolDims& symbols,
-               bool guarded, const Demand& d) {
-    if (is_scalar(o)) return void(want_together(o, 1, 1));
+               bool guarded, const Demand& d, int place) {
+    if (is_scalar(o)) return want_once(o);
     if (d.crossed && !i->is(Opcode::kReshape)) cost_.compute_ns += d.elements() * kCrossed;
     std::vector<int> used = used_dims(coords, symbols);
     double share = d.elements() / std::max(1.0, count(i->shape));
@@ -397,7 +405,9 @@ class Sweep {
       return std::ranges::any_of(c.variables(), [&](int v) { return symbols.contains(v) && !symbols.at(v).empty(); });
     });
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
-    Demand& own = want_apart(o, elements, d.code(), d.strided || random || apart);
+    Demand& own = demands_[o];
+    own.want({place, elements, d.code()});
+    own.strided |= d.strided || random || apart;
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i);
     own.spacing = std::max(own.spacing, apart_by);
@@ -409,7 +419,7 @@ class Sweep {
 
   void compute(const Instruction* i, double elements) {
     double lanes = lanes_used(i, vector_lanes(i->shape.is_tuple() ? i->shape.elements[0] : i->shape));
-    if (places_ && is_elementwise(i->opcode)) lanes = 1;
+    if (places_elements_ && is_elementwise(i->opcode)) lanes = 1;
     bool one_by_one = has_trait(*i, op_trait::kRandomPlaces) || (plan_.kind == KernelKind::kScan && i == plan_.hero);
     double cycles = i->is(Opcode::kReduce) ? reduce_cycles(i, lanes)
                     : one_by_one           ? elements
@@ -477,8 +487,9 @@ class Sweep {
   const KernelPlan& plan_;
   const TargetInfo& target_;
   const Ints outer_ = plan_.outer_sizes();
-  const bool rows_ = goes_by_rows(), places_ = places_elements();
+  const bool rows_ = goes_by_rows(), places_elements_ = places_elements();
   InstructionMap<Demand> demands_;
+  Places places_;
   KernelCost cost_;
 };
 

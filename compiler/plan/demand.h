@@ -1,0 +1,103 @@
+// How many elements of a value a kernel evaluates, and at how many places of its loop bodies.
+//
+// Users that read a value at the same coordinates share its elements. The coordinates are those at which the users
+// are wanted themselves, and a user may be wanted at several: at the kernel's own, through a slice, through another.
+// Each such set of coordinates is a place, named by a number. A movement reads at another one, the same for all
+// movements with its coordinates whose users have the same places.
+//
+//   a = x * y, b = a + x, wanted through two slices each:   x has the places of both, each counted once
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "layout/index_expr.h"
+
+namespace hlojit {
+
+class Demand {
+ public:
+  struct Place {
+    int number = 0;
+    double elements = 0, code = 0;
+  };
+
+  bool strided = false;
+  bool moved = false;    ///< wanted at other coordinates than the elements at hand
+  bool inside = false;   ///< the kernel computes it itself
+  double spacing = 1;    ///< places of the kernel's domain to one of the value's, where padding lies between them
+  double hoisted = 0;    ///< of these, elements that stand outside of the lanes: computed one by one
+  double bare = 0;       ///< of those, elements with less than a vector's work inside, which hides nothing
+  bool crossed = false;  ///< wanted by a reshape whose dims share no borders with it: one by one, if it is moved itself
+
+  double elements() const { return sum(&Place::elements); }
+  double code() const { return sum(&Place::code); }
+  std::span<const Place> places() const { return {places_.data(), count_}; }
+
+  /// Wanted at this place, maybe again.
+  void want(const Place& p) {
+    for (size_t k = 0; k < count_; ++k) {
+      if (places_[k].number == p.number) return raise(places_[k], p);
+    }
+    if (count_ == places_.size()) return crowd(p);
+    places_[count_++] = p;
+  }
+
+ private:
+  // More than these are not told apart: of two sets of many the larger counts.
+  static constexpr size_t kMost = 8;
+  static constexpr int kCrowd = -1;
+
+  static void raise(Place& own, const Place& p) {
+    own.elements = std::max(own.elements, p.elements);
+    own.code = std::max(own.code, p.code);
+  }
+  void crowd(const Place& p) {
+    places_[0] = {kCrowd, elements() + p.elements, code() + p.code};
+    count_ = 1;
+  }
+  double sum(double Place::* what) const {
+    double all = 0;
+    for (const Place& p : places()) all += p.*what;
+    return all;
+  }
+
+  std::array<Place, kMost> places_;
+  size_t count_ = 0;
+};
+
+/// The numbers of places.
+class Places {
+ public:
+  static constexpr int kOwn = 0;  ///< of the kernel's own elements
+
+  int fresh() { return ++last_; }
+
+  /// Where a movement with these coordinates (in its result's, as variables from 0) reads for who is wanted as `user`.
+  int behind(const Demand& user, const Coords& coords) {
+    std::vector<int> of;
+    size_t hash = coords.size();
+    for (const Demand::Place& p : user.places()) of.push_back(p.number);
+    for (int number : of) hash = hash * 31 + static_cast<size_t>(number);
+    for (const IndexExpr& c : coords) hash = hash * 31 + c.hash();
+    for (auto [at, end] = known_.equal_range(hash); at != end; ++at) {
+      if (at->second.of == of && at->second.coords == coords) return at->second.number;
+    }
+    return known_.insert({hash, {std::move(of), coords, fresh()}})->second.number;
+  }
+
+ private:
+  struct Known {
+    std::vector<int> of;
+    Coords coords;
+    int number;
+  };
+  std::unordered_multimap<size_t, Known> known_;
+  int last_ = kOwn;
+};
+
+}  // namespace hlojit
