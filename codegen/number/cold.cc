@@ -1,4 +1,4 @@
-// Rare lanes: a branch, rarely taken, around scalar calls for the lanes that the fast path cannot do.
+// Rare lanes: a branch, rarely taken, around a call for the lanes that the fast path cannot do.
 #include "codegen/number/ir_number.h"
 
 namespace hlojit::codegen::ir {
@@ -8,14 +8,16 @@ namespace {
 using Values = std::span<llvm::Value* const>;
 
 // Without these attributes a call would pin every load around it.
-llvm::FunctionCallee pure_function(const char* name, llvm::Type* scalar, size_t arguments) {
-  std::vector<llvm::Type*> types(arguments, scalar);
+llvm::FunctionCallee function(const std::string& name, llvm::FunctionType* type, llvm::MemoryEffects effects) {
   llvm::Module* module = ir::b().GetInsertBlock()->getModule();
-  llvm::FunctionCallee callee = module->getOrInsertFunction(name, llvm::FunctionType::get(scalar, types, false));
+  llvm::FunctionCallee callee = module->getOrInsertFunction(name, type);
   if (auto* declared = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
-    declared->setDoesNotAccessMemory();
+    declared->setMemoryEffects(effects);
     declared->setDoesNotThrow();
     declared->addFnAttr(llvm::Attribute::WillReturn);
+    for (llvm::Argument& a : declared->args()) {
+      if (a.getType()->isPointerTy()) a.addAttr(llvm::Attribute::NoCapture);
+    }
   }
   return callee;
 }
@@ -26,55 +28,52 @@ llvm::MDNode* rarely_second(llvm::IRBuilder<>& b) {
   return llvm::MDNode::get(b.getContext(), {name, weight(1u << 20), weight(1)});
 }
 
-// Lane by lane through memory: small code, and never hot. Ends in another block than it begins in.
-llvm::Value* by_lanes(llvm::FunctionCallee callee, Values arguments, llvm::FixedVectorType* vector) {
+llvm::Value* scalar_call(const char* name, Values arguments) {
+  const std::vector<llvm::Value*> values(arguments.begin(), arguments.end());
+  llvm::Type* type = values[0]->getType();
+  const std::vector<llvm::Type*> types(values.size(), type);
+  return ir::b().CreateCall(function(name, llvm::FunctionType::get(type, types, false), llvm::MemoryEffects::none()),
+                            values);
+}
+
+// All lanes through memory, in one call.
+llvm::Value* lanes_call(const char* name, Values arguments, llvm::FixedVectorType* vector) {
   llvm::IRBuilder<>& b = ir::b();
-  llvm::BasicBlock* before = b.GetInsertBlock();
-  llvm::Function* f = before->getParent();
-  llvm::Type* scalar = vector->getElementType();
-  llvm::IRBuilder<> entry(&f->getEntryBlock(), f->getEntryBlock().getFirstInsertionPt());
-  std::vector<llvm::Value*> slots;
+  llvm::BasicBlock& first = b.GetInsertBlock()->getParent()->getEntryBlock();
+  llvm::IRBuilder<> entry(&first, first.getFirstInsertionPt());
+  std::vector<llvm::Value*> values;
+  std::vector<llvm::Type*> types;
   for (llvm::Value* a : arguments) {
-    slots.push_back(entry.CreateAlloca(vector, nullptr, "cold.slot"));
-    b.CreateStore(a, slots.back());
+    values.push_back(entry.CreateAlloca(vector, nullptr, "cold.slot"));
+    types.push_back(values.back()->getType());
+    b.CreateStore(a, values.back());
   }
-  auto* loop = llvm::BasicBlock::Create(b.getContext(), "cold.lane", f);
-  auto* done = llvm::BasicBlock::Create(b.getContext(), "cold.done", f);
-  b.CreateBr(loop);
-  b.SetInsertPoint(loop);
-  auto* lane = b.CreatePHI(b.getInt64Ty(), 2);
-  lane->addIncoming(b.getInt64(0), before);
-  std::vector<llvm::Value*> scalars;
-  for (llvm::Value* slot : slots) scalars.push_back(b.CreateLoad(scalar, b.CreateGEP(scalar, slot, lane)));
-  b.CreateStore(b.CreateCall(callee, scalars), b.CreateGEP(scalar, slots[0], lane));
-  llvm::Value* next = b.CreateAdd(lane, b.getInt64(1));
-  lane->addIncoming(next, loop);
-  b.CreateCondBr(b.CreateICmpEQ(next, b.getInt64(vector->getNumElements())), done, loop);
-  b.SetInsertPoint(done);
-  return b.CreateLoad(vector, slots[0]);
+  values.push_back(b.getInt64(vector->getNumElements()));
+  types.push_back(b.getInt64Ty());
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), types, false);
+  b.CreateCall(function(std::string(name) + "_lanes", type, llvm::MemoryEffects::argMemOnly()), values);
+  return b.CreateLoad(vector, values[0]);
 }
 
 }  // namespace
 
-llvm::Value* cold_lanes(Values arguments, llvm::Value* ok, llvm::Value* fast, const char* function) {
+llvm::Value* cold_lanes(Values arguments, llvm::Value* ok, llvm::Value* fast, const char* name) {
   llvm::IRBuilder<>& b = ir::b();
   llvm::Type* type = fast->getType();
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  llvm::FunctionCallee callee = pure_function(function, type->getScalarType(), arguments.size());
   llvm::Value* all = vector ? b.CreateAndReduce(ok) : ok;
   llvm::BasicBlock* head = b.GetInsertBlock();
   auto* cold = llvm::BasicBlock::Create(b.getContext(), "cold", head->getParent());
   auto* join = llvm::BasicBlock::Create(b.getContext(), "cold.join", head->getParent());
   b.CreateCondBr(all, join, cold, rarely_second(b));
   b.SetInsertPoint(cold);
-  llvm::Value* result = vector ? b.CreateSelect(ok, fast, by_lanes(callee, arguments, vector))
-                               : b.CreateCall(callee, std::vector<llvm::Value*>(arguments.begin(), arguments.end()));
-  llvm::BasicBlock* from = b.GetInsertBlock();
+  llvm::Value* result =
+      vector ? b.CreateSelect(ok, fast, lanes_call(name, arguments, vector)) : scalar_call(name, arguments);
   b.CreateBr(join);
   b.SetInsertPoint(join);
   auto* phi = b.CreatePHI(type, 2);
   phi->addIncoming(fast, head);
-  phi->addIncoming(result, from);
+  phi->addIncoming(result, cold);
   return phi;
 }
 

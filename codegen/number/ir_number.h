@@ -222,9 +222,8 @@ Float<N> one_plus_ldexp2(Float<N> x, Float<N> y, Float<N> t, int n) {
   return {scale_avx512((x + like(x, 1.0)).v, power.v)};
 }
 
-/// Emits the cold block: fast where ok, elsewhere the scalar function called lane by lane.
-llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok, llvm::Value* fast,
-                        const char* function);
+/// Emits the cold block: fast where ok, elsewhere what the scalar function `name` gives.
+llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok, llvm::Value* fast, const char* name);
 
 template <int N, class T>
 Float<N> cold(Float<N> x, Mask ok, Float<N> fast, const math::ScalarFunction1<T>& fn) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "compiler/math/trig.h"
 
@@ -93,10 +94,42 @@ T fmod_any(T x, T y) {
   return std::fmod(x, y);
 }
 
+// A vector's lanes in place. For f32 far from the largest, with neither branch nor call, so that the compiler makes
+// vectors of it: sines of 0 to 10^6 took 28 ns each one by one.
+template <class T, int turn>
+void sin_lanes(T* x, int64_t n) {
+  bool near = !std::is_same_v<T, double>;
+  for (int64_t k = 0; near && k < n; ++k) near = std::fabs(x[k]) <= kTrigLimit<double>;
+  if (near) {
+    for (int64_t k = 0; k < n; ++k) x[k] = static_cast<T>(sin_turned(static_cast<double>(x[k]), turn));
+  } else {
+    for (int64_t k = 0; k < n; ++k) x[k] = static_cast<T>(sin_any(x[k], turn));
+  }
+}
+template <class T>
+void tan_lanes(T* x, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) x[k] = static_cast<T>(tan_any(x[k]));
+}
+template <class T>
+void fmod_lanes(T* x, const T* y, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) x[k] = fmod_any(x[k], y[k]);
+}
+
+// The same bits by instructions that not every machine has; without them std::fma is a call.
+template <class T, void (*lanes)(T*, int64_t)>
+[[gnu::target("avx2,fma"), gnu::flatten]] void by_fma(T* x, int64_t n) {
+  lanes(x, n);
+}
+template <class T, void (*lanes)(T*, int64_t)>
+void* fastest() {
+  static const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return reinterpret_cast<void*>(has_fma ? &by_fma<T, lanes> : lanes);
+}
+
 }  // namespace
 
 std::span<const ScalarSymbol> scalar_functions() {
-  static const std::array<ScalarSymbol, 8> table = {{
+  static const std::array<ScalarSymbol, 16> table = {{
       {"hlojit_sinf", reinterpret_cast<void*>(&hlojit_sinf)},
       {"hlojit_cosf", reinterpret_cast<void*>(&hlojit_cosf)},
       {"hlojit_tanf", reinterpret_cast<void*>(&hlojit_tanf)},
@@ -105,6 +138,14 @@ std::span<const ScalarSymbol> scalar_functions() {
       {"hlojit_tan", reinterpret_cast<void*>(&hlojit_tan)},
       {"hlojit_fmodf", reinterpret_cast<void*>(&hlojit_fmodf)},
       {"hlojit_fmod", reinterpret_cast<void*>(&hlojit_fmod)},
+      {"hlojit_sinf_lanes", fastest<float, sin_lanes<float, 0>>()},
+      {"hlojit_cosf_lanes", fastest<float, sin_lanes<float, 1>>()},
+      {"hlojit_tanf_lanes", fastest<float, tan_lanes<float>>()},
+      {"hlojit_sin_lanes", fastest<double, sin_lanes<double, 0>>()},
+      {"hlojit_cos_lanes", fastest<double, sin_lanes<double, 1>>()},
+      {"hlojit_tan_lanes", fastest<double, tan_lanes<double>>()},
+      {"hlojit_fmodf_lanes", reinterpret_cast<void*>(&fmod_lanes<float>)},
+      {"hlojit_fmod_lanes", reinterpret_cast<void*>(&fmod_lanes<double>)},
   }};
   return table;
 }

@@ -142,6 +142,28 @@ TEST_CASE("math: every routine of the cold blocks is registered under its name")
   CHECK(registered("hlojit_fmod") == reinterpret_cast<void*>(&hlojit_fmod));
   CHECK(registered(math::kColdCos<float>.name) != nullptr);
   CHECK(registered(math::kColdTan<double>.name) != nullptr);
+  for (const auto& f : math::scalar_functions().first(8)) CHECK(registered((std::string(f.name) + "_lanes").c_str()));
+}
+
+TEST_CASE("math: lanes of the cold blocks have the scalar routines' bits") {
+  const auto& table = math::scalar_functions();
+  auto lanes = [&]<class T>(const std::string& name, T (*scalar)(T)) {
+    const auto row = std::ranges::find_if(table, [&](const auto& f) { return f.name == name + "_lanes"; });
+    auto* call = reinterpret_cast<void (*)(T*, int64_t)>(row->address);
+    const T huge = std::numeric_limits<T>::max(), inf = std::numeric_limits<T>::infinity();
+    for (std::vector<T> x :
+         {std::vector<T>{2e5, -3e5, 1e9, 0, -7e8, T(1) / 3}, std::vector<T>{1e5, huge, -huge, inf, 5}}) {
+      std::vector<T> y = x;
+      call(y.data(), std::ssize(y));
+      for (size_t k = 0; k < x.size(); ++k) CHECK(same(y[k], scalar(x[k])));
+    }
+  };
+  lanes("hlojit_sinf", &hlojit_sinf);
+  lanes("hlojit_cosf", &hlojit_cosf);
+  lanes("hlojit_tanf", &hlojit_tanf);
+  lanes("hlojit_sin", &hlojit_sin);
+  lanes("hlojit_cos", &hlojit_cos);
+  lanes("hlojit_tan", &hlojit_tan);
 }
 
 TEST_CASE("ulp table of compiler/math/README.md" * doctest::skip()) {
