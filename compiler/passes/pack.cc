@@ -45,8 +45,7 @@ class Packer {
     auto panels = panel_layout(*dot, product, *blocks);
     size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
-    const int64_t rows = dot->shape.element_count() * product.k / operand->shape.element_count();  // of each column
-    if (rows <= kMostBlockRows && !same_.contains(operand)) return false;
+    if (product.rows_of_column <= kMostBlockRows && !same_.contains(operand)) return false;
     if (!folds_into_packing(operand) && columns_in_place(*dot, product, *blocks, options_.target)) return false;
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;

@@ -113,7 +113,7 @@ MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result
   swapped = minor != order.end() &&
             std::ranges::any_of(lhs_free, [&](const Factor& f) { return static_cast<int64_t>(f.dim) == *minor; });
   if (contraction.is(Opcode::kConvolution)) choose_run(contraction, lanes);
-  m = size_of(swapped ? rhs_free : lhs_free);
+  m = rows_of_column = size_of(swapped ? rhs_free : lhs_free);
   n = size_of(swapped ? lhs_free : rhs_free);
   k = product(contracting);
 }
