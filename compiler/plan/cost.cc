@@ -230,8 +230,7 @@ class Sweep {
   /// The one value there is, or one of few that none counts.
   void want_once(const Instruction* i) { demands_[i].want({Places::kOwn, 1, 1}); }
 
-  // References hold until more is wanted.
-  /// Where its user is.
+  /// Where its user is. The reference holds until more is wanted.
   Demand& want_together(const Instruction* i, const Demand& user) {
     Demand& d = demands_[i];
     for (const Demand::Place& p : user.places()) d.want(p);
@@ -239,11 +238,15 @@ class Sweep {
     return d;
   }
   /// Through a map of its own.
-  Demand& want_apart(const Instruction* i, double elements, double code, bool strided = false) {
+  void want_apart(const Instruction* i, double elements, double code, bool strided = false) {
     Demand& d = demands_[i];
     d.want({places_.fresh(), elements, code});
     d.strided |= strided;
-    return d;
+  }
+  /// By a stage: all of it, read anew, but from cache where another stage has read it; its code stands apart.
+  void want_in_stage(const Instruction* i, double code, bool strided) {
+    want_apart(i, 0, code, strided);
+    demands_[i].want({Places::kOwn, count(i->shape), 0});
   }
 
   void spread(const Instruction* i, const Demand& d) {
@@ -271,8 +274,7 @@ class Sweep {
       if (k >= inputs) {
         want_once(o);
       } else if (i->is(Opcode::kReduce)) {
-        // Each stage reads the row anew: once from memory, then from cache; its code stands apart.
-        want_apart(o, 0, d.code(), d.strided).want({Places::kOwn, count(o->shape), 0});
+        want_in_stage(o, d.code(), d.strided);
       } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
         want_together(o, d);
       } else if (i->is(Opcode::kDot) || i == plan_.hero) {

@@ -21,6 +21,7 @@ namespace hlojit {
 
 class Demand {
  public:
+  /// Elements alone, where their code stands elsewhere, or code alone, for elements that count elsewhere, are one too.
   struct Place {
     int number = 0;
     double elements = 0, code = 0;
