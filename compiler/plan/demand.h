@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <ranges>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -80,15 +81,14 @@ class Places {
 
   /// Where a movement with these coordinates (in its result's, as variables from 0) reads for who is wanted as `user`.
   int behind(const Demand& user, const Coords& coords) {
-    std::vector<int> of;
+    const auto of = std::views::transform(user.places(), &Demand::Place::number);
     size_t hash = coords.size();
-    for (const Demand::Place& p : user.places()) of.push_back(p.number);
     for (int number : of) hash = hash * 31 + static_cast<size_t>(number);
     for (const IndexExpr& c : coords) hash = hash * 31 + c.hash();
     for (auto [at, end] = known_.equal_range(hash); at != end; ++at) {
-      if (at->second.of == of && at->second.coords == coords) return at->second.number;
+      if (std::ranges::equal(at->second.of, of) && at->second.coords == coords) return at->second.number;
     }
-    return known_.insert({hash, {std::move(of), coords, fresh()}})->second.number;
+    return known_.insert({hash, {{of.begin(), of.end()}, coords, fresh()}})->second.number;
   }
 
  private:
