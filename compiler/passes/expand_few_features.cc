@@ -222,9 +222,9 @@ Instruction* expand_few_features(Builder& b, const Instruction& op, const Target
   const bool gaps = std::ranges::any_of(op.attrs.window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
   const int64_t most_features = gaps ? 4 : 6;
   constexpr int64_t kPartOfLastLevel = 6;
-  auto pads = [](DType t) { return is_float(t) && t != DType::kF8E8M0FNU; };  // which has no zero
   const Attributes& a = op.attrs;
-  if (!is_float(op.shape.type) || !pads(op.operand(0)->shape.type)) return nullptr;
+  const DType input = op.operand(0)->shape.type;
+  if (!is_float(op.shape.type) || !is_float(input) || !has_zero(input)) return nullptr;
   if (a.feature_group_count * a.batch_group_count != 1 || !has_few_taps(op) || !enough_inputs(op)) return nullptr;
   FewFeatures few(b, op);
   if (few.features() > most_features) return nullptr;

@@ -250,6 +250,8 @@ TEST_CASE("types: names both ways, classes, widths") {
   CHECK(complex_of(DType::kF16) == DType::kInvalid);
   CHECK(is_narrow_float(DType::kBF16));
   CHECK_FALSE(is_narrow_float(DType::kF32));
+  CHECK(has_zero(DType::kF8E5M2FNUZ));
+  CHECK_FALSE(has_zero(DType::kF8E8M0FNU));
 }
 
 }  // namespace

@@ -223,7 +223,7 @@ Halves halves_of(Draft& s, Instruction* x, bool alternate, Instruction* one) {
 Instruction* halve(Draft& s) {
   std::vector<DType> floats;
   for (DType t : s.draw.types) {
-    if (is_float(t) && t != DType::kF8E8M0FNU) floats.push_back(t);
+    if (is_float(t) && has_zero(t)) floats.push_back(t);
   }
   if (floats.empty()) return nullptr;
   const DType t = s.random.pick(floats);
