@@ -183,6 +183,7 @@ Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes) {
   const Instruction *x = op.operand(0), *w = op.operand(1);
   if (op.attrs.batch_group_count != 1 || x->shape.type != op.shape.type || w->shape.type != op.shape.type)
     return nullptr;
+  if (!has_zero(op.shape.type)) return nullptr;  // to be left between the results
   Gaps gaps{op, {}, op.attrs.feature_group_count};
   const int64_t features = op.shape.dims[op.attrs.conv.out_feature] / gaps.groups;
   const bool few = features > 1 && features < lanes;  // sums of one go along the inputs
