@@ -1,11 +1,10 @@
-// Scalar routines that answer for the lanes a vector kernel cannot: huge arguments of sin, cos, tan
-// and remainder.
+// Scalar routines that answer for the lanes a vector kernel cannot: huge arguments of sin, cos, tan and remainder.
 //
-// Kernels reach them through cold() of number.h with one of the constants below. Code generation
-// declares `name` in its IR and registers every row of scalar_functions() with the JIT, so no
-// process symbol is looked up. Of each there is one more, `name`_lanes, for all lanes of a vector at
-// once: (T* x, int64_t n), or (T* x, const T* y, int64_t n), results in x. The routines set no errno, raise nothing and
-// never throw; they are right to the same bound as their kernels.
+// Kernels reach them through cold() of number.h with one of the constants below. Code generation declares `name` in its
+// IR and registers every row of scalar_functions() with the JIT, so no process symbol is looked up. Of each there is
+// one more, `name`_lanes, for all lanes of a vector at once: (T* x, int64_t n), or (T* x, const T* y, int64_t n),
+// results in x. The routines set no errno, raise nothing and never throw; they are right to the same bound as their
+// kernels.
 #pragma once
 
 #include <span>
