@@ -20,9 +20,9 @@ inline constexpr double kUnbounded = INFINITY;
 struct BoundedValue {
   std::shared_ptr<const Literal> leaf;
   double error = 0;
-  double rounding = 0;  ///< of a product, which contraction leaves out; through ops that move elements
-  bool open = false;    ///< whether a product is known for one: handed by a loop or a branch, folded or simplified
-  bool constant = false;
+  double rounding = 0;    ///< of a product, which contraction leaves out; through ops that move elements
+  bool open = false;      ///< whether a product is known for one: handed by a loop or a branch, folded or simplified
+  bool constant = false;  ///< made from nothing but constants: a pass may have folded it, or what it is put into
   std::vector<BoundedValue> elements;
 
   /// All of it, elements of tuples included, with the same error.
