@@ -202,35 +202,41 @@ bool has_few_taps(const Instruction& op) {
   return taps > 1;
 }
 
-/// Fewer are soon summed in any way. Where input features fill vectors, and there are no gaps to skip, sums along them
-/// are good ones: of 162 results and 32 features three kernels took 1.3 times as long, of 13 features 0.24. Images to
-/// five features and pooled, of 810 results, took 1.6 times as long.
-int64_t few_results(const Instruction& op, int64_t features, bool gaps, const TargetInfo& target) {
-  constexpr int64_t kImage = 3;
+/// Sizes that all this is worth it for.
+struct Worth {
+  int64_t most_features, fewest_results, most_product_bytes;
+};
+
+Worth worth_of(const Instruction& op, int64_t features, const TargetInfo& target) {
+  constexpr int64_t kImage = 3, kFew = 64, kMany = 1024, kPartOfLastLevel = 6;
+  const bool gaps = std::ranges::any_of(op.attrs.window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
   const int64_t deep = op.operand(0)->shape.dims[static_cast<size_t>(op.attrs.conv.lhs_feature)];
   const bool fills = deep * dtype_bytes(working_type(op.shape.type)) % target.vector_bytes == 0;
-  return gaps || (features <= kImage && !fills) ? 64 : 1024;
+  Worth w;
+  // Up to six features take 0.2 to 0.8 of the time, eight 0.9 to 1.1. With gaps up to four: what expand_dilated makes
+  // of more has too many features to be seen here, whoever compiles what we print.
+  w.most_features = gaps ? 4 : 6;
+  // Fewer results are soon summed in any way. Where input features fill vectors, and there are no gaps to skip, sums
+  // along them are good ones: of 162 results and 32 features three kernels took 1.3 times as long, of 13 features 0.24.
+  // Images to five features and pooled, of 810 results, took 1.6 times as long.
+  w.fewest_results = gaps || (features <= kImage && !fills) ? kFew : kMany;
+  // Products of a quarter of the last level's size, which two cores and the operands share, took as long as without.
+  w.most_product_bytes = target.llc_bytes / kPartOfLastLevel;
+  return w;
 }
 
 }  // namespace
 
 Instruction* expand_few_features(Builder& b, const Instruction& op, const TargetInfo& target) {
-  // Up to six features take 0.2 to 0.8 of the time, eight 0.9 to 1.1. Products of a quarter of the last level's size,
-  // which two cores and the operands share, took as long as without.
-  // With gaps up to four: what expand_dilated makes of more has too many features to be seen here, whoever compiles
-  // what we print.
-  const bool gaps = std::ranges::any_of(op.attrs.window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
-  const int64_t most_features = gaps ? 4 : 6;
-  constexpr int64_t kPartOfLastLevel = 6;
   const Attributes& a = op.attrs;
   const DType input = op.operand(0)->shape.type;
   if (!is_float(op.shape.type) || !is_float(input) || !has_zero(input)) return nullptr;
   if (a.feature_group_count * a.batch_group_count != 1 || !has_few_taps(op) || !enough_inputs(op)) return nullptr;
   FewFeatures few(b, op);
-  if (few.features() > most_features) return nullptr;
-  if (op.shape.element_count() < few_results(op, few.features(), gaps, target)) return nullptr;
+  const Worth worth = worth_of(op, few.features(), target);
+  if (few.features() > worth.most_features || op.shape.element_count() < worth.fewest_results) return nullptr;
   const int64_t bytes = few.product_elements() * dtype_bytes(working_type(op.shape.type));
-  return bytes <= target.llc_bytes / kPartOfLastLevel ? few.result() : nullptr;
+  return bytes <= worth.most_product_bytes ? few.result() : nullptr;
 }
 
 }  // namespace hlojit
