@@ -54,15 +54,17 @@ int minor_dim(const Shape& shape) {
   return -1;
 }
 
-/// The dim whose neighbours are neighbours in memory: of panels T(48,1), the one before the minor dim. -1: none.
-int contiguous_dim(const Shape& shape) {
-  if (shape.layout.tiled()) {
-    const Ints& tile = shape.layout.tiles[0].dims;
-    for (size_t k = 0; k < tile.size(); ++k) {
-      if (tile[tile.size() - 1 - k] > 1) return static_cast<int>(shape.layout.minor_to_major[k]);
-    }
-  }
-  return minor_dim(shape);
+/// Neighbours along one of the dims are neighbours in memory, or so close that they are stored as words with what lies
+/// between them: bf16 in T(8,128)(2,1).
+bool lies_together(const Shape& shape, const Ints& dims) {
+  constexpr int64_t kWord = 4;
+  return std::ranges::any_of(dims, [&](int64_t d) {
+    if (shape.dims[static_cast<size_t>(d)] < 2) return false;
+    Ints next(shape.dims.size());
+    next[static_cast<size_t>(d)] = 1;
+    const int64_t step = linear_index(shape, next);
+    return step == 1 || (std::has_single_bit(static_cast<uint64_t>(step)) && step * dtype_bytes(shape.type) <= kWord);
+  });
 }
 
 /// Result dims up to the last one (in memory order) that `used` has: what varies in loops further in is
@@ -481,8 +483,7 @@ class Sweep {
     move(root->shape, elements, 1);
     // Lanes go along the rows: into a result whose rows are not contiguous, each is stored on its own.
     const bool whole = plan_.kind == KernelKind::kRows && root->shape.dims == plan_.domain;
-    if (whole && !contains(plan_.inner, int64_t{contiguous_dim(root->shape)}))
-      cost_.compute_ns += elements * kStoredApart;
+    if (whole && elements > 0 && !lies_together(root->shape, plan_.inner)) cost_.compute_ns += elements * kStoredApart;
   }
 
   std::span<const Instruction* const> members_;
