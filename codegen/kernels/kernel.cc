@@ -181,12 +181,12 @@ class Emission {
 
   // A step of the outer nest: the stages of each of its elements, whose coordinates follow each other.
   void step_of(KernelBuilder& kernel, Scope& scope, const Coords& at, const LoopPiece& piece, bool overlap) {
-    const auto rank = static_cast<std::ptrdiff_t>(plan_.outer_sizes().size());
     for (int n = 0; n < piece.together; ++n) {
-      const Coords one(at.begin() + n * rank, at.begin() + (n + 1) * rank);
-      kernel.emitter().in_parts(scope, one, piece.unroll, [&](Scope& in, const Coords& c, const Unroll& block) {
-        for (size_t k = 0; k < plan_.stages.size(); ++k) stages_.run(kernel, in, k, c, block, overlap);
-      });
+      kernel.emitter().in_parts(scope, piece.element(at, n), piece.unroll,
+                                [&](Scope& in, const Coords& c, const Unroll& block) {
+                                  for (size_t k = 0; k < plan_.stages.size(); ++k)
+                                    stages_.run(kernel, in, k, c, block, overlap);
+                                });
     }
   }
 

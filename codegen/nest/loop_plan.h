@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -61,6 +62,12 @@ struct LoopPiece {
   int together = 1;        ///< elements a step, whose coordinates follow each other in `coords` (merge_pieces)
   Unroll unroll;
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
+
+  /// Those of element n of a step, out of all that a loop over the piece gives.
+  Coords element(const Coords& at, int n) const {
+    const auto rank = std::ssize(at) / together;
+    return Coords(at.begin() + n * rank, at.begin() + (n + 1) * rank);
+  }
 };
 
 struct LoopPlanOptions {
