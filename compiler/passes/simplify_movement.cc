@@ -284,6 +284,29 @@ Instruction* no_pad(Context&, Instruction* i) {
   return none ? i->operand(0) : nullptr;
 }
 
+/// Windows over elements with the value between them that they start from: the window itself knows of gaps, and of
+/// edges. (In the gradient of an average pool of 3x3 by 2 each term asked whether it is an element: 223 us, 42 so.
+/// Windows that see one element at most are cheaper as a padded copy: 38 us against 82.)
+Instruction* window_over_gaps(Context& c, Instruction* i) {
+  const Instruction* pad = i->operand(0);
+  if (i->operand_count() != 2 || !pad->is(kPad) || pad->operand(0)->shape.element_count() == 0) return nullptr;
+  const Literal *value = splat_value(pad->operand(1)), *init = splat_value(i->operand(1));
+  const std::optional<Opcode> op = combining_op(*i->to_apply());
+  if (!op || !value || !init || !value->identical(*init)) return nullptr;
+  const std::optional<Literal> neutral = neutral_number(*op, value->shape().type);
+  if (neutral && neutral->as_complex(0) != value->as_complex(0)) return nullptr;  // extrema feel no second start
+  std::vector<WindowDim> window = i->attrs.window;
+  bool several = false;
+  for (size_t d = 0; d < window.size(); ++d) {
+    const PadDim& p = pad->attrs.padding[d];
+    several |= p.interior > 0 && window[d].size > p.interior + 1;
+    window[d].pad_low += window[d].lhs_dilate * p.low;
+    window[d].pad_high += window[d].lhs_dilate * p.high;
+    window[d].lhs_dilate *= p.interior + 1;
+  }
+  return several ? c.b.reduce_window({pad->operand(0)}, {i->operand(1)}, i->to_apply(), std::move(window)) : nullptr;
+}
+
 /// x.at[1:-1, 1:-1].set(u) or .add(u): a scatter of one window at a place that is known, inside of its operand.
 Instruction* scatter_of_one_window(Context& c, Instruction* i) {
   const ScatterDims& s = i->attrs.scatter;
@@ -408,6 +431,7 @@ constexpr SimplifyRule kRules[] = {
     {kSlice, slice_concatenation},
     {kSlice, slice_pad},
     {kDynamicSlice, fixed_slice},
+    {kReduceWindow, window_over_gaps},
     {kScatter, scatter_of_one_window},
     {kDynamicUpdateSlice, update_from_neighbours},
 };

@@ -59,14 +59,30 @@ void mix(Draft& s, Combination& c) {
   if (s.random.chance(0.5)) c.init = s.b.convert(c.init, t);
 }
 
+// What windows start from between the elements and around, as gradients of strided windows have it.
+void spread(Draft& s, Combination& c) {
+  std::vector<PadDim> padding;
+  Ints sizes;
+  for (int64_t size : c.x->shape.dims) {
+    PadDim p;
+    if (s.random.chance(0.6))
+      p = {s.random.between(size > 2 ? -1 : 0, 3), s.random.between(0, 3), s.random.between(0, 2)};
+    padding.push_back(p);
+    sizes.push_back(size * (p.interior + 1) + 6);
+  }
+  if (s.fits(sizes)) c.x = s.b.pad(c.x, c.init, padding);
+}
+
 Instruction* reduce_window(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
   if (!x) return nullptr;
   Combination c = combination(s, x);
+  if (s.random.chance(0.2)) spread(s, c);
+  const Shape& seen = c.x->shape;
   if (is_float(x->shape.type) && s.random.chance(0.3)) mix(s, c);
-  std::vector<WindowDim> w = window(s, x->shape);
+  std::vector<WindowDim> w = window(s, seen);
   Ints sizes;
-  for (size_t d = 0; d < w.size(); ++d) sizes.push_back(x->shape.dims[d] * w[d].lhs_dilate + 8);
+  for (size_t d = 0; d < w.size(); ++d) sizes.push_back(seen.dims[d] * w[d].lhs_dilate + 8);
   return s.fits(sizes) ? s.b.reduce_window({c.x}, {c.init}, c.computation, w) : nullptr;
 }
 
