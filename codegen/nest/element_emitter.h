@@ -81,7 +81,8 @@ struct Placed {
   std::function<IndexExpr(const Coords&)> address;
 };
 
-/// Are `lanes` rows of `count` elements, of a block, transposed in registers? Squares, or rows of at most 16 bytes.
+/// Are `lanes` rows of `count` elements, of a block, transposed in registers? Squares, rows of at most 16 bytes, and
+/// fewer rows than elements, all in powers of two.
 bool fits_transposed(int64_t count, int64_t lanes, DType type);
 
 struct Pass;

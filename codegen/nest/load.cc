@@ -40,7 +40,11 @@ llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::
 }
 
 bool fits_transposed(int64_t count, int64_t lanes, DType type) {
-  return count == lanes || (std::has_single_bit(static_cast<uint64_t>(count)) && count * dtype_bytes(type) <= 16);
+  constexpr int64_t kPart = 16;  // bytes that are turned at a time
+  if (count == lanes) return true;
+  if (!std::has_single_bit(static_cast<uint64_t>(count))) return false;
+  const bool wide = count > lanes && std::has_single_bit(static_cast<uint64_t>(lanes));
+  return count * dtype_bytes(type) <= kPart || (wide && lanes * dtype_bytes(type) >= kPart);
 }
 
 std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
