@@ -176,6 +176,7 @@ class ElementEmitter {
   NumberOptions number() const { return {options_.target->isa() == Isa::kAvx512, !options_.strict}; }
   int vector_bytes() const { return options_.vector_size(); }
   VarSource& vars() { return vars_; }
+  Scope& root() { return root_; }
 
  private:
   friend class PassRun;
