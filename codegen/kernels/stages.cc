@@ -132,12 +132,14 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
     }
     walk(w, stage, joined(at, along));
   };
-  pass.with = [&](Scope& s, const Coords& along) {
-    for (const Coords& c : block_of(e, at, unroll)) {
-      for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
-    }
-    if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);
-  };
+  const bool more = !stage.keeps.empty() || !stage.stores.empty();
+  if (more)
+    pass.with = [&](Scope& s, const Coords& along) {
+      for (const Coords& c : block_of(e, at, unroll)) {
+        for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
+      }
+      if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);
+    };
   e.run_pass(pass, scope);
 }
 

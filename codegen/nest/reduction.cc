@@ -22,6 +22,9 @@ constexpr int64_t kGroup = 4;
 // Vectors of accumulators that a pass carries side by side.
 constexpr int kInFlight = 4;
 
+// Vectors of a row that is read before the next one of its tile.
+constexpr int kInTurn = 16;
+
 using Carry = ElementEmitter::Carried;
 
 }  // namespace
@@ -215,9 +218,48 @@ class PassRun {
         return sums_.running ? running_element(s, inner, lanes, in)
                              : elements(s, inner, lanes, in, {first, end}, inside);
       };
-      carried = e_.loops(at_, p.loops, 0, p.widths, carried, body, &p.levels);
+      carried = in_turn(p, first, end) ? sum_in_turn(p, std::move(carried), first, end, inside)
+                                       : e_.loops(at_, p.loops, 0, p.widths, carried, body, &p.levels);
     }
     return carried;
+  }
+
+  /// Members are rows of a tile, of a few vectors each: all of one row are read before the next, for they lie in that
+  /// order. (Sums of the rows of 4096x4096 floats in T(8,128), 67 MB: 2.9 ms by a vector of each, 2.2 so.)
+  bool in_turn(const Part& p, size_t first, size_t end) {
+    if (end - first < 2 || pass_.with || sums_.running || !p.loops.has_lanes || p.loops.loops.size() < 2) return false;
+    const LoopDigit& lane = p.loops.loops.back();
+    const int64_t width = p.widths.widths[0], vectors = lane.extent / width;
+    if (lane.clip || lane.steps || lane.extent % width != 0 || vectors < 2 || vectors > kInTurn) return false;
+    AccessWalk w(e_.vars());
+    walk_element(w, p.loops.coords);
+    return std::ranges::all_of(w.accesses(), [&](const Access& a) {
+      auto step = a.address.coefficient(lane.var);
+      return step && (*step == 0 || *step == 1);
+    });
+  }
+
+  Carry sum_in_turn(const Part& p, Carry carried, size_t first, size_t end, bool inside) {
+    LoopPiece outer = p.loops, along;
+    along.loops = {outer.loops.back()};
+    along.has_lanes = true;
+    along.operations = outer.operations / static_cast<int>(end - first);
+    outer.loops.pop_back();
+    outer.has_lanes = false;
+    outer.operations *= kInTurn;
+    auto rows = [&](Scope& s, const Coords& coords, const Lanes&, const Carry& in) {
+      Carry now = in;
+      along.coords = coords;
+      for (size_t m = first, next = first; m < end; m = next) {
+        while (next < end && pass_.members[next].coords == pass_.members[m].coords) ++next;
+        now = e_.loops(s, along, 0, p.widths, now,
+                       [&](Scope& at, const Coords& inner, const Lanes& lanes, const Carry& before) {
+                         return elements(at, inner, lanes, before, {m, next}, inside);
+                       });
+      }
+      return now;
+    };
+    return e_.loops(at_, outer, 0, {{1}, false}, std::move(carried), rows, &p.levels);
   }
 
   Carry running_element(Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in) {
