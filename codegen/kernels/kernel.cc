@@ -12,13 +12,13 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/kernels/block_kernel.h"
+#include "codegen/kernels/column_strips.h"
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
 #include "codegen/nest/loop_merge.h"
 #include "codegen/nest/loop_split.h"
 #include "codegen/nest/pass.h"
-#include "codegen/nest/strip.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
@@ -226,17 +226,13 @@ class Emission {
       bool blocked = piece.unroll.var >= 0;
       // A border gets its share of the chunks, not an equal part.
       auto ns = static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
-      size_t split = 0;
-      const auto strip = overlap && sums_long_columns(operations) ? cut_strips(piece, split) : std::nullopt;
-      if (!strip) split = split_for_chunks(piece, chunks_for(ns), rows ? 1 : 16 * native, vars_, overlap);
+      if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
+        continue;
+      const size_t split = split_for_chunks(piece, chunks_for(ns), rows ? 1 : 16 * native, vars_, overlap);
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
-      if (strip) {
-        finish(kernel, count, ns, emit_strip_of(kernel, piece, *strip, native));
-        continue;
-      }
       LaneWidths widths = rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap);
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
@@ -252,6 +248,18 @@ class Emission {
               });
       finish(kernel, count, ns, scratch);
     }
+  }
+
+  // Sums of far columns. False where registers do as well.
+  bool emit_strips(const LoopPiece& piece, const std::string& name, int64_t ns, const std::set<DType>& in_bits,
+                   int native) {
+    const auto cut = strips_.cut(piece, vector_bytes_, kStrip);
+    if (!cut) return false;
+    KernelBuilder kernel(module_, fusion_, around_, options_, vars_, name);
+    const int64_t count = kernel.bind_chunks(cut->piece, cut->tasks);
+    kernel.emitter().move_in_bits(in_bits);
+    finish(kernel, count, ns, strips_.emit(kernel, *cut, native));
+    return true;
   }
 
   // Of a block each value has its vectors.
@@ -348,65 +356,6 @@ class Emission {
     return std::ranges::none_of(plan_.hero->operands(), tiled) && product(reduction_sizes(*plan_.hero)) >= kLong;
   }
 
-  // The reductions of a column at these coordinates.
-  Pass pass_of_column(const Coords& at) const {
-    if (plan_.kind == KernelKind::kContraction) return pulled(plan_.hero, at);
-    Pass pass;
-    for (const Instruction* r : plan_.stages[0].reduces) pass.members.push_back({r, at});
-    pass.sizes = plan_.inner_sizes();
-    return pass;
-  }
-
-  // A stage that adds up, and one that stores what comes of it.
-  bool only_sums() const {
-    auto plain = [](const Instruction* r) { return dtype_bits(r->shape.type) >= 8 && !is_complex(r->shape.type); };
-    const std::vector<Stage>& stages = plan_.stages;
-    if (plan_.kind == KernelKind::kContraction)
-      return stages.size() == 1 && plan_.roots[0] == plan_.hero && plain(plan_.hero);
-    return plan_.kind == KernelKind::kColumns && stages.size() == 2 && !stages[1].inner && stages[0].keeps.empty() &&
-           stages[0].stores.empty() && std::ranges::all_of(stages[0].reduces, [&](const Instruction* r) {
-             return r->shape.is_array() && plain(r) && combining_op(*r->to_apply()).has_value();
-           });
-  }
-
-  // Columns from beyond a core's caches whose rows are longer than registers hold sums for: by strips
-  // (codegen/nest/strip.h), each a task, of sums that fill a page; at least four tasks. What is in the last cache comes
-  // as fast by registers, unless half a page of each row is read at a time. (4096x1024 floats in four strips 1.1 to 1.3
-  // of the time, 16384x1024 0.7 to 0.86.) `split`: the loops of the piece that are bound then.
-  std::optional<StripRows> cut_strips(LoopPiece& piece, size_t& split) {
-    constexpr int64_t kPage = 4096, kTasks = 4;
-    if (!only_sums() || !piece.has_lanes || piece.apart || piece.looked_up || piece.unroll.var >= 0)
-      return std::nullopt;
-    const LoopDigit lane = piece.loops.back();
-    auto rows = strip_rows(pass_of_column(piece.coords), lane.var, vars_);
-    if (!rows || rows->step < kPage || 4 * lane.extent < 2 * kStrip * vector_bytes_) return std::nullopt;
-    int64_t outer = 1;
-    for (size_t k = 0; k + 1 < piece.loops.size(); ++k) outer *= piece.loops[k].extent;
-    const int64_t strips = std::max(ceil_div(4 * lane.extent, kPage), ceil_div(kTasks, outer));
-    LoopPiece cut = piece;
-    split = split_for_chunks(cut, outer * strips, 4 * vector_bytes_, vars_, true);
-    if (split + 1 != cut.loops.size() || cut.loops.back().clip) return std::nullopt;
-    const int64_t total = outer * rows->step * rows->piece.loops[0].extent;
-    const bool wide = cut.loops.back().extent * rows->bytes >= kPage / 2 && total >= 4 * target_.l2_bytes;
-    if (!wide && total <= target_.llc_bytes) return std::nullopt;
-    piece = std::move(cut);
-    return rows;
-  }
-
-  // Returns the scratch used.
-  int64_t emit_strip_of(KernelBuilder& kernel, const LoopPiece& piece, const StripRows& rows, int native) {
-    constexpr int kVectors = 4;
-    ElementEmitter& e = kernel.emitter();
-    const int64_t columns = piece.loops.back().extent;
-    Strip strip{piece, e.widths(piece, kVectors * native, native, false), rows, kernel.scratch(), {}, {}};
-    strip.pass = [&](const Coords& at) { return pass_of_column(at); };
-    strip.with_the_sums = [&](Scope& s, const Coords& at) {
-      stages_.run(kernel, s, plan_.stages.size() - 1, at, {}, false);
-    };
-    emit_strip(e, kernel.root(), strip);
-    return strip_bytes(rows, columns, pass_of_column(piece.coords).members.size());
-  }
-
   // Stores past the cache must be aligned, which vectors moved back to a digit's end are not.
   bool streams_unaligned() const { return KernelBuilder::streams(fusion_, around_, options_); }
 
@@ -435,6 +384,7 @@ class Emission {
   TargetInfo target_;
   VarSource vars_;
   Stages stages_{plan_, vars_};
+  ColumnStrips strips_{plan_, stages_, target_, vars_};
   int vector_bytes_ = 32;
   int64_t cost_ns_ = 0;
   bool in_place_ = false;

@@ -136,10 +136,7 @@ size_t Accumulators::parts_before(size_t m) const {
 std::vector<DType> Accumulators::types() const {
   std::vector<DType> all;
   for (const std::vector<Value>& values : initial_) {
-    for (const Value& v : values) {
-      const DType part = v.imag ? component_type(v.type) : v.type;
-      all.insert(all.end(), v.imag ? 2 : 1, working_type(part));
-    }
+    for (const Value& v : values) all.push_back(working_type(v.type));
   }
   return all;
 }

@@ -42,7 +42,7 @@ class StripRun {
     columns_.coords.push_back(IndexExpr::var(lane.var, lane.extent));
   }
 
-  void run(Scope& at) {
+  int64_t run(Scope& at) {
     start(at, 0);
     int64_t level = 0;
     for (const Groups& g : grouped(strip_.rows.piece, e_.vars())) {
@@ -53,7 +53,7 @@ class StripRun {
       };
       levels.add = [&](Scope& s, const ElementEmitter::Carried&, const ElementEmitter::Carried&) {
         --level;
-        each_column(s, [&](Scope& in, const Accumulators& sums, const Pass&, const IndexExpr& column) {
+        each_column(s, [&](Scope& in, const Accumulators& sums, const Column& column) {
           const Carry total = load(in, sums, level, column), part = load(in, sums, level + 1, column);
           store(in, sums, level, column, sums.add(in, total, part));
         });
@@ -68,43 +68,45 @@ class StripRun {
           &levels);
     }
     finish(at);
+    return used_;
   }
 
  private:
   using Carry = Accumulators::Carry;
-  using OfColumn = std::function<void(Scope&, const Accumulators&, const Pass&, const IndexExpr& column)>;
+  struct Column {
+    Coords at;
+    Pass pass;
+    IndexExpr number;  ///< within the strip
+  };
+  using OfColumn = std::function<void(Scope&, const Accumulators&, const Column&)>;
 
-  void each_vector(Scope& s, const std::function<void(Scope&, const Coords&, const IndexExpr&, int)>& body) {
+  void each_column(Scope& s, const OfColumn& body) {
     e_.loops(s, columns_, columns_.loops.size() - 1, strip_.widths, {},
              [&](Scope& in, const Coords& at, const Lanes& lanes, const ElementEmitter::Carried&) {
-               body(in, Coords(at.begin(), at.end() - 1), at.back(), lanes.count);
+               const Coords coords(at.begin(), at.end() - 1);
+               const Pass pass = strip_.pass(coords);
+               Accumulators sums(e_, e_.root(), in, pass.members, lanes.count, false);
+               sums.use_widths({1});
+               body(in, sums, {coords, pass, at.back()});
                return ElementEmitter::Carried{};
              });
   }
 
-  void each_column(Scope& s, const OfColumn& body) {
-    each_vector(s, [&](Scope& in, const Coords& at, const IndexExpr& column, int lanes) {
-      const Pass pass = strip_.pass(at);
-      Accumulators sums(e_, e_.root(), in, pass.members, lanes, false);
-      sums.use_widths({1});
-      body(in, sums, pass, column);
-    });
-  }
-
   void start(Scope& s, int64_t level) {
-    each_column(s, [&](Scope& in, const Accumulators& sums, const Pass&, const IndexExpr& column) {
+    each_column(s, [&](Scope& in, const Accumulators& sums, const Column& column) {
       store(in, sums, level, column, sums.start(in));
     });
   }
 
   // The sum of a group is made in registers.
   void add_group(Scope& s, const Coords& rows, const LoopDigit& within, int64_t level) {
-    each_column(s, [&](Scope& in, const Accumulators& sums, const Pass& pass, const IndexExpr& column) {
+    each_column(s, [&](Scope& in, const Accumulators& sums, const Column& column) {
       const Carry total = load(in, sums, level, column);
       Carry part = sums.start(in);
       for (int64_t n = 0; n < within.extent; ++n) {
         const Coords row = substitute(rows, within.var, IndexExpr(n));
-        for (size_t m = 0; m < pass.members.size(); ++m) part = step(in, sums, pass.members[m], m, row, part);
+        for (size_t m = 0; m < column.pass.members.size(); ++m)
+          part = step(in, sums, column.pass.members[m], m, row, part);
       }
       store(in, sums, level, column, sums.add(in, total, part));
     });
@@ -119,45 +121,43 @@ class StripRun {
   }
 
   void finish(Scope& at) {
-    each_vector(at, [&](Scope& in, const Coords& coords, const IndexExpr& column, int lanes) {
-      const Pass pass = strip_.pass(coords);
-      Accumulators sums(e_, e_.root(), in, pass.members, lanes, false);
-      sums.use_widths({1});
+    each_column(at, [&](Scope& in, const Accumulators& sums, const Column& column) {
       const Carry total = load(in, sums, 0, column);
-      for (size_t m = 0; m < pass.members.size(); ++m) {
-        const Pass::Member& member = pass.members[m];
+      for (size_t m = 0; m < column.pass.members.size(); ++m) {
+        const Pass::Member& member = column.pass.members[m];
         in.reductions[member.instruction].emplace_back(member.coords, sums.finish(in, total, m));
       }
-      strip_.with_the_sums(in, coords);
+      strip_.with_the_sums(in, column.at);
     });
   }
 
-  BufferRef buffer(Scope& s, size_t types, int64_t level, size_t k) const {
-    const int64_t place = (level * static_cast<int64_t>(types) + static_cast<int64_t>(k)) * count_ * kWidest;
+  BufferRef buffer(Scope& s, size_t types, int64_t level, size_t k) {
+    const int64_t bytes = count_ * kWidest;
+    const int64_t place = (level * static_cast<int64_t>(types) + static_cast<int64_t>(k)) * bytes;
+    used_ = std::max(used_, place + bytes);
     llvm::IRBuilder<>& b = s.builder;
     return {b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), strip_.memory, static_cast<uint64_t>(place))};
   }
 
-  Carry load(Scope& s, const Accumulators& sums, int64_t level, const IndexExpr& column) {
+  Carry load(Scope& s, const Accumulators& sums, int64_t level, const Column& column) {
     Carry carried;
     const std::vector<DType> types = sums.types();
-    for (size_t k = 0; k < types.size(); ++k) {
-      const Value v = e_.load(s, buffer(s, types.size(), level, k), types[k], column);
-      carried.push_back(v.v);
-    }
+    for (size_t k = 0; k < types.size(); ++k)
+      carried.push_back(e_.load(s, buffer(s, types.size(), level, k), types[k], column.number).v);
     return carried;
   }
 
-  void store(Scope& s, const Accumulators& sums, int64_t level, const IndexExpr& column, const Carry& carried) {
+  void store(Scope& s, const Accumulators& sums, int64_t level, const Column& column, const Carry& carried) {
     const std::vector<DType> types = sums.types();
     for (size_t k = 0; k < types.size(); ++k)
-      e_.store(s, buffer(s, types.size(), level, k), column, {types[k], carried[k]});
+      e_.store(s, buffer(s, types.size(), level, k), column.number, {types[k], carried[k]});
   }
 
   ElementEmitter& e_;
   const Strip& strip_;
   LoopPiece columns_;
-  int64_t count_ = 0;
+  int64_t count_ = 0;  // columns
+  int64_t used_ = 0;   // bytes
 };
 
 }  // namespace
@@ -183,13 +183,6 @@ std::optional<StripRows> strip_rows(const Pass& pass, int lane, VarSource& vars)
   return rows;
 }
 
-int64_t strip_bytes(const StripRows& rows, int64_t columns, size_t members) {
-  int64_t levels = 1;
-  for (int64_t groups = rows.piece.loops[0].extent / kRows; groups > kGroups; groups = (groups + kGroups - 1) / kGroups)
-    ++levels;
-  return (levels + 1) * static_cast<int64_t>(members) * columns * kWidest;
-}
-
-void emit_strip(ElementEmitter& e, Scope& at, const Strip& strip) { StripRun(e, strip).run(at); }
+int64_t emit_strip(ElementEmitter& e, Scope& at, const Strip& strip) { return StripRun(e, strip).run(at); }
 
 }  // namespace hlojit::codegen

@@ -30,10 +30,8 @@ struct Strip {
   std::function<void(Scope&, const Coords&)> with_the_sums;  ///< what is done once they are known
 };
 
-/// Bytes of memory that the sums of so many columns take.
-int64_t strip_bytes(const StripRows& rows, int64_t columns, size_t members);
-
-/// Emits the strip. All results of the passes must be of one array each, their reducers have identities.
-void emit_strip(ElementEmitter& e, Scope& at, const Strip& strip);
+/// Emits the strip. All results of the passes must be real arrays, one each, their reducers have identities. Returns
+/// the bytes of memory used.
+int64_t emit_strip(ElementEmitter& e, Scope& at, const Strip& strip);
 
 }  // namespace hlojit::codegen
