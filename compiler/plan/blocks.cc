@@ -147,6 +147,22 @@ int64_t rows_at_once(const MatrixProduct& p, const Blocks& b, int64_t bytes, con
   return from_memory(p, bytes, target) ? few : std::max(few, b.tile_columns * bytes / 32 * 8);
 }
 
+/// How many rows of a panel, read where they lie, the first cache keeps from one tile to the next. Rows at nearly a
+/// page, or at half of one, share few sets, and what begins within a line takes two. (Columns of 1021x1021 floats in
+/// panels of 64 bytes, AVX2: 1.35 times as long as packed, by 1024 rows and by 128; 1024x1023 1.5 times as long as
+/// 1024x1024.)
+int64_t rows_in_first_cache(int64_t stride, int64_t piece, int64_t rows, const TargetInfo& target) {
+  constexpr int64_t kLine = 64, kSets = 64;
+  const int64_t ways = target.l1_bytes / (kLine * kSets) * 3 / 4;  // the rest is for what meets the panel
+  std::array<int64_t, kSets> used{};
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t line = row * stride / kLine; line <= (row * stride + piece - 1) / kLine; ++line) {
+      if (++used[static_cast<size_t>(line % kSets)] > ways) return row;
+    }
+  }
+  return rows;
+}
+
 /// How deep a slice of the columns' operand may be to be read in place; 0: it is packed.
 int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
                        const TargetInfo& target) {
@@ -164,7 +180,11 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
   // Several lines side by side are brought in together: from the last level they come as fast as they are used.
   const int64_t lines = from_memory(p, bytes, target) ? 1 : std::max<int64_t>(piece / 128, 1);
-  return target.l2_bytes / 2 * lines / apart;
+  const int64_t deepest = target.l2_bytes / 2 * lines / apart;
+  // Panels of a line stay in the first cache if packed, which pays for itself from some tiles on.
+  constexpr int64_t kNarrow = 64, kManyTiles = 8;
+  if (piece > kNarrow || p.m < kManyTiles * b.tile_rows) return deepest;
+  return rows_in_first_cache(strides->depth * bytes, piece, std::min(deepest, p.k), target);
 }
 
 /// Of what depths are multiples, where there are several: whole groups of terms, and whole vectors of a tile's row. (Of
