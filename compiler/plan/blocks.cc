@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -156,7 +157,8 @@ int64_t rows_in_first_cache(int64_t stride, int64_t piece, int64_t rows, const T
   const int64_t ways = target.l1_bytes / (kLine * kSets) * 3 / 4;  // the rest is for what meets the panel
   std::array<int64_t, kSets> used{};
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t line = row * stride / kLine; line <= (row * stride + piece - 1) / kLine; ++line) {
+    const int64_t first = row * std::abs(stride);  // sets meet alike in both directions
+    for (int64_t line = first / kLine; line <= (first + piece - 1) / kLine; ++line) {
       if (++used[static_cast<size_t>(line % kSets)] > ways) return row;
     }
   }
