@@ -273,7 +273,9 @@ class Emission {
       const int words = vector_bytes_ / 4, lanes = piece.unroll.count < words ? std::max(native, words) : words;
       return e.widths(piece, lanes, lanes, overlap);
     }
-    return e.widths(piece, piece.apart ? native : wide, native, overlap, true);
+    // Rows found by index (ElementEmitter::load_rows) have a pointer a lane.
+    const bool rows = piece.looked_up && !plan_.inner_sizes().empty();
+    return e.widths(piece, piece.apart || rows ? native : wide, native, overlap, true);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own

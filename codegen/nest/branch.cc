@@ -11,17 +11,11 @@ std::vector<llvm::Value*> branch(Scope& scope, llvm::Value* condition,
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, f); };
   llvm::BasicBlock *first = block("yes"), *second = block("no"), *join = block("join");
   b.CreateCondBr(condition, first, second);
-  auto memo = scope.memo;
-  auto reductions = scope.reductions;
-  auto rows = scope.rows;
-  auto blocks = scope.blocks;
+  const Known before = scope;
   auto way = [&](llvm::BasicBlock*& from, const std::function<std::vector<llvm::Value*>()>& emit) {
     b.SetInsertPoint(from);
     std::vector<llvm::Value*> values = emit();
-    scope.memo = memo;
-    scope.reductions = reductions;
-    scope.rows = rows;
-    scope.blocks = blocks;
+    static_cast<Known&>(scope) = before;
     from = b.GetInsertBlock();
     b.CreateBr(join);
     return values;

@@ -153,8 +153,10 @@ class ElementEmitter {
   /// The expression's value: i64 scalar, or vector where it depends on lanes. Terms of outer
   /// variables are added up in their own scopes.
   llvm::Value* index(const IndexExpr& expr, Scope& scope);
-  /// Binds symbols of a relation of `i` to their operands' elements.
-  void bind_symbols(const Instruction* i, std::span<const Symbol> symbols, Scope& scope);
+  /// Binds symbols of a relation of `i` to their operands' elements. Returns which of them older variables stand for
+  /// too: with these in their place, addresses that are the same can be told.
+  std::vector<IndexExpr::Substitution> bind_symbols(const Instruction* i, std::span<const Symbol> symbols,
+                                                    Scope& scope);
   /// Whether all guards hold: i1, scalar or a lane each. Null where they always do.
   llvm::Value* holds(std::span<const Guard> guards, Scope& scope);
   /// Runs `emit_values` knowing that what it asks for is used only where `condition` holds (null: always).
@@ -215,7 +217,9 @@ class ElementEmitter {
                                    int64_t stride);
   std::optional<Value> load_strided(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     int64_t stride);
-  std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
+  std::vector<llvm::Value*> rows_at(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& start, int per,
+                                    int there);
+  std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& asked);
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);
@@ -243,7 +247,8 @@ class ElementEmitter {
   size_t stage_ = 0;
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
-  bool guarded_ = false;  ///< values are asked for that may lie outside their arrays
+  bool in_groups_ = false;  ///< steps along rows are written out in groups
+  bool guarded_ = false;    ///< values are asked for that may lie outside their arrays
 };
 
 }  // namespace hlojit::codegen

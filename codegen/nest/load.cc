@@ -13,6 +13,13 @@
 namespace hlojit::codegen {
 namespace {
 
+// So many lanes of a mask.
+llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set) {
+  std::vector<llvm::Constant*> bits;
+  for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k < set));
+  return llvm::ConstantVector::get(bits);
+}
+
 // Lanes at addresses of their own, a masked one left out (zero). No machine moves 16 bytes so: of c128 each part goes
 // on its own.
 Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::Value* pointers, llvm::Value* mask) {
@@ -92,52 +99,84 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   return from_storage(b, type, values[k]);
 }
 
-// Lanes in rows of their own: the elements next to each other in a row are mostly asked for one after the other, so
-// four (two of 8 bytes) of each row are loaded and transposed. (One by one, rows of 9 took 1.3 cycles an element.)
-// Backwards if the last ones came so; never beyond the buffer.
+// Rows that begin at `start`, a lane each, `there` elements of `per`: their element k in the lanes of values[k].
+std::vector<llvm::Value*> ElementEmitter::rows_at(Scope& scope, const BufferRef& buffer, DType type,
+                                                  const IndexExpr& start, int per, int there) {
+  llvm::IRBuilder<>& b = scope.builder;
+  const int lane = lane_var(start), lanes = lane_count(start), bytes = static_cast<int>(dtype_bytes(type));
+  const int native = std::min(lanes, vector_bytes() / std::max(bytes, 4));
+  const bool found = vector_bound(start);
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Value* numbers = found ? index(start, scope) : nullptr;
+  auto row_at = [&](int l) {
+    llvm::Value* at = found ? b.CreateGEP(element, buffer.pointer, b.CreateExtractElement(numbers, b.getInt64(l)))
+                            : address_of(scope, buffer, element, start.substitute(lane, l));
+    const llvm::Align align(static_cast<uint64_t>(bytes));
+    auto* whole = vector_of(element, per);
+    llvm::Instruction* x = there == per ? static_cast<llvm::Instruction*>(b.CreateAlignedLoad(whole, at, align))
+                                        : b.CreateMaskedLoad(whole, at, align, first_lanes(b, per, there));
+    annotate(x, buffer);
+    return x;
+  };
+  std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));
+  for (int from = 0; from < lanes; from += native) {
+    std::vector<llvm::Value*> rows;
+    for (int l = from; l < from + native; ++l) rows.push_back(row_at(l));
+    auto columns = transposed(b, rows);
+    for (size_t k = 0; k < columns.size(); ++k) parts[k].push_back(columns[k]);
+  }
+  std::vector<llvm::Value*> values;
+  parts.resize(static_cast<size_t>(there));
+  for (auto& p : parts) values.push_back(joined(b, p));
+  return values;
+}
+
+// Lanes in rows of their own, far apart or where an index says: the elements next to each other in a row are mostly
+// asked for one after the other, so four (two of 8 bytes) of each row are loaded and transposed. (One by one, rows of 9
+// took 1.3 cycles an element; four elements of a row each by gathers three times as long, Zen 4.) Backwards if the last
+// ones came so; never beyond the buffer.
 std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& buffer, DType type,
-                                               const IndexExpr& address) {
-  const int lane = lane_var(address), bytes = static_cast<int>(dtype_bytes(type)), per = bytes == 8 ? 2 : 4;
-  if (lane < 0 || vector_bound(address) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
-  auto stride = address.coefficient(lane);
-  const int lanes = lane_count(address), native = std::min(lanes, vector_bytes() / std::max(bytes, 4));
-  if (!stride || *stride <= kFewStrides || native < 2 * per) return std::nullopt;
-  if (std::ranges::any_of(block_ids_, [&](int id) { return address.depends_on(id); })) return std::nullopt;
+                                               const IndexExpr& asked) {
+  const int lane = lane_var(asked), bytes = static_cast<int>(dtype_bytes(type));
+  const bool found = vector_bound(asked);
+  if ((lane < 0 && !found) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
+  IndexExpr address = asked;
+  for (size_t k = 0; k < block_ids_.size(); ++k)
+    address = address.substitute(block_ids_[k], IndexExpr(static_cast<int64_t>(k)));
+  const bool in_block = !(address == asked);
+  // Of what an index says, neighbours are asked for where they are numbers of a block, or steps of a group.
+  auto stride = found ? std::nullopt : address.coefficient(lane);
+  if (found ? !in_block && !in_groups_ : in_block || !stride || *stride <= kFewStrides) return std::nullopt;
+  int per = bytes == 8 ? 2 : 4;
+  if (std::min(lane_count(address), vector_bytes() / std::max(bytes, 4)) < 2 * per) return std::nullopt;
   auto apart = [](const IndexExpr& x, const IndexExpr& y) -> std::optional<int64_t> {
     IndexExpr d = x - y;
     return d.terms().empty() ? std::optional(d.constant()) : std::nullopt;
   };
-  llvm::IRBuilder<>& b = scope.builder;
   int64_t behind = 0;  // the first element loaded
   std::vector<RowLoad>& loaded = scope.rows[buffer.pointer];
   for (const RowLoad& known : loaded) {
     auto at = apart(address, known.address);
-    if (!at || std::ssize(known.values) != per) continue;
-    if (*at >= 0 && *at < per) return from_storage(b, type, known.values[static_cast<size_t>(*at)]);
+    if (!at) continue;
+    if (*at >= 0 && *at < std::ssize(known.values))
+      return from_storage(scope.builder, type, known.values[static_cast<size_t>(*at)]);
     if (*at == -1) behind = per - 1;
   }
   const Range range = address.range();
   behind = std::max(behind, range.hi + per - buffer.elements);
+  int there = per;
+  if (found && range.lo < behind) {  // the beginnings of short rows, the last of which ends the buffer
+    behind = 0;
+    there = static_cast<int>(std::min<int64_t>(per, buffer.elements - range.hi));
+    if (there == 2) per = 2;
+    if (there < 2) return std::nullopt;
+  }
   // (A range may be wider than what is read, and end behind the buffer.)
   if (range.lo < behind || behind >= per || buffer.elements < per) return std::nullopt;
-  IndexExpr start = address - IndexExpr(behind);
-  llvm::Type* element = storage_type(b, type, 1);
-  std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));
-  for (int from = 0; from < lanes; from += native) {
-    std::vector<llvm::Value*> rows;
-    for (int l = from; l < from + native; ++l) {
-      llvm::Value* row = address_of(scope, buffer, element, start.substitute(lane, l));
-      auto* x = b.CreateAlignedLoad(vector_of(element, per), row, llvm::Align(static_cast<uint64_t>(bytes)));
-      annotate(x, buffer);
-      rows.push_back(x);
-    }
-    auto columns = transposed(b, rows);
-    for (size_t k = 0; k < columns.size(); ++k) parts[k].push_back(columns[k]);
-  }
-  RowLoad made{start, {}};
-  for (auto& p : parts) made.values.push_back(joined(b, p));
+  RowLoad made{address - IndexExpr(behind), {}};
+  made.values = rows_at(scope, buffer, type, made.address, per, there);
   loaded.push_back(std::move(made));
-  return from_storage(b, type, loaded.back().values[static_cast<size_t>(behind)]);
+  return from_storage(scope.builder, type, loaded.back().values[static_cast<size_t>(behind)]);
 }
 
 // Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane

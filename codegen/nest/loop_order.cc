@@ -15,12 +15,14 @@ bool clip_needs(const LoopDigit& inner, const LoopDigit& outer) {
   return inner.clip && inner.clip->so_far.depends_on(outer.var);
 }
 
-// Does each element along the digit lie where another one says?
-bool looks_up(const Access& a, const LoopDigit& digit) {
-  return std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(digit.var); });
-}
+// Elements of a row found by index that are blocks; of longer ones it is half as many.
+constexpr int64_t kFoundRow = 8;
 
 }  // namespace
+
+bool looks_up(const Access& a, int var) {
+  return std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(var); });
+}
 
 int lanes_for(int64_t extent, int max_lanes) {
   int lanes = 1;
@@ -136,10 +138,20 @@ bool LoopOrder::interleaves(const Access& write, int64_t stride, int block) cons
   });
 }
 
+// Each lane's element lies where an index says, its neighbours in a digit of their own, which is given: as blocks these
+// are rows that are loaded whole.
+const LoopDigit* LoopOrder::found_row(const Access& a, const LoopDigit& l, int block) const {
+  if (block == 0 || a.write || a.bytes < 2 || !looks_up(a, l.var)) return nullptr;
+  const auto row = std::ranges::find_if(loops, [&](const LoopDigit& o) {
+    return o.var != l.var && !o.clip && o.extent > 1 && a.address.coefficient(o.var) == 1;
+  });
+  return row == loops.end() ? nullptr : &*row;
+}
+
 // Elements along the lanes are moved one by one: not in vectors, nor in those of another digit, transposed.
 bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const {
   constexpr int64_t kFewVectors = 5;  // whose elements are brought into order faster
-  if (looks_up(a, l)) return true;
+  if (looks_up(a, l.var)) return true;
   auto s = a.address.coefficient(l.var);
   if (s && std::abs(*s) <= kFewStrides) return false;
   if (s && a.write && interleaves(a, *s, block)) return false;
@@ -172,7 +184,9 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
     if (a.bytes == 0) continue;
     auto s = a.address.coefficient(l.var);
     double weight = a.bytes * (a.write ? 1.5 : 1.0) * share(a, options.max_lanes, block);
-    if (apart > 0 && one_by_one(a, l, block))
+    if (const LoopDigit* row = found_row(a, l, block))
+      score += 0.4 * weight, loss += apart * weight * (row->extent <= kFoundRow / 2 ? 0.5 : 1.25);
+    else if (apart > 0 && one_by_one(a, l, block))
       loss += apart * weight;
     else if (!s)
       score -= 0.2 * weight;
@@ -212,7 +226,8 @@ bool LoopOrder::choose_lanes(const LoopPlanOptions& options, int block, bool mov
     }
   };
   // A gather takes a cycle an element, many operations in part of a vector more. (Rows of 7, reversed: 6.1 us by
-  // gathers, 1.2 in two halves; 0.9 XLA:CPU.)
+  // gathers, 1.2 in two halves; 0.9 XLA:CPU. Of rows found by index those of four are best transposed, 0.6 ns each for
+  // 1.0, longer ones one after the other: of eight 1.0 for 2.0.)
   if (moves) choose(2);
   if (at == loops.size()) choose(0);
   if (at == loops.size()) return false;
@@ -232,29 +247,31 @@ bool LoopOrder::lanes_apart(int operations) const {
 }
 
 bool LoopOrder::lanes_looked_up() const {
-  return std::ranges::any_of(accesses, [&](const Access& a) { return a.bytes > 0 && looks_up(a, loops.back()); });
+  return std::ranges::any_of(accesses, [&](const Access& a) { return a.bytes > 0 && looks_up(a, loops.back().var); });
 }
 
 Unroll LoopOrder::choose_unroll(int block, bool overlap) {
   const LoopDigit lane = loops.back();
   int chosen = -1;
   for (const Access& a : accesses) {
-    if (a.bytes == 0 || a.random) continue;
+    const bool found = looks_up(a, lane.var);
+    if (a.bytes == 0 || (a.random && !found)) continue;
     auto s = a.address.coefficient(lane.var);
-    if (!s || *s == 0 || *s == 1 || *s == -1) continue;
+    if (!found && (!s || *s == 0 || *s == 1 || *s == -1)) continue;
     for (size_t k = 0; k + 1 < loops.size(); ++k) {
       const LoopDigit& l = loops[k];
-      // Squares are transposed; what fills memory without gaps may be of any count.
+      // Squares are transposed; what fills memory without gaps may be of any count, and so may rows found by index.
       bool fits = std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, block))) ||
-                  (a.write && *s == l.extent && l.extent <= block);
+                  (a.write && *s == l.extent && l.extent <= block) || (found && l.extent <= kFoundRow);
       bool usable =
           !l.clip && !l.steps && can_be_innermost(l) && fits && (l.extent % block == 0 || l.extent < block || overlap);
       if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
     }
-    if (chosen >= 0) break;
+    if (chosen < 0) continue;
+    const bool longer = found && loops[static_cast<size_t>(chosen)].extent > kFoundRow;
+    return take_block(static_cast<size_t>(chosen), longer ? kFoundRow / 2 : block);
   }
-  if (chosen < 0) return {};
-  return take_block(static_cast<size_t>(chosen), block);
+  return {};
 }
 
 // Rows are transposed 16 bytes at a time whatever their length, so a part is as good as the block, and a quarter of the
@@ -273,7 +290,8 @@ int64_t LoopOrder::part_of(const Unroll& block, int64_t most_bytes) const {
     if (*stride <= block.count) return block.count;
   }
   if (bytes > static_cast<double>(most_bytes)) return block.count;
-  return std::min<int64_t>(block.count, std::max(16 / widest, 2));
+  const int64_t part = std::min<int64_t>(block.count, std::max(16 / widest, 2));
+  return block.count % part == 0 ? part : block.count;
 }
 
 Unroll LoopOrder::take_block(size_t k, int64_t block) {

@@ -56,12 +56,16 @@ struct LoopOrder {
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   Unroll take_block(size_t k, int64_t block);
+  const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
   double share(const Access& access, int max_lanes, int block) const;
   double lane_score(const LoopDigit& digit, const LoopPlanOptions& options, int block, double apart) const;
 
   VarSource& vars_;
 };
+
+/// Does each element along the variable lie where another one says?
+bool looks_up(const Access& access, int var);
 
 /// Lanes a digit of this extent gets: the largest power of two <= both.
 int lanes_for(int64_t extent, int max_lanes);

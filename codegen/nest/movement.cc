@@ -60,13 +60,25 @@ Value choose(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& yes, c
   return select(b, all[0].v, all[1], all[2]);
 }
 
-void ElementEmitter::bind_symbols(const Instruction* i, std::span<const Symbol> symbols, Scope& scope) {
+std::vector<IndexExpr::Substitution> ElementEmitter::bind_symbols(const Instruction* i, std::span<const Symbol> symbols,
+                                                                  Scope& scope) {
+  std::vector<IndexExpr::Substitution> known_as;
   for (const Symbol& s : symbols) {
     Value start = emit(i->operand(s.operand), s.coords, scope);
     Scope& where = home(s.coords, scope);
+    std::vector<Clamped>& same = where.symbols[start.v];
+    auto known =
+        std::ranges::find_if(same, [&](const Clamped& c) { return c.type == start.type && c.range == s.clamp; });
+    if (known != same.end()) {
+      bound_[s.var] = bound_.at(known->var);
+      known_as.push_back({s.var, IndexExpr::var(known->var, s.clamp)});
+      continue;
+    }
     int lanes = lanes_of(start);
     bound_[s.var] = {&where, clamped(where.builder, start, s.clamp), lanes > 1 ? lanes : 0};
+    same.push_back({start.type, s.clamp, s.var});
   }
+  return known_as;
 }
 
 llvm::Value* ElementEmitter::holds(std::span<const Guard> guards, Scope& scope) {
@@ -99,7 +111,11 @@ llvm::Value* ElementEmitter::inside(std::span<const int64_t> dims, const Coords&
 
 Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& scope) {
   AccessRelation relation = known_relation(*i, coords, {}, vars_);
-  bind_symbols(i, relation.symbols, scope);
+  const auto known_as = bind_symbols(i, relation.symbols, scope);
+  for (Read& r : relation.reads) {
+    r.coords = substitute(r.coords, known_as);
+    for (Guard& g : r.guards) g.expr = g.expr.substitute(known_as);
+  }
   struct Choice {
     llvm::Value* condition;  // null: always
     Value value;

@@ -4,9 +4,11 @@
 // that the error of no sum grows with the number of its terms.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "codegen/nest/accumulators.h"
 #include "codegen/nest/branch.h"
+#include "codegen/nest/loop_order.h"
 #include "codegen/nest/loop_split.h"
 #include "codegen/nest/pass.h"
 
@@ -135,6 +137,7 @@ class PassRun {
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
     const int wide = sums_.running ? native : native * vectors_of_members(operations, places);
     if (along_rows) group(pieces, in_order);
+    along_rows_ = along_rows;
     for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
 
     std::vector<int> counts;
@@ -175,8 +178,9 @@ class PassRun {
     if (lane < 0 || inner.empty() || inner.back().variables().size() != 1) return false;
     const int last = inner.back().variables()[0];
     return std::ranges::any_of(w.accesses(), [&](const Access& a) {
+      if (a.write || a.bytes < 2 || a.address.coefficient(last) != 1) return false;
       auto across = a.address.coefficient(lane);
-      return !a.write && a.bytes > 1 && across && *across > kFewStrides && a.address.coefficient(last) == 1;
+      return (across && *across > kFewStrides) || looks_up(a, lane);
     });
   }
 
@@ -279,6 +283,7 @@ class PassRun {
 
   Carry elements(Scope& s, const Coords& inner, const Lanes& lanes, Carry carried, std::pair<size_t, size_t> members,
                  bool inside) {
+    const bool before = std::exchange(e_.in_groups_, along_rows_);
     for (size_t m = members.first; m < members.second; ++m) {
       const Pass::Member& member = pass_.members[m];
       AccessRelation relation = access_relation(*member.instruction, member.coords, inner, e_.vars());
@@ -300,6 +305,7 @@ class PassRun {
         carried = add(counts);
     }
     if (pass_.with) pass_.with(s, inner);
+    e_.in_groups_ = before;
     return carried;
   }
 
@@ -333,6 +339,7 @@ class PassRun {
   int outer_lanes_;
   Accumulators sums_;
   std::vector<Part> parts_;
+  bool along_rows_ = false;
 };
 
 void ElementEmitter::run_pass(const Pass& pass, Scope& at) { PassRun(*this, pass, at).run(); }

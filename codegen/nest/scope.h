@@ -21,8 +21,15 @@ namespace hlojit::codegen {
 /// How often y goes into x, rounded up: of counts, x >= 0.
 llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y);
 
+/// A variable that stands for an index of a type, clamped to a range.
+struct Clamped {
+  DType type;
+  Range range;
+  int var;
+};
+
 /// Elements next to each other, of as many rows as there are lanes: values[k] has the element k behind the one at
-/// `address` (in the lanes' own).
+/// `address` (in the lanes' own; the numbers of a block are constants in it).
 struct RowLoad {
   IndexExpr address;
   std::vector<llvm::Value*> values;
@@ -35,23 +42,29 @@ struct BlockLoad {
   std::vector<llvm::Value*> values;
 };
 
-struct Scope {
+/// What code that stands at the end of a scope may use again.
+struct Known {
+  /// Values of (instruction, coordinates) whose home is this scope.
+  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
+  /// The same for reductions, which may have several results.
+  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
+  /// Of each buffer, by its pointer.
+  std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
+  std::vector<BlockLoad> blocks;
+  /// By an index that was computed: variables that stand for it.
+  std::unordered_map<llvm::Value*, std::vector<Clamped>> symbols;
+};
+
+struct Scope : Known {
   Scope(llvm::BasicBlock* block, Scope* parent)
       : builder(block), parent(parent), depth(parent ? parent->depth + 1 : 0) {}
 
   llvm::IRBuilder<> builder;
   Scope* parent;
   int depth;
-  /// Values of (instruction, coordinates) whose home is this scope.
-  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
-  /// The same for reductions, which may have several results.
-  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
   /// Variables of the lanes, by their count: vectors that are written out here have the same one, so that what one
   /// stage has made of an element is known in the next.
   std::unordered_map<int, int> lanes;
-  /// Of each buffer, by its pointer.
-  std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
-  std::vector<BlockLoad> blocks;
 
   // A loop's own.
   llvm::BasicBlock* header = nullptr;
