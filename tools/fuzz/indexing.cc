@@ -127,6 +127,43 @@ Instruction* transposed_gather(Draft& s) {
   return s.b.transpose(s.b.binary(is_pred(t) ? kXor : kAdd, rows, y), {1, 0});
 }
 
+// Rows of few elements, each where an index says, the last one at the end of the array: as they are, beside rows found
+// by other indices, scaled, turned, or reduced. Enough of them for the lanes.
+Instruction* found_rows(Draft& s) {
+  const DType t = s.random.chance(0.7) ? DType::kF32 : s.type();
+  const int64_t wanted = s.random.pick(Ints{8, 16, 17, 33, 40}),
+                length = s.random.pick(Ints{1, 2, 3, 4, 5, 7, 8, 9, 17});
+  Instruction* array = s.of(t, {s.random.between(1, 9), length});
+  auto find = [&](Instruction* at) {
+    GatherDims g;
+    g.offset_dims = {1};
+    g.collapsed_slice_dims = g.start_index_map = {0};
+    g.index_vector_dim = 1;
+    g.slice_sizes = {1, length};
+    return s.b.gather(array, at, std::move(g));
+  };
+  const Opcode combined = is_pred(t) ? kXor : kAdd;
+  Instruction* at = s.of(index_type(s), {wanted});
+  Instruction* rows = find(at);
+  if (s.random.chance(0.4)) {
+    const bool same = s.random.chance(0.5);  // as another type negative ones are large, or the reverse
+    rows = s.b.binary(combined, rows, find(same ? s.b.convert(at, DType::kU32) : s.of(index_type(s), {wanted})));
+  }
+  if (s.random.chance(0.4)) {
+    Instruction* scale = s.b.broadcast_in_dim(s.of(t, {wanted}), {wanted, length}, {0});
+    rows = s.b.binary(combined, rows, scale);
+  }
+  if (s.random.chance(0.4)) {
+    rows = s.b.transpose(rows, {1, 0});
+    return s.random.chance(0.3) ? rows : s.b.binary(combined, rows, s.of(t, {length, wanted}));
+  }
+  if (is_complex(t) || s.random.chance(0.5)) return rows;
+  const bool adds = dtype_bits(t) >= 16 && s.random.chance(0.6);
+  const Opcode reduced = is_pred(t) ? kXor : adds ? kAdd : kMaximum;
+  if (is_float(t)) rows = s.small(rows, 4);
+  return reduce_by(s, reduced, rows, {s.random.chance(0.8) ? 1 : 0});
+}
+
 // Indices that depend on where they stand alone: steps along two dims from anywhere, with the branch for negative ones
 // that frontends write; inside of the array mostly, not always.
 Instruction* known_gather(Draft& s) {
@@ -240,7 +277,7 @@ Instruction* scatter(Draft& s) {
 
 Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}, 0.4}; }
 Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20}}, 0.05}; }
-Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 20}}, 0.05}; }
+Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 10}, {found_rows, 10}}, 0.05}; }
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
