@@ -3,8 +3,10 @@
 #include "compiler/passes/fold.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/known_index.h"
 #include "compiler/builder.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/passes/explain.h"
@@ -15,6 +17,8 @@ namespace {
 
 constexpr int64_t kMaxBytes = 1 << 20;
 constexpr int64_t kSmallBytes = 256;            // may be larger than what it is made of
+constexpr int64_t kMaxPlaces = 64 << 10;        // bytes of indices
+constexpr size_t kMostSources = 64;             // instructions that they are made by
 constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: some 0.1 s
 
 class Folder {
@@ -35,11 +39,46 @@ class Folder {
         fold_splats(i);
       }
     }
+    for (Instruction* i : c_.snapshot()) {
+      if (has_trait(*i, op_trait::kRandomPlaces)) fold_places(*i);
+    }
     if (changed_) c_.sort_topologically();
     return changed_;
   }
 
  private:
+  /// Where elements are, if no input decides it: numbers of rows scaled and rounded, as a nearest resize has them. What
+  /// is known as an expression is left, for it is addressed without looking.
+  void fold_places(const Instruction& i) {
+    VarSource vars;
+    Coords at;
+    for (int64_t n : i.shape.is_array() ? i.shape.dims : Ints{}) at.push_back(IndexExpr::var(vars.fresh(), n));
+    if (!i.shape.is_array() || has_trait(i, op_trait::kUpdates)) return;
+    for (const Symbol& s : known_relation(i, at, {}, vars).symbols) {
+      Instruction* places = i.operand(s.operand);
+      if (places->is(Opcode::kConstant) || places->shape.dense_bytes() > kMaxPlaces) continue;
+      std::unordered_map<const Instruction*, Literal> known;
+      if (const Literal* value = fold_source(*places, known)) replace(places, c_.add_constant(*value, places->name));
+    }
+  }
+
+  /// The value of what is made of iotas and constants by small steps; nullptr: it is not.
+  const Literal* fold_source(const Instruction& i, std::unordered_map<const Instruction*, Literal>& known) {
+    if (auto at = known.find(&i); at != known.end()) return &at->second;
+    if (i.is(Opcode::kConstant)) return &known.emplace(&i, *i.literal).first->second;
+    const bool makes = i.is(Opcode::kIota) || i.is(Opcode::kBroadcast) || may_fold(i);
+    if (!makes || !i.shape.is_array() || i.shape.dense_bytes() > kMaxPlaces || known.size() > kMostSources)
+      return nullptr;
+    std::vector<Literal> operands;
+    for (const Instruction* o : i.operands()) {
+      const Literal* value = fold_source(*o, known);
+      if (!value) return nullptr;
+      operands.push_back(*value);
+    }
+    auto value = evaluated(i, operands);
+    return value ? &known.emplace(&i, std::move(*value)).first->second : nullptr;
+  }
+
   static bool may_fold(const Instruction& i) {
     if (i.operand_count() == 0 || !i.shape.is_array() || i.shape.has_dynamic_dims()) return false;
     if (!i.control_predecessors.empty() || has_side_effect(i)) return false;

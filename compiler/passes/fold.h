@@ -4,7 +4,8 @@
 //   s = f32[2] add(a, b)                     ->   s = f32[2] constant({4, 7})
 //   e = f32[8] exponential(broadcast(c))     ->   e = f32[8] broadcast(exp(c))
 //
-// A broadcast stays a broadcast, an iota an iota: they cost nothing to compute and much to store.
+// A broadcast stays a broadcast, an iota an iota: they cost nothing to compute and much to store. Except for indices,
+// of a gather say, that iotas make by arithmetic which no address can follow: those are computed here.
 // Only results of at most 1 MiB that are not larger than what they are made of, and a bounded
 // amount of work a module; the rest is left to run time. Test: tests/hlo/opt/fold.hlo.
 #pragma once
