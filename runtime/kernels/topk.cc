@@ -1,7 +1,7 @@
 // A row is read once: an element that cannot beat the k-th best so far is passed over by vector
 // compares, the others are collected, and when the collection is full it is cut to its k best. With
-// values in random order some k log(n / k) elements are ever collected. A few best are kept in order instead: then
-// the bound is that of all elements so far.
+// values in random order some k log(n / k) elements are ever collected. A few best are kept in order instead, each
+// element put among them without a branch: then the bound is that of all elements so far.
 #include "runtime/kernels/topk.h"
 
 #include <algorithm>
@@ -32,10 +32,18 @@ class Selection {
   using Key = typename Type::Key;
   using Packed = std::conditional_t<sizeof(Key) == 8, Wide, uint64_t>;
 
-  Selection(const Rows& rows, const Key* row)
-      : row_(row), k_(static_cast<size_t>(rows.k)), flip_(rows.largest ? ~Key{0} : Key{0}) {
+  explicit Selection(const Rows& rows) : k_(static_cast<size_t>(rows.k)), flip_(rows.largest ? ~Key{0} : Key{0}) {
     full_ = std::max<size_t>(2 * k_, kCollected);
-    best_.reserve(full_);
+    if (!few()) best_.reserve(full_);
+  }
+
+  /// Of this row from now on.
+  void start(const Key* row) {
+    row_ = row;
+    limit_ = std::numeric_limits<Key>::max();
+    bounded_ = false;
+    best_.clear();
+    if (few()) best_.assign(k_, kLast);
   }
 
   void scan(int64_t begin, int64_t end) {
@@ -47,15 +55,23 @@ class Selection {
         for (int64_t j = 0; j < kStep; ++j) any |= rank(at + j) < limit_;
         if (!any) continue;
       }
-      for (int64_t j = at; j < at + kStep; ++j) offer(j);
+      if (few())
+        insert(at, at + kStep);
+      else
+        for (int64_t j = at; j < at + kStep; ++j) offer(j);
     }
-    for (; at < end; ++at) offer(at);
+    if (few())
+      insert(at, end);
+    else
+      for (; at < end; ++at) offer(at);
     cut();
   }
 
   void add(const Selection& other) {
-    if (k_ > kFew) best_.insert(best_.end(), other.best_.begin(), other.best_.end());
-    for (size_t j = 0; k_ <= kFew && j < other.best_.size(); ++j) insert(other.best_[j]);
+    if (few())
+      for (Packed p : other.best_) insert(p);
+    else
+      best_.insert(best_.end(), other.best_.begin(), other.best_.end());
   }
 
   /// The k best in order: values and places.
@@ -63,7 +79,7 @@ class Selection {
     cut();
     if (best_.size() > kCollected)
       sort_integers(best_.data(), best_.size());
-    else if (k_ > kFew)  // the few are in order
+    else if (!few())  // those are in order
       std::sort(best_.begin(), best_.end());
     for (size_t j = 0; j < k_; ++j) {
       int64_t place = place_of(best_[j]);
@@ -74,7 +90,7 @@ class Selection {
 
  private:
   Key rank(int64_t place) const { return static_cast<Key>(Type::to_key(row_[place]) ^ flip_); }
-  static Packed packed(Key rank, int64_t place) {
+  static constexpr Packed packed(Key rank, int64_t place) {
     if constexpr (std::is_same_v<Packed, Wide>)
       return {static_cast<uint64_t>(place), rank};
     else
@@ -93,36 +109,42 @@ class Selection {
       return static_cast<Key>(p >> 32);
   }
 
+  bool few() const { return k_ <= kFew; }
+
   // Places ascend, so an element equal to the k-th best loses to it.
   void offer(int64_t place) {
     Key r = rank(place);
     if (bounded_ && r >= limit_) return;
-    if (k_ <= kFew) return insert(packed(r, place));
     best_.push_back(packed(r, place));
     if (best_.size() >= full_) cut();
   }
 
-  // Into the few best, which are in order.
+  // The few best are in order, behind them what comes after every element.
   void insert(Packed p) {
-    if (best_.size() == k_) {
-      if (!(p < best_.back())) return;
-      best_.pop_back();
+    for (size_t j = k_ - 1; j > 0; --j) best_[j] = std::min(best_[j], std::max(best_[j - 1], p));
+    best_[0] = std::min(best_[0], p);
+  }
+  void insert(int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      const Packed p = packed(rank(j), j);
+      if (p < best_.back()) insert(p);
     }
-    best_.push_back(p);
-    for (size_t j = best_.size() - 1; j > 0 && p < best_[j - 1]; --j) std::swap(best_[j], best_[j - 1]);
-    bounded_ = best_.size() == k_;
-    if (bounded_) limit_ = rank_of(best_.back());
+    limit_ = rank_of(best_.back());
+    bounded_ = best_.back() < kLast;
   }
 
   void cut() {
-    if (best_.size() < k_ || k_ == 0 || k_ <= kFew) return;
+    if (few() || best_.size() < k_) return;
     std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), best_.end());
     best_.resize(k_);
     limit_ = rank_of(best_[k_ - 1]);
     bounded_ = true;
   }
 
-  const Key* row_;
+  // No place is as high.
+  static constexpr Packed kLast = packed(std::numeric_limits<Key>::max(), int64_t{0xffff'ffff});
+
+  const Key* row_ = nullptr;
   size_t k_, full_;
   Key flip_;
   Key limit_ = std::numeric_limits<Key>::max();
@@ -130,20 +152,18 @@ class Selection {
   std::vector<Packed> best_;
 };
 
+/// One row in parts: each selects k, of which the best k are taken.
 template <class Type>
-void one_row(ThreadPool& pool, const Rows& rows, const typename Type::Key* row, typename Type::Key* values,
-             int32_t* places, bool split) {
-  int64_t parts = split ? (rows.length + kPart - 1) / kPart : 1;
-  std::vector<Selection<Type>> selections(static_cast<size_t>(parts), Selection<Type>(rows, row));
-  auto scan = [&](int64_t p) {
-    selections[static_cast<size_t>(p)].scan(rows.length * p / parts, rows.length * (p + 1) / parts);
-  };
-  if (parts == 1) {
-    scan(0);
-  } else {
-    run_chunks(pool, parts, rows.length, scan);
-    for (size_t p = 1; p < selections.size(); ++p) selections[0].add(selections[p]);
-  }
+void in_parts(ThreadPool& pool, const Rows& rows, const typename Type::Key* row, typename Type::Key* values,
+              int32_t* places) {
+  const int64_t parts = (rows.length + kPart - 1) / kPart;
+  std::vector<Selection<Type>> selections(static_cast<size_t>(parts), Selection<Type>(rows));
+  run_chunks(pool, parts, rows.length, [&](int64_t p) {
+    Selection<Type>& part = selections[static_cast<size_t>(p)];
+    part.start(row);
+    part.scan(rows.length * p / parts, rows.length * (p + 1) / parts);
+  });
+  for (size_t p = 1; p < selections.size(); ++p) selections[0].add(selections[p]);
   selections[0].write(values, places);
 }
 
@@ -154,17 +174,20 @@ StepFunction select(Rows rows) {
     const auto* in = static_cast<const Key*>(call.buffers[0]);
     auto* values = static_cast<Key*>(call.buffers[1]);
     auto* places = static_cast<int32_t*>(call.buffers[2]);
-    auto row = [&](int64_t r, bool split) {
-      one_row<Type>(call.pool, rows, in + r * rows.length, values + r * rows.k, places + r * rows.k, split);
-    };
     // Parts of one row select k each: worth it while that is little beside reading them.
     if (rows.count < call.pool.threads() && rows.length >= 2 * kPart && rows.k <= kPart / 8) {
-      for (int64_t r = 0; r < rows.count; ++r) row(r, true);
+      for (int64_t r = 0; r < rows.count; ++r)
+        in_parts<Type>(call.pool, rows, in + r * rows.length, values + r * rows.k, places + r * rows.k);
       return;
     }
     int64_t group = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, rows.length));
     run_chunks(call.pool, (rows.count + group - 1) / group, rows.count * rows.length, [&](int64_t c) {
-      for (int64_t r = c * group; r < std::min(rows.count, (c + 1) * group); ++r) row(r, false);
+      Selection<Type> selection(rows);
+      for (int64_t r = c * group; r < std::min(rows.count, (c + 1) * group); ++r) {
+        selection.start(in + r * rows.length);
+        selection.scan(0, rows.length);
+        selection.write(values + r * rows.k, places + r * rows.k);
+      }
     });
   };
 }
