@@ -146,7 +146,10 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
   const bool in_block = !(address == asked);
   // Of what an index says, neighbours are asked for where they are numbers of a block, or steps of a group.
   auto stride = found ? std::nullopt : address.coefficient(lane);
-  if (found ? !in_block && !in_groups_ : in_block || !stride || *stride <= kFewStrides) return std::nullopt;
+  if (found ? !in_block && !in_groups_ : !stride || *stride <= kFewStrides) return std::nullopt;
+  // What is contiguous along the block is load_block's.
+  if (!found && std::ranges::any_of(block_ids_, [&](int id) { return asked.coefficient(id) == 1; }))
+    return std::nullopt;
   int per = bytes == 8 ? 2 : 4;
   if (std::min(lane_count(address), vector_bytes() / std::max(bytes, 4)) < 2 * per) return std::nullopt;
   auto apart = [](const IndexExpr& x, const IndexExpr& y) -> std::optional<int64_t> {
@@ -165,7 +168,7 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
   const Range range = address.range();
   behind = std::max(behind, range.hi + per - buffer.elements);
   int there = per;
-  if (found && range.lo < behind) {  // the beginnings of short rows, the last of which ends the buffer
+  if (range.lo < behind) {  // the beginnings of short rows, the last of which ends the buffer
     behind = 0;
     there = static_cast<int>(std::min<int64_t>(per, buffer.elements - range.hi));
     if (there == 2) per = 2;

@@ -55,6 +55,7 @@ struct LoopOrder {
   bool interleaves(const Access& write, int64_t stride, int block) const;
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
+  std::optional<size_t> interleaved_digit() const;
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
