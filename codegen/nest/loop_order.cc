@@ -180,6 +180,8 @@ double LoopOrder::share(const Access& a, int max_lanes, int block) const {
 // `apart` of those that are moved one by one, which parts of vectors take as long for as whole ones.
 double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options, int block, double apart) const {
   double score = 0, loss = 0;
+  // Sums are blocks of the few values of such a digit (choose_shared).
+  const int most = std::max<int>(block, options.shared > 0 ? kFewStrides : 0);
   for (const Access& a : accesses) {
     if (a.bytes == 0) continue;
     auto s = a.address.coefficient(l.var);
@@ -196,7 +198,7 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
       score += 0.8 * weight;
     else if (*s == 0)
       score += 0.1 * weight;
-    else if (a.write && *s > 1 && !options.packs && interleaves(a, *s, block))
+    else if (a.write && *s > 1 && !options.packs && interleaves(a, *s, most))
       score += 0.8 * weight;
     else if (*s > 1 && *s * a.bytes <= 8)
       score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
