@@ -192,7 +192,8 @@ Instruction* spread_product(Draft& s) {
 }
 
 const Ints kFeatures = {1, 3, 8, 16, 17, 32};
-constexpr int64_t kMostWork = 300'000;  // multiplications, which the evaluator does one by one
+const Ints kNearPages = {1021, 1023, 1024};  // of floats
+constexpr int64_t kMostWork = 400'000;       // multiplications, which the evaluator does one by one
 
 // Infinite at one index of a spatial dim: what no window of a result has there must not be multiplied, be it by zero.
 Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
@@ -207,28 +208,30 @@ Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
 }
 
 // What is drawn: a few of everything; as many features as micro-kernels want, of operands that were moved; images that
-// become few features, which are summed tap by tap.
-enum class Drawn { kSmall, kWide, kImage };
+// become few features, which are summed tap by tap; filters whose rows lie nearly a page apart.
+enum class Drawn { kSmall, kWide, kImage, kNearPages };
 
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
 // features or of the batch.
 Instruction* convolution_of(Draft& s, Drawn drawn) {
-  const bool wide = drawn != Drawn::kSmall, image = drawn == Drawn::kImage;
+  const bool wide = drawn != Drawn::kSmall, image = drawn == Drawn::kImage, pages = drawn == Drawn::kNearPages;
   DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
   if (image && !is_float(t)) t = DType::kBF16;
   size_t space =
       static_cast<size_t>(!image && s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
-  int64_t groups = !image && s.random.chance(0.3) ? s.random.between(2, 4) : 1;
+  if (pages) space = 1;
+  int64_t groups = !image && !pages && s.random.chance(0.3) ? s.random.between(2, 4) : 1;
   bool of_batch = s.random.chance(0.3);
   int64_t in = s.random.between(1, 4), out = groups * s.random.between(1, s.random.chance(0.2) ? 20 : 4);
   if (wide) in = s.random.pick(kFeatures), out = groups * s.random.pick(kFeatures);
   if (image) out = s.random.between(1, 7);
-  int64_t batch = s.random.between(1, 3) * (of_batch ? groups : 1);
+  if (pages) in = 1, out = s.random.pick(kNearPages);
+  int64_t batch = pages ? 1 : s.random.between(1, 3) * (of_batch ? groups : 1);
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
   if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
-  const bool gradient =
-      wide && !image && s.random.chance(0.3);  // of weights: the input's features are what is called its batch
+  const bool gradient = wide && !image && !pages &&
+                        s.random.chance(0.3);  // of weights: the input's features are what is called its batch
   if (gradient) batch = s.random.pick(Ints{8, 12, 16, 20}) * (of_batch ? groups : 1);
   if (wide && (gradient || s.random.chance(0.5))) {  // features are neighbours, and rows read where they lie
     auto last = [&](Ints& order, size_t which) { std::swap(order[which], *std::ranges::max_element(order)); };
@@ -253,13 +256,14 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
     WindowDim w;
     int64_t size = s.random.between(s.random.chance(0.1) ? 0 : 2, space > 1 ? 9 : 20);
     if (image) size = space > 1 ? s.random.between(14, 26) : s.random.between(150, 400);
-    w.size = s.random.between(1, 4);
+    if (pages) size = s.random.between(54, 60);
+    w.size = pages ? s.random.between(3, 6) : s.random.between(1, 4);
     w.stride = s.random.chance(image ? 0.9 : 0.6) ? 1 : s.random.between(2, 3);
     w.pad_low = s.random.between(-1, 3);
     w.pad_high = s.random.between(-1, 3);
     if (s.random.chance(0.2)) w.lhs_dilate = s.random.between(2, 3);
     if (s.random.chance(0.2)) w.rhs_dilate = s.random.between(2, 3);
-    w.reversal = s.random.chance(0.15);
+    w.reversal = s.random.chance(pages ? 0.5 : 0.15);
     set(x_sizes, dims.lhs_spatial[d], size);
     set(k_sizes, dims.rhs_spatial[d], w.size);
     window.push_back(w);
@@ -278,6 +282,7 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
 Instruction* convolution(Draft& s) { return convolution_of(s, Drawn::kSmall); }
 Instruction* wide_convolution(Draft& s) {
   if (s.draw.depth > 0) return nullptr;
+  if (s.random.chance(0.1)) return convolution_of(s, Drawn::kNearPages);
   return convolution_of(s, s.random.chance(0.3) ? Drawn::kImage : Drawn::kWide);
 }
 
