@@ -165,20 +165,26 @@ class Emission {
     return options;
   }
 
-  // What the stages read and write at an element of the outer nest. Returns how many bytes lie between neighbours along
-  // the inner dims.
-  int64_t visit_stages(AccessWalk& w, const Coords& at) {
-    int64_t step = 0;
+  /// Of what the stages read along the inner dims.
+  struct Inner {
+    int64_t step = 0;         ///< most bytes from one element to the next
+    bool finds_rows = false;  ///< neighbours, from where an index says (ElementEmitter::load_rows)
+  };
+
+  // What the stages read and write at an element of the outer nest.
+  void visit_stages(AccessWalk& w, const Coords& at, Inner& inner) {
     for (const Stage& stage : plan_.stages) {
       const size_t before = w.accesses().size();
       Coords along;
       int last = -1;
       for (int64_t n : plan_.inner_sizes()) along.push_back(IndexExpr::var(last = vars_.fresh(), n));
       stages_.walk(w, stage, stage.inner ? stages_.joined(at, along) : at);
-      for (const Access& a : std::span(w.accesses()).subspan(before))
-        step = std::max(step, a.bytes * a.address.coefficient(last).value_or(0));
+      for (const Access& a : std::span(w.accesses()).subspan(before)) {
+        const int64_t apart = a.address.coefficient(last).value_or(0);
+        inner.step = std::max(inner.step, a.bytes * apart);
+        inner.finds_rows |= a.random && apart == 1;
+      }
     }
-    return step;
   }
 
   // A step of the outer nest: the stages of each of its elements, whose coordinates follow each other.
@@ -196,11 +202,11 @@ class Emission {
   void loops() {
     const std::set<DType> in_bits = moved_in_bits();
     int widest = 4, operations = 0, places = 0;
-    int64_t step = 0;  // bytes from one element of a column to the next
+    Inner along;
     bool pulls = false, masks = false, guarded = false;
     auto visit = [&](AccessWalk& w, const Coords& at) {
       w.move_in_bits(in_bits);
-      step = std::max(step, visit_stages(w, at));
+      visit_stages(w, at, along);
     };
     auto walk = [&](AccessWalk& w, const Coords& at) {
       visit(w, at);
@@ -219,7 +225,7 @@ class Emission {
     if (nest && overlap) pieces = merge_pieces(std::move(pieces), visit, vars_);
     if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
-    int wide = native * vectors_side_by_side(operations, places, step, pulls);
+    int wide = native * vectors_side_by_side(operations, places, along.step, pulls);
     const double total = volume(pieces);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
@@ -233,7 +239,8 @@ class Emission {
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
-      LaneWidths widths = rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap);
+      LaneWidths widths =
+          rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows);
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
       masks = masks && nest && !blocked && !gives_masks();
@@ -263,20 +270,19 @@ class Emission {
   }
 
   // Of a block each value has its vectors.
-  LaneWidths lane_widths(ElementEmitter& e, const LoopPiece& piece, int wide, int native, bool pulls,
-                         bool overlap) const {
+  LaneWidths lane_widths(ElementEmitter& e, const LoopPiece& piece, int wide, int native, bool pulls, bool overlap,
+                         bool finds_rows) const {
     const bool blocked = piece.unroll.var >= 0;
     wide = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
     // (Three sums of a matrix each in four vectors spill: 8 ms to compile became 20.)
-    const int64_t vectors = piece.unroll.count > kShared ? 1 : wide / kShared / native;
-    if (blocked && pulls) return e.widths(piece, native * std::max<int>(1, static_cast<int>(vectors)), native, overlap);
+    const int shared = piece.unroll.count > kShared ? native : std::max(native, wide / kShared);
+    if (blocked && pulls) return e.widths(piece, shared, native, overlap);
     if (blocked) {
       // Squares are as wide as they are high; what is interleaved may be of any width.
       const int words = vector_bytes_ / 4, lanes = piece.unroll.count < words ? std::max(native, words) : words;
       return e.widths(piece, lanes, lanes, overlap);
     }
-    // Rows found by index (ElementEmitter::load_rows) have a pointer a lane.
-    const bool rows = piece.looked_up && !plan_.inner_sizes().empty();
+    const bool rows = piece.looked_up && finds_rows;  // a pointer a lane
     return e.widths(piece, piece.apart || rows ? native : wide, native, overlap, true);
   }
 

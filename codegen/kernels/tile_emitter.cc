@@ -2,6 +2,7 @@
 #include "codegen/kernels/tile_emitter.h"
 
 #include "codegen/number/elementwise.h"
+#include "codegen/number/parts.h"
 
 namespace hlojit::codegen {
 
@@ -59,10 +60,8 @@ TileEmitter::Values TileEmitter::under(llvm::Value* condition, const char* name,
 
 llvm::Value* TileEmitter::load(llvm::Value* from, bool part) {
   if (!part || shape_.last_lanes == shape_.lanes) return b.CreateAlignedLoad(vector, from, align);
-  std::vector<llvm::Constant*> there;
-  for (int k = 0; k < shape_.lanes; ++k) there.push_back(b.getInt1(k < shape_.last_lanes));
-  return b.CreateMaskedLoad(vector, from, align, llvm::ConstantVector::get(there),
-                            llvm::Constant::getNullValue(vector));
+  llvm::Constant* there = first_lanes(b, static_cast<int>(shape_.lanes), static_cast<int>(shape_.last_lanes));
+  return b.CreateMaskedLoad(vector, from, align, there, llvm::Constant::getNullValue(vector));
 }
 
 void TileEmitter::prefetch(llvm::Value* line, Cache cache, bool writes) {

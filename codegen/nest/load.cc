@@ -13,13 +13,6 @@
 namespace hlojit::codegen {
 namespace {
 
-// So many lanes of a mask.
-llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set) {
-  std::vector<llvm::Constant*> bits;
-  for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k < set));
-  return llvm::ConstantVector::get(bits);
-}
-
 // Lanes at addresses of their own, a masked one left out (zero). No machine moves 16 bytes so: of c128 each part goes
 // on its own.
 Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::Value* pointers, llvm::Value* mask) {

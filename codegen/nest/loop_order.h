@@ -35,8 +35,8 @@ struct LoopOrder {
   Unroll choose_unroll(int block, bool overlap);
   /// Values of a transposing block to be worked on at a time: all, where more is touched than so many bytes.
   int64_t part_of(const Unroll& block, int64_t most_bytes) const;
-  /// Takes a block of so many out of a digit along which reductions read the same elements: those are then loaded once
-  /// for all of the block.
+  /// Takes a block out of a digit: all of a short one that the result alternates along beside the lanes, else so many
+  /// of one along which reductions read the same elements, which are then loaded once for all of the block.
   Unroll choose_shared(int64_t block, bool overlap);
   /// Takes out a small digit along which some access is contiguous, of loops without lanes; else one of up to so many
   /// rows that alternate in memory.

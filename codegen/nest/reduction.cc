@@ -120,10 +120,9 @@ class PassRun {
     if (sums_.running) reorder = false;
     const bool in_order = !reorder || sums_.ascend();
     int widest = 1, operations = 0, places = 0;
-    bool along_rows = false;
     auto walk = [&](AccessWalk& w, const Coords& inner) {
       walk_element(w, inner);
-      along_rows = reads_along_rows(w, inner);
+      along_rows_ = reads_along_rows(w, inner);
       widest = std::max(widest, w.lane_bytes());
       operations = w.operations();
       places = w.places();
@@ -136,8 +135,7 @@ class PassRun {
     // Running sums within a vector double how far they reach, step by step.
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
     const int wide = sums_.running ? native : native * vectors_of_members(operations, places);
-    if (along_rows) group(pieces, in_order);
-    along_rows_ = along_rows;
+    if (along_rows_) group(pieces, in_order);
     for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
 
     std::vector<int> counts;

@@ -37,6 +37,12 @@ llvm::Value* joined(llvm::IRBuilderBase& b, std::span<llvm::Value* const> parts)
   return parts.size() == 1 ? parts[0] : llvm::concatenateVectors(b, {parts.data(), parts.size()});
 }
 
+llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set) {
+  std::vector<llvm::Constant*> bits;
+  for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k < set));
+  return llvm::ConstantVector::get(bits);
+}
+
 llvm::Value* reversed(llvm::IRBuilderBase& b, llvm::Value* x) {
   std::vector<int> mask;
   for (int k = static_cast<int>(lane_count(x)) - 1; k >= 0; --k) mask.push_back(k);

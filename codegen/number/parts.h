@@ -24,6 +24,9 @@ llvm::Value* lanes_from(llvm::IRBuilderBase& b, llvm::Value* x, unsigned first, 
 /// The lanes of vectors of one type, one vector after the other.
 llvm::Value* joined(llvm::IRBuilderBase& b, std::span<llvm::Value* const> parts);
 
+/// A mask that holds in the first `set` lanes.
+llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set);
+
 /// The last lane first.
 llvm::Value* reversed(llvm::IRBuilderBase& b, llvm::Value* x);
 

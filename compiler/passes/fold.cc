@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/known_index.h"
@@ -50,25 +51,32 @@ class Folder {
   /// Where elements are, if no input decides it: numbers of rows scaled and rounded, as a nearest resize has them. What
   /// is known as an expression is left, for it is addressed without looking.
   void fold_places(const Instruction& i) {
+    if (!i.shape.is_array() || has_trait(i, op_trait::kUpdates)) return;
     VarSource vars;
     Coords at;
-    for (int64_t n : i.shape.is_array() ? i.shape.dims : Ints{}) at.push_back(IndexExpr::var(vars.fresh(), n));
-    if (!i.shape.is_array() || has_trait(i, op_trait::kUpdates)) return;
+    for (int64_t n : i.shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
     for (const Symbol& s : known_relation(i, at, {}, vars).symbols) {
       Instruction* places = i.operand(s.operand);
-      if (places->is(Opcode::kConstant) || places->shape.dense_bytes() > kMaxPlaces) continue;
+      std::unordered_set<const Instruction*> seen;
+      if (places->is(Opcode::kConstant) || !made_of_constants(*places, seen)) continue;
       std::unordered_map<const Instruction*, Literal> known;
       if (const Literal* value = fold_source(*places, known)) replace(places, c_.add_constant(*value, places->name));
     }
   }
 
-  /// The value of what is made of iotas and constants by small steps; nullptr: it is not.
+  /// Of iotas and constants, by few steps over small arrays. Asked first, so that nothing is evaluated in vain.
+  static bool made_of_constants(const Instruction& i, std::unordered_set<const Instruction*>& seen) {
+    if (!seen.insert(&i).second) return true;
+    if (!i.shape.is_array() || i.shape.dense_bytes() > kMaxPlaces || seen.size() > kMostSources) return false;
+    if (i.is(Opcode::kConstant) || i.is(Opcode::kIota)) return true;
+    if (!i.is(Opcode::kBroadcast) && !may_fold(i)) return false;
+    return std::ranges::all_of(i.operands(), [&](const Instruction* o) { return made_of_constants(*o, seen); });
+  }
+
+  /// The value of what is made so; nullptr if the evaluator has none.
   const Literal* fold_source(const Instruction& i, std::unordered_map<const Instruction*, Literal>& known) {
     if (auto at = known.find(&i); at != known.end()) return &at->second;
     if (i.is(Opcode::kConstant)) return &known.emplace(&i, *i.literal).first->second;
-    const bool makes = i.is(Opcode::kIota) || i.is(Opcode::kBroadcast) || may_fold(i);
-    if (!makes || !i.shape.is_array() || i.shape.dense_bytes() > kMaxPlaces || known.size() > kMostSources)
-      return nullptr;
     std::vector<Literal> operands;
     for (const Instruction* o : i.operands()) {
       const Literal* value = fold_source(*o, known);

@@ -1,7 +1,7 @@
 // A row is read once: an element that cannot beat the k-th best so far is passed over by vector
 // compares, the others are collected, and when the collection is full it is cut to its k best. With
 // values in random order some k log(n / k) elements are ever collected. A few best are kept in order instead, each
-// element put among them without a branch: then the bound is that of all elements so far.
+// one that belongs there put among them without a branch: then the bound is that of all elements so far.
 #include "runtime/kernels/topk.h"
 
 #include <algorithm>
@@ -141,7 +141,7 @@ class Selection {
     bounded_ = true;
   }
 
-  // No place is as high.
+  // Comes after every element: no place is as high.
   static constexpr Packed kLast = packed(std::numeric_limits<Key>::max(), int64_t{0xffff'ffff});
 
   const Key* row_ = nullptr;

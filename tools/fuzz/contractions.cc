@@ -192,8 +192,8 @@ Instruction* spread_product(Draft& s) {
 }
 
 const Ints kFeatures = {1, 3, 8, 16, 17, 32};
-const Ints kNearPages = {1021, 1023, 1024};  // of floats
-constexpr int64_t kMostWork = 400'000;       // multiplications, which the evaluator does one by one
+const Ints kPageOfFeatures = {1021, 1023, 1024};  // of floats
+constexpr int64_t kMostWork = 400'000;            // multiplications, which the evaluator does one by one
 
 // Infinite at one index of a spatial dim: what no window of a result has there must not be multiplied, be it by zero.
 Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
@@ -225,7 +225,7 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
   int64_t in = s.random.between(1, 4), out = groups * s.random.between(1, s.random.chance(0.2) ? 20 : 4);
   if (wide) in = s.random.pick(kFeatures), out = groups * s.random.pick(kFeatures);
   if (image) out = s.random.between(1, 7);
-  if (pages) in = 1, out = s.random.pick(kNearPages);
+  if (pages) in = 1, out = s.random.pick(kPageOfFeatures);
   int64_t batch = pages ? 1 : s.random.between(1, 3) * (of_batch ? groups : 1);
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
