@@ -7,6 +7,11 @@
 #include <map>
 #include <mutex>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <llvm/ADT/StringMap.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Module.h>
@@ -31,6 +36,16 @@ bool host_has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
 // AVX-512 is only worth its name with the byte/word, doubleword and vector-length parts.
 bool good_avx512(const llvm::StringMap<bool>& f) {
   return host_has(f, "avx512f") && host_has(f, "avx512bw") && host_has(f, "avx512dq") && host_has(f, "avx512vl");
+}
+
+// Tiles are registers that the kernel keeps for a process once it has asked for them.
+bool may_use_tiles() {
+#if defined(__linux__) && defined(__x86_64__)
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 
 // Size of the data or unified cache of a level as the kernel tells it; sysconf adds up the slices of a
@@ -88,12 +103,14 @@ const Target& Target::get(std::string_view isa) {
     for (llvm::StringRef f : named) features[f] = true;
   }
   t.triple_ = llvm::sys::getProcessTriple();
+  static const bool tiles = host_has(features, "amx-tile") && may_use_tiles();
   std::vector<std::string> all;
   for (const auto& f : features) {
     std::string name = f.getKey().str();
     bool on = f.getValue();
     bool wide = name.starts_with("avx512") || name.starts_with("avx10") || name.starts_with("amx");
     if (t.isa_ == Isa::kAvx2 && wide) on = false;
+    if (name.starts_with("amx") && !tiles) on = false;
     // Its instructions have no form for AVX: where LLVM picks one (insertq among packed conditions), each waits for the
     // upper halves of all registers, some 350 cycles.
     if (name == "sse4a") on = false;
@@ -119,8 +136,10 @@ TargetInfo Target::info() const {
   static const int64_t llc = std::min<int64_t>(cache_bytes(3, kSharedLevel), kSharedLevel);
   return {.vector_bytes = vector_bytes(),
           .vector_registers = vector_registers(),
-          .multiplies_bytes = has_instruction(MultiplyAdd::kBytes, *this),
-          .multiplies_bfloats = has_instruction(MultiplyAdd::kBfloats, *this),
+          .multiplies_bytes = has_fast_instruction(MultiplyAdd::kBytes, *this),
+          .multiplies_bfloats = has_fast_instruction(MultiplyAdd::kBfloats, *this),
+          .multiplies_tiles = has_fast_instruction(MultiplyAdd::kByteTiles, *this) &&
+                              has_fast_instruction(MultiplyAdd::kBfloatTiles, *this),
           .l1_bytes = l1,
           .l2_bytes = l2,
           .llc_bytes = llc};
@@ -159,7 +178,7 @@ TargetInfo EmitOptions::target_info() const {
   TargetInfo t = target->info();
   if (vector_bytes > t.vector_bytes) {
     t.vector_registers = 32;
-    t.multiplies_bytes = t.multiplies_bfloats = true;
+    t.multiplies_bytes = t.multiplies_bfloats = t.multiplies_tiles = true;
   }
   if (vector_bytes) t.vector_bytes = vector_bytes;
   t.keeps_subnormals = strict;

@@ -2,8 +2,14 @@
 // instruction by name (dot products of narrow types) are here too.
 #include "bench/roof/kernels.h"
 
+#include <cstdint>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 // A multiply-add is meant to be one instruction here; the roof asks for nothing about its rounding.
@@ -78,6 +84,55 @@ __attribute__((target("avx512f,avx512bf16"))) void dot_bf16(size_t rounds) {
   }
 }
 
+#if defined(__linux__)
+// Products of whole tiles: four of sums, 16x16 each, by steps of 64 bytes.
+constexpr double kTileProducts = 2.0 * 4 * 16 * 16 * 64;
+
+struct TileSizes {
+  uint8_t palette = 1, unused[15] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+__attribute__((target("amx-tile,amx-bf16"))) void tiles_bf16(size_t rounds) {
+  const TileSizes sizes;
+  _tile_loadconfig(&sizes);
+  for (size_t i = 0; i < rounds; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+}
+
+__attribute__((target("amx-tile,amx-int8"))) void tiles_bytes(size_t rounds) {
+  const TileSizes sizes;
+  _tile_loadconfig(&sizes);
+  for (size_t i = 0; i < rounds; ++i) {
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_dpbssd(2, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+  }
+  _tile_release();
+}
+
+// The CPU has them, and the kernel grants them to this process.
+bool may_use_tiles() {
+  unsigned a, b, c, d;
+  __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+  constexpr unsigned kTiles = 1u << 22 | 1u << 24 | 1u << 25;  // of bf16, tiles at all, of bytes
+  constexpr long kRequest = 0x1023, kTileData = 18;            // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return (d & kTiles) == kTiles && syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+#else
+void tiles_bf16(size_t) {}
+void tiles_bytes(size_t) {}
+constexpr double kTileProducts = 1;
+bool may_use_tiles() { return false; }
+#endif
+
 KernelTable widest() {
   if (!kernels_limited_to_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl")) {
@@ -87,6 +142,10 @@ KernelTable widest() {
     // One lane adds two products of bf16, four of bytes.
     if (__builtin_cpu_supports("avx512bf16")) table.bf16 = {dot_bf16, 2.0 * avx512::kChains * 32};
     if (__builtin_cpu_supports("avx512vnni")) table.s8 = {dot_bytes, 2.0 * avx512::kChains * 64};
+    if (may_use_tiles()) {
+      table.bf16 = {tiles_bf16, kTileProducts / 2};
+      table.s8 = {tiles_bytes, kTileProducts};
+    }
     return table;
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {

@@ -14,6 +14,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/matrix_tile.h"
 #include "codegen/kernels/micro_kernel.h"
 #include "codegen/kernels/packing.h"
 #include "codegen/kernels/row_pointers.h"
@@ -49,19 +50,22 @@ class Product {
         n0_(site.n0),
         reads_(e_, vars, dot_, product_, site.batch),
         lanes_(std::max(1, vector_bytes_ / dtype_bytes(type_))),
-        terms_(form_of(blocks_.multiply_add).terms),
-        packed_type_(terms_ == 1 ? type_ : form_of(blocks_.multiply_add).packed),
+        form_(form_of(blocks_.multiply_add)),
+        packed_type_(form_.terms == 1 ? type_ : form_.packed),
         packing_(e_, vars, reads_, product_,
-                 {packed_type_, terms_, blocks_.multiply_add == MultiplyAdd::kBytes, blocks_.depth, vector_bytes_}) {}
+                 {packed_type_, form_.terms, form_.step, blocks_.multiply_add == MultiplyAdd::kBytes, blocks_.depth,
+                  vector_bytes_}) {}
 
   void run(Scratch& scratch) {
     int64_t mark = scratch.mark();
     choose_places(scratch);
     Scope& root = kernel_.root();
     if (pointers_) pointers_->begin(root, m0_);
+    if (form_.tiles()) begin_tiles(root.builder, module_, shape_of({}), *options_.target);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
+    if (form_.tiles()) end_tiles(root.builder, blocks_.multiply_add, *options_.target);
     scratch.release(mark);
   }
 
@@ -77,13 +81,13 @@ class Product {
     if (site_.left) {
       left_ = OperandStrides{site_.left->stride, 1};
     } else {
-      if (rows.at_strides) left_ = in_place(reads_.left_side());
+      if (rows.at_strides) left_ = left_in_place();
       // A last tile moved up would leave rows above the block's tile of sums.
       if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
     }
     if (left_ && blocks_.along_depth && left_->depth != 1) left_.reset();
-    by_rows_ =
-        !left_ && (blocks_.along_depth || reads_.in_runs(reads_.left_side()) || left_depth_is_minor(dot_, product_));
+    by_rows_ = !left_ && (form_.tiles() || blocks_.along_depth || reads_.in_runs(reads_.left_side()) ||
+                          left_depth_is_minor(dot_, product_));
     const Instruction* columns = dot_.operand(static_cast<size_t>(reads_.right_side()));
     auto panels = panel_layout(dot_, product_, blocks_);
     in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
@@ -172,17 +176,21 @@ class Product {
     if (pointers_) return pointers_->begin_slice(ss, m0_, k0_, rows_left);
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
-    llvm::Value* count = by_rows_ ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
-    auto loop = open_loop(ss, count, 1, by_rows_ ? "pack.row" : "pack.tile");
+    const bool runs = by_rows_ && (!form_.tiles() || reads_.in_runs(reads_.left_side()));
+    llvm::Value* count = runs ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
+    auto loop = open_loop(ss, count, 1, runs ? "pack.row" : "pack.tile");
     int var = vars_.fresh();
     e_.bind(var, *loop, loop->counter);
-    if (by_rows_) {
+    if (runs) {
       IndexExpr i = IndexExpr::var(var, blocks_.rows / run) * run;
       packing_.pack_run(*loop, a_block_, reads_.left_side(), m0_ + i, run,
                         [&](const IndexExpr& row, const IndexExpr& k) { return (i + row) * kc + k; });
     } else {
       IndexExpr t = IndexExpr::var(var, tiles_);
-      packing_.pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
+      if (by_rows_)
+        packing_.pack_rows(*loop, a_block_, t * (kc * mr), mr, product_.m, m0_ + t * mr);
+      else
+        packing_.pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
     }
     close_loop(ss, std::move(loop));
   }
@@ -203,7 +211,8 @@ class Product {
     packing_.pack_run(*loop, b_panel_, reads_.right_side(), first + column, run,
                       [&](const IndexExpr& j, const IndexExpr& k) {
                         if (blocks_.along_depth) return (column + j) * kc + k;
-                        return panel * (kc * nr) + (floordiv(k, terms_) * nr + in_panel + j) * terms_ + mod(k, terms_);
+                        const int64_t terms = form_.terms;
+                        return panel * (kc * nr) + (floordiv(k, terms) * nr + in_panel + j) * terms + mod(k, terms);
                       });
     close_loop(gs, std::move(loop));
   }
@@ -221,7 +230,7 @@ class Product {
   TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& t, const IndexExpr& row) {
     const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
     llvm::IRBuilder<>& b = ts.builder;
-    if (pointers_) return pointers_->tile(ts, t, k0_, terms_);
+    if (pointers_) return pointers_->tile(ts, t, k0_, form_.terms);
     TileRows rows;
     rows.from = i64(b, 0);
     if (left_) {
@@ -229,7 +238,7 @@ class Product {
       llvm::Value* first = e_.index(row * left_->along, ts);
       rows.a = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
     } else {
-      rows.form = {.row_stride = by_rows_ ? kc / terms_ : 1, .k_stride = by_rows_ ? 1 : mr};
+      rows.form = {.row_stride = by_rows_ ? kc / form_.terms : 1, .k_stride = by_rows_ ? 1 : mr};
       rows.a = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(t * (kc * mr), ts));
     }
     return rows;
@@ -254,19 +263,12 @@ class Product {
     // A turn of the loop should be worth counting it; one of a full tile is, and its code is a third of what a product
     // takes to compile. Several terms at once may need a register more each step, which several steps do not have.
     constexpr int64_t kEnough = 12;
-    bool small = mr * nr / lanes_ < kEnough && terms_ == 1;
+    bool small = mr * nr / lanes_ < kEnough && form_.terms == 1;
     const bool even = rows.form.stretch % 4 == 0 || rows.form.shares_pointers();
     int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 && even ? 4 : 1;
-    MicroKernelShape shape{.type = type_,
-                           .rows = static_cast<int>(mr),
-                           .vectors = static_cast<int>(nr / lanes_),
-                           .lanes = lanes_,
-                           .last_lanes = right_ && product_.n < nr ? static_cast<int>(product_.n % lanes_) : lanes_,
-                           .left = rows.form,
-                           .panel_stride = right_ ? right_->depth : nr,
-                           .unroll = unroll,
-                           .multiply_add = blocks_.multiply_add,
-                           .accumulates = slices_ > 1};
+    MicroKernelShape shape = shape_of(rows.form);
+    shape.unroll = unroll;
+    if (right_ && product_.n < nr && !form_.tiles()) shape.last_lanes = static_cast<int>(product_.n % lanes_);
     shape.takes_off = biased();
     if (blocks_.along_depth) {
       shape.along_depth = true;
@@ -277,7 +279,8 @@ class Product {
     // A tall matrix from memory.
     shape.looks_ahead = left_ && rows.form.k_stride == 1 && rows.form.row_stride == product_.k && slices_ == 1 &&
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
-    if (right_ && walks_memory(dot_, product_, blocks_, options_.target_info())) shape.looks_down = kc;
+    if (right_ && !form_.tiles() && walks_memory(dot_, product_, blocks_, options_.target_info()))
+      shape.looks_down = kc;
     b.CreateCall(micro_kernel(module_, shape, options_), {rows.a, right, c, i64(b, c_.stride), groups(b),
                                                           b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
     if (site_.sums) return;
@@ -287,10 +290,25 @@ class Product {
     guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
   }
 
+  /// A tile's, but for what depends on how the operands are read.
+  MicroKernelShape shape_of(const RowsForm& rows) const {
+    return {.type = type_,
+            .rows = static_cast<int>(blocks_.tile_rows),
+            .vectors = static_cast<int>(blocks_.tile_columns / lanes_),
+            .lanes = lanes_,
+            .last_lanes = lanes_,
+            .left = rows,
+            .panel_stride = right_ ? right_->depth : blocks_.tile_columns,
+            .multiply_add = blocks_.multiply_add,
+            .accumulates = slices_ > 1};
+  }
+
   /// Packed bytes of the left side are 128 too large.
   bool biased() const { return blocks_.multiply_add == MultiplyAdd::kBytes; }
-  /// Groups of terms in the slice.
-  llvm::Value* groups(llvm::IRBuilder<>& b) const { return ceil_quotient(b, depth_, i64(b, terms_)); }
+  /// Groups of terms in the slice, which are whole steps.
+  llvm::Value* groups(llvm::IRBuilder<>& b) const {
+    return b.CreateMul(ceil_quotient(b, depth_, i64(b, form_.step)), i64(b, form_.step / form_.terms));
+  }
   llvm::Value* bias() const {
     return biased() ? bias_.pointer : llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0));
   }
@@ -348,8 +366,16 @@ class Product {
   // Of an operand that is a plain array of the summed type.
   std::optional<OperandStrides> in_place(int side) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    if (!p->is(Opcode::kParameter) || p->shape.type != type_ || terms_ > 1) return std::nullopt;
+    if (!p->is(Opcode::kParameter) || p->shape.type != type_ || form_.terms > 1) return std::nullopt;
     return operand_strides(dot_, product_, static_cast<size_t>(side), site_.batch, vars_);
+  }
+
+  // Of the rows, which for tiles are groups of terms as they lie.
+  std::optional<OperandStrides> left_in_place() {
+    if (!form_.tiles()) return in_place(reads_.left_side());
+    auto strides = operand_strides(dot_, product_, product_.rows_operand(), site_.batch, vars_);
+    if (strides) strides->along /= form_.terms;
+    return strides;
   }
 
   // Panels packed together, so that a row of the right operand is read in pieces of a few cache lines.
@@ -484,7 +510,7 @@ class Product {
   IndexExpr m0_{0}, n0_{0}, k0_{0};  // where the task's block and the slice begin
   ProductReads reads_;
   int lanes_;
-  int64_t terms_;  // elements of the depth that are packed as one
+  const MultiplyAddForm& form_;
   DType packed_type_;
   Packing packing_;
 

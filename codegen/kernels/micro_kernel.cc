@@ -7,6 +7,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/kernels/depth_tile.h"
+#include "codegen/kernels/matrix_tile.h"
 #include "codegen/kernels/tile_emitter.h"
 
 namespace hlojit::codegen {
@@ -207,6 +208,8 @@ llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
   if (options.micro_kernels)
     options.micro_kernels->push_back(shape);
+  else if (form_of(shape.multiply_add).tiles())
+    emit_matrix_tile(f, shape, *options.target);
   else if (shape.along_depth)
     emit_depth_tile(f, shape, *options.target);
   else

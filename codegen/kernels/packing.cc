@@ -81,13 +81,16 @@ void ProductReads::in_slice(Scope& scope, const IndexExpr& k0, int64_t depth,
   guarded(scope, whole, [&] { emit_depth(depth); }, [&] { emit_depth(product_.k % depth); });
 }
 
-// The parts of a slice so deep: whole groups; of one that the depth ends within what there is, and zeros.
+// The parts of a slice so deep: whole groups; of one that the depth ends within what there is, and zeros; and groups of
+// zeros.
 void Packing::in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const {
-  int64_t terms = form_.terms, whole = depth / terms * terms;
+  const int64_t terms = form_.terms, whole = depth / terms * terms, begun = round_up(depth, terms);
   if (whole > 0) pack({0, whole / terms, terms, true});
-  if (whole == depth) return;
-  pack({whole, 1, depth - whole, true});
-  pack({depth, 1, whole + terms - depth, false});
+  if (whole < depth) {
+    pack({whole, 1, depth - whole, true});
+    pack({depth, 1, begun - depth, false});
+  }
+  if (const int64_t end = round_up(depth, form_.step); begun < end) pack({begun, (end - begun) / terms, terms, false});
 }
 
 // As it is packed; zero where there is none.
@@ -211,12 +214,37 @@ void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offse
       fill(scope, target, dims, walk, source, place);
     });
   };
+  in_boxes(scope, width, size, first, emit_box);
+}
+
+void Packing::pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t width, int64_t size,
+                        const IndexExpr& first) {
+  in_boxes(scope, width, size, first, [&](int64_t rows, int64_t depth) {
+    in_groups(depth, [&](const Groups& g) {
+      auto k_at = [&](const Coords& c) { return g.first + c[1] * form_.terms + c[2]; };
+      auto source = [&](const Coords& c) -> std::optional<Read> {
+        if (!g.there) return std::nullopt;
+        return reads_.read_at(reads_.left_side(), reads_.result_coords(first + c[0], IndexExpr(0)), k0_ + k_at(c));
+      };
+      auto place = [&](const Coords& c) { return offset + c[0] * form_.depth + k_at(c); };
+      auto walk = [&](AccessWalk& w, const Coords& c) {
+        w.write(form_.type, place(c));
+        if (g.there) reads_.walk(w, *source(c));
+      };
+      std::vector<int64_t> dims = {rows, g.count, g.size};
+      fill(scope, target, dims, walk, source, place);
+    });
+  });
+}
+
+void Packing::in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
+                       const std::function<void(int64_t, int64_t)>& box) const {
   int64_t tail = size % width;
-  if (tail == 0) return deep(scope, [&](int64_t depth) { emit_box(width, depth); });
+  if (tail == 0) return deep(scope, [&](int64_t depth) { box(width, depth); });
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));
   guarded(
-      scope, whole, [&] { deep(scope, [&](int64_t depth) { emit_box(width, depth); }); },
-      [&] { deep(scope, [&](int64_t depth) { emit_box(tail, depth); }); });
+      scope, whole, [&] { deep(scope, [&](int64_t depth) { box(width, depth); }); },
+      [&] { deep(scope, [&](int64_t depth) { box(tail, depth); }); });
 }
 
 }  // namespace hlojit::codegen

@@ -62,6 +62,7 @@ class ProductReads {
 struct PackedForm {
   DType type = DType::kF32;
   int64_t terms = 1;    ///< neighbours of the depth that lie together
+  int64_t step = 1;     ///< of the depth, up to which it is filled with zeros
   bool biased = false;  ///< the left operand's bytes are made unsigned: 128 is added
   int64_t depth = 256;  ///< of a slice
   int vector_bytes = 32;
@@ -82,6 +83,9 @@ class Packing {
   /// [k/terms][width][terms], at `offset`. Only whole panels come in groups.
   void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
             const IndexExpr& first, bool left);
+  /// Packs `width` of the rows' operand's `size` rows from `first` on, one slice deep, as [width][k], at `offset`.
+  void pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t width, int64_t size,
+                 const IndexExpr& first);
 
  private:
   void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
@@ -95,6 +99,9 @@ class Packing {
     int64_t first, count, size;
     bool there;
   };
+  /// Packs a box of the operand's rows (or columns), one slice deep: `box` is given how many there are and how deep.
+  void in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
+                const std::function<void(int64_t columns, int64_t depth)>& box) const;
   void in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
   void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) const;

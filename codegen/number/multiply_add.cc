@@ -39,9 +39,8 @@ id::ID instruction(MultiplyAdd kind, const Target& target, unsigned lanes) {
     case MultiplyAdd::kBfloats:
       if (!target.has("avx512bf16")) return id::not_intrinsic;
       return of(id::x86_avx512bf16_dpbf16ps_128, id::x86_avx512bf16_dpbf16ps_256, id::x86_avx512bf16_dpbf16ps_512);
-    case MultiplyAdd::kOne: break;
+    default: return id::not_intrinsic;
   }
-  return id::not_intrinsic;
 }
 
 class Twin {
@@ -64,24 +63,36 @@ class Twin {
   }
 
   Value* bfloats(Value* x, Value* y) {
-    auto* bits = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
-    Value *xs = b_.CreateBitCast(x, bits), *ys = b_.CreateBitCast(y, bits);
-    auto second = [&](Value* v) { return flushed(b_.CreateAnd(v, llvm::ConstantInt::get(bits, 0xffff0000))); };
-    auto first = [&](Value* v) { return flushed(b_.CreateShl(v, llvm::ConstantInt::get(bits, 16))); };
-    sums_ = fma(second(xs), second(ys));
-    return sums_ = fma(first(xs), first(ys));
+    sums_ = fma(second(x), second(y), sums_);
+    return sums_ = fma(first(x), first(y), sums_);
+  }
+
+  Value* bfloat_step(std::span<Value* const> x, std::span<Value* const> y) {
+    Value *firsts = llvm::Constant::getNullValue(sums_->getType()), *seconds = firsts;
+    for (size_t k = 0; k < x.size(); ++k) {
+      firsts = fma(first(x[k]), first(y[k]), firsts);
+      seconds = fma(second(x[k]), second(y[k]), seconds);
+    }
+    return sums_ = flushed(b_.CreateFAdd(flushed(sums_), flushed(b_.CreateFAdd(firsts, seconds))));
   }
 
  private:
-  Value* fma(Value* x, Value* y) {
-    return flushed(b_.CreateIntrinsic(id::fma, {sums_->getType()}, {x, y, flushed(sums_)}));
+  /// The terms of groups of two, as floats.
+  Value* first(Value* group) { return flushed(b_.CreateShl(bits(group), llvm::ConstantInt::get(words(), 16))); }
+  Value* second(Value* group) {
+    return flushed(b_.CreateAnd(bits(group), llvm::ConstantInt::get(words(), 0xffff0000)));
+  }
+  llvm::Type* words() { return llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_); }
+  Value* bits(Value* v) { return b_.CreateBitCast(v, words()); }
+
+  Value* fma(Value* x, Value* y, Value* sums) {
+    return flushed(b_.CreateIntrinsic(id::fma, {sums_->getType()}, {x, y, flushed(sums)}));
   }
   // A subnormal becomes a zero of its sign.
   Value* flushed(Value* v) {
-    auto* bits = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
-    Value *i = b_.CreateBitCast(v, bits), *exponent = b_.CreateAnd(i, llvm::ConstantInt::get(bits, 0x7f800000));
-    Value* zero = b_.CreateAnd(i, llvm::ConstantInt::get(bits, 0x80000000));
-    Value* is_zero = b_.CreateICmpEQ(exponent, llvm::Constant::getNullValue(bits));
+    Value *i = bits(v), *exponent = b_.CreateAnd(i, llvm::ConstantInt::get(words(), 0x7f800000));
+    Value* zero = b_.CreateAnd(i, llvm::ConstantInt::get(words(), 0x80000000));
+    Value* is_zero = b_.CreateICmpEQ(exponent, llvm::Constant::getNullValue(words()));
     return b_.CreateBitCast(b_.CreateSelect(is_zero, zero, i), sums_->getType());
   }
 
@@ -118,8 +129,24 @@ Value* by_instruction(llvm::IRBuilderBase& b, id::ID which, Value* x, Value* y, 
 }  // namespace
 
 bool has_instruction(MultiplyAdd kind, const Target& target) {
+  if (kind == MultiplyAdd::kByteTiles) return target.has("amx-int8");
+  if (kind == MultiplyAdd::kBfloatTiles) return target.has("amx-bf16");
   return kind == MultiplyAdd::kOne ||
          instruction(kind, target, static_cast<unsigned>(target.vector_bytes()) / 4) != id::not_intrinsic;
+}
+
+bool has_fast_instruction(MultiplyAdd kind, const Target& target) {
+  // Of bf16: a core of Intel's begins one every two cycles, half as many products as it makes of f32 (Sapphire Rapids,
+  // 1024x1024 by 1024x1024 in 9.7 ms on two threads; of f32 in 6.9).
+  if (kind == MultiplyAdd::kBfloats && !target.cpu().starts_with("znver")) return false;
+  return has_instruction(kind, target);
+}
+
+Value* tile_row_twin(llvm::IRBuilderBase& b, MultiplyAdd kind, std::span<Value* const> x, std::span<Value* const> y,
+                     Value* sums) {
+  if (kind == MultiplyAdd::kBfloatTiles) return Twin(b, sums).bfloat_step(x, y);
+  for (size_t k = 0; k < x.size(); ++k) sums = Twin(b, sums).integers(x[k], y[k], 8, true);
+  return sums;
 }
 
 Value* multiply_add(llvm::IRBuilderBase& b, MultiplyAdd kind, Value* x, Value* y, Value* sums, const Target& target,

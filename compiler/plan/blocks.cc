@@ -28,6 +28,10 @@ constexpr int64_t kBestDepth = 256;
 // Of a right side that comes from memory: how much of each row a task takes, a page that is read to its end.
 constexpr int64_t kRowBytes = 4096;
 
+// Rows from which on products of tiles are faster than of vectors, though most of the tiles be empty: of bf16 by
+// 4096x4096 two rows took 0.93 of the time, eight 0.53, of bytes eight 1.4, twelve 1.0 and 24 0.7.
+constexpr int64_t kFewestTileRows = 2, kFewestByteRows = 12;
+
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
 
@@ -56,9 +60,9 @@ int64_t slice_of(const Ints& digits, int64_t best, int64_t most, int64_t unit) {
   return inner > best / 2 && inner % unit == 0 ? inner : count * inner;
 }
 
-/// A slice of all the depth is filled up with zeros to whole groups of terms.
+/// A slice of all the depth is filled up with zeros to whole steps.
 int64_t depth_by(MultiplyAdd kind, const MatrixProduct& p, int64_t depth) {
-  return p.k <= depth ? round_up(depth, form_of(kind).terms) : depth;
+  return p.k <= depth ? round_up(depth, form_of(kind).step) : depth;
 }
 
 /// Cycles that a tile takes for a step of the depth: two multiply-adds each, or as long as a sum waits for its last
@@ -74,6 +78,7 @@ double step_cycles(int64_t rows, int64_t vectors, bool integral) {
 std::vector<MultiplyAdd> kinds_to_try(int64_t lanes, ProductOperands operands, const TargetInfo& target) {
   std::vector<MultiplyAdd> kinds;
   if (operands.packs && lanes >= 8) {
+    if (target.multiplies_tiles) kinds.insert(kinds.end(), {MultiplyAdd::kBfloatTiles, MultiplyAdd::kByteTiles});
     if (target.multiplies_bfloats) kinds.push_back(MultiplyAdd::kBfloats);
     if (target.multiplies_bytes) kinds.push_back(MultiplyAdd::kBytes);
     kinds.push_back(MultiplyAdd::kWords);
@@ -104,6 +109,21 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
     least = cycles;
     b.tile_rows = rows;
     b.tile_columns = columns;
+  }
+}
+
+/// The same where sums are tiles themselves: a step takes each 16 cycles, reading one 8, and as long as a sum waits for
+/// its last one. (Sapphire Rapids)
+void choose_tile_of_tiles(Blocks& b, const MatrixProduct& p) {
+  constexpr int64_t kMultiply = 16, kRead = 8, kLatency = 52;
+  int64_t least = 0;
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{2, 2}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}) {
+    const int64_t high = ceil_div(p.m, rows * kTileSide), wide = ceil_div(p.n, columns * kTileSide);
+    const int64_t cycles = std::max({rows * columns * kMultiply, (rows + columns) * kRead, kLatency}) * high * wide;
+    if (least > 0 && cycles >= least) continue;
+    least = cycles;
+    b.tile_rows = ceil_div(p.m, high);
+    b.tile_columns = columns * kTileSide;
   }
 }
 
@@ -189,12 +209,12 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   return rows_in_first_cache(strides->depth * bytes, piece, std::min(deepest, p.k), target);
 }
 
-/// Of what depths are multiples, where there are several: whole groups of terms, and whole vectors of a tile's row. (Of
+/// Of what depths are multiples, where there are several: whole steps, and whole vectors of a tile's row. (Of
 /// 107, a slice of T(8,128) was gathered, and a product of 2568 took 1.4 times as long as untiled.)
 int64_t depth_unit(const Instruction& contraction, MultiplyAdd kind, const TargetInfo& target) {
   const bool tiled =
       std::ranges::any_of(contraction.operands(), [](const Instruction* o) { return o->shape.layout.tiled(); });
-  return std::lcm(form_of(kind).terms, tiled ? target.vector_bytes / 4 : 1);
+  return std::lcm(form_of(kind).step, tiled ? target.vector_bytes / 4 : 1);
 }
 
 int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const RowsInPlace& rows,
@@ -210,9 +230,12 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
   }
   if (rows.together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth, unit);
   if (walks_rows(contraction, p, b, target)) {
-    const int64_t rows = rows_at_once(p, b, bytes, target);
+    // A tile's sums are more to go through than a vector's.
+    const int64_t least = p.m > kTileSide ? 4 * unit : unit;
+    const int64_t rows = form_of(b.multiply_add).tiles() ? least : rows_at_once(p, b, bytes, target);
     return one ? std::min(rows, p.k) : slice_of(p.contracting, rows, rows, unit);
   }
+  if (form_of(b.multiply_add).tiles()) return slice_of(p.contracting, 2 * kBestDepth, 3 * kBestDepth, unit);
   const int64_t panel = target.l1_bytes * 2 / 3 / (b.tile_columns * bytes) / 64 * 64;
   const int64_t best = std::clamp<int64_t>(panel, kBestDepth / 2, kBestDepth);
   const int64_t depth = slice_of(p.contracting, best, std::max(best * 3 / 2, kBestDepth), unit);
@@ -296,7 +319,10 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
            const TargetInfo& target) {
   if (kind == MultiplyAdd::kOne) return true;
   const MultiplyAddForm& form = form_of(kind);
-  if (sum_type(contraction) != form.sums || depth % form.terms != 0) return false;
+  if (sum_type(contraction) != form.sums || depth % form.step != 0) return false;
+  // A step takes as long, however little of it is there.
+  const int64_t fewest = kind == MultiplyAdd::kByteTiles ? kFewestByteRows : kFewestTileRows;
+  if (form.tiles() && (p.m < fewest || 2 * p.k < form.step)) return false;
   const DType left = contraction.operand(p.rows_operand())->shape.type;
   const DType right = contraction.operand(p.columns_operand())->shape.type;
   auto both = [&](std::initializer_list<DType> types) {
@@ -304,7 +330,8 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
   };
   switch (kind) {
     case MultiplyAdd::kWords: return both({DType::kS8, DType::kU8, DType::kS16});
-    case MultiplyAdd::kBytes: return both({DType::kS8});
+    case MultiplyAdd::kBytes:
+    case MultiplyAdd::kByteTiles: return both({DType::kS8});
     default: return both({DType::kBF16}) && !target.keeps_subnormals;
   }
 }
@@ -321,6 +348,11 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
   const bool as_it_is = type == (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed);
   if (!as_it_is || kind == MultiplyAdd::kBytes) return {};
   RowsInPlace rows;
+  if (form.tiles()) {
+    auto strides = operand_strides(contraction, p, p.rows_operand());
+    rows.at_strides = strides && strides->depth == 1 && strides->along % form.terms == 0 && p.k % form.step == 0;
+    return rows;
+  }
   if (auto strides = operand_strides(contraction, p, p.rows_operand()); strides && form.terms == 1) {
     const bool many = p.n >= kManyPanels * tile_columns;
     rows.at_strides = (many ? std::max(strides->along, strides->depth) : strides->along) * dtype_bytes(type) < kPage;
@@ -368,10 +400,13 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
     choose_grid(b, p, contraction, rows_by(MultiplyAdd::kOne), target);
     return b;
   }
-  choose_tile(b, p, type, lanes, rows_by(MultiplyAdd::kOne).together, target);
   RowsInPlace rows;
   for (MultiplyAdd kind : kinds_to_try(lanes, operands, target)) {
     b.multiply_add = kind;
+    if (form_of(kind).tiles())
+      choose_tile_of_tiles(b, p);
+    else
+      choose_tile(b, p, type, lanes, rows_by(MultiplyAdd::kOne).together, target);
     rows = rows_by(kind);
     b.depth = depth_by(kind, p, choose_depth(contraction, p, b, rows, target));
     if (suits(kind, contraction, p, b.depth, target)) break;
@@ -412,6 +447,11 @@ std::optional<Blocks> read_blocks(std::string_view text) {
   Blocks b{v[0], v[1], v[2], v[3], v[4], form->kind, text.find(kAlongDepth) != text.npos};
   bool whole = b.rows % b.tile_rows == 0 && b.columns % b.tile_columns == 0;
   if (b.along_depth && b.multiply_add != MultiplyAdd::kOne) return std::nullopt;
+  if (form->tiles()) {
+    const int64_t high = ceil_div(b.tile_rows, kTileSide), wide = ceil_div(b.tile_columns, kTileSide);
+    if (b.tile_columns % kTileSide != 0 || high * wide + high + wide > kTileRegisters) return std::nullopt;
+    return whole && b.depth % form->step == 0 ? std::optional(b) : std::nullopt;
+  }
   return whole && b.tile_rows <= 16 && b.tile_columns <= 256 ? std::optional(b) : std::nullopt;
 }
 

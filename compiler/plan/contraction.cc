@@ -341,16 +341,16 @@ std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& 
   const Ints &batch = left ? d.lhs_batch : d.rhs_batch, &contracting = left ? d.lhs_contracting : d.rhs_contracting;
   const Shape& shape = dot.operand(product.columns_operand())->shape;
   if (contracting.size() != 1 || shape.rank() != static_cast<int64_t>(batch.size()) + 2) return std::nullopt;
-  // Of a group that the depth ends within a layout does not say that the rest is zero.
-  const int64_t terms = form_of(blocks.multiply_add).terms;
-  if (product.k % terms != 0) return std::nullopt;
+  // Of a step that the depth ends within a layout does not say that the rest is zero.
+  const MultiplyAddForm& form = form_of(blocks.multiply_add);
+  if (product.k % form.step != 0) return std::nullopt;
   Layout panels;
   panels.minor_to_major = contracting;
   for (int64_t n = 0; n < shape.rank(); ++n) {
     if (n != contracting[0] && std::ranges::count(batch, n) == 0) panels.minor_to_major.push_back(n);
   }
   panels.minor_to_major.insert(panels.minor_to_major.end(), batch.rbegin(), batch.rend());
-  panels.tiles = {Tile{{blocks.tile_columns, terms}}};
+  panels.tiles = {Tile{{blocks.tile_columns, form.terms}}};
   return panels;
 }
 

@@ -10,7 +10,8 @@ struct TargetInfo {
   int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
   int vector_registers = 16;
   bool multiplies_bytes = false;    ///< four products of bytes a lane, added up in one instruction
-  bool multiplies_bfloats = false;  ///< two of bf16, subnormals as zeros
+  bool multiplies_bfloats = false;  ///< two of bf16, subnormals as zeros, sooner than as f32
+  bool multiplies_tiles = false;    ///< of bytes and of bf16
   bool keeps_subnormals = false;    ///< wanted: whatever the machine has, no product may take them for zeros
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
