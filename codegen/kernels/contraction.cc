@@ -61,6 +61,7 @@ class Product {
     choose_places(scratch);
     Scope& root = kernel_.root();
     if (pointers_) pointers_->begin(root, m0_);
+    clear_rests(root);
     if (form_.tiles()) begin_tiles(root.builder, module_, shape_of({}), *options_.target);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
@@ -113,6 +114,30 @@ class Product {
       c_ = {scratch.take(blocks_.rows * blocks_.columns * bytes), nr};  // tile by tile
     } else {
       c_ = {scratch.take(mr * nr * bytes), nr};
+    }
+  }
+
+  /// Zeros where tiles compute what no one packs: rows beyond the last, columns beyond the only panel's. What happened
+  /// to be there may be subnormal, which on some machines takes a product a hundred times as long. (A convolution to 67
+  /// features: 7.6 ms instead of 0.6.)
+  void clear_rests(Scope& root) {
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
+    llvm::IRBuilder<>& b = root.builder;
+    auto clear = [&](llvm::Value* condition, llvm::Value* at, int64_t elements) {
+      guarded(
+          root, condition,
+          [&] { b.CreateMemSet(at, b.getInt8(0), i64(b, elements * dtype_bytes(packed_type_)), llvm::MaybeAlign()); },
+          [] {});
+    };
+    if (a_block_.pointer && product_.m % mr != 0) {
+      llvm::Value* rows = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
+      llvm::Value* last = b.CreateMul(b.CreateUDiv(rows, i64(b, mr)), i64(b, mr * kc));
+      llvm::Value* at = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, last);
+      clear(b.CreateICmpNE(b.CreateURem(rows, i64(b, mr)), i64(b, 0)), at, mr * kc);
+    }
+    if (b_panel_.pointer && product_.n % nr != 0) {
+      llvm::Value* columns = e_.index(IndexExpr(product_.n) - n0_, root);
+      clear(b.CreateICmpULT(columns, i64(b, nr)), b_panel_.pointer, nr * kc);
     }
   }
 
