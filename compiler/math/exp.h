@@ -53,15 +53,24 @@ F exp_clamped(F x, int shift = 0) {
 }
 
 // From here on down e^x is zero, and exactly so from the start: 2^n, moved as one_plus_ldexp2 moves it, is zero itself.
-// A product that underflows takes many times as long, and masks of -1e9 or -inf are what a softmax is full of.
+// What underflows takes many times as long, and masks of -1e9 or -inf are what a softmax is full of.
 template <class F>
 F above_zero_exp(F x) {
   return at_least(x, like(x, -0x1.08c8p+7, -0x1.8ee7ep+9));
 }
 
+// e^x that does not overflow. (Where the scale instruction made the zeros, causal attention of 1024 took 17.2 ms on
+// Sapphire Rapids, 7.9 without.)
+template <class F>
+F exp_or_zero(F x) {
+  auto zero = x < like(x, -104.0, -745.2);
+  auto [r, exact, lo, n, t] = reduce_exp(masks_zeros(x) ? x : above_zero_exp(x));
+  return one_plus_ldexp2_or_zero(zero, fma(r * r, poly(r, kExpF32, kExpF64), r), n, t, 0);
+}
+
 template <class F>
 F exp(F x) {
-  return exp_clamped(above_zero_exp(at_most(x, like(x, 89.0, 710.0))));
+  return exp_or_zero(at_most(x, like(x, 89.0, 710.0)));
 }
 
 // 2^n (e^r - 1) + (2^n - 1), halved so that 2^1024 is not needed. The exact part of r goes in
@@ -83,7 +92,7 @@ F expm1(F x) {
 template <class F>
 F logistic(F x) {
   F one = like(x, 1.0);
-  F z = exp_clamped(above_zero_exp(-abs_(x)));
+  F z = exp_or_zero(-abs_(x));
   F num = select(x < like(x, 0.0), z, one);
   return divide(Pair<F>{num, like(x, 0.0)}, fast_two_sum(one, z));
 }
