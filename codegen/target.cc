@@ -140,6 +140,7 @@ TargetInfo Target::info() const {
           .multiplies_bfloats = has_fast_instruction(MultiplyAdd::kBfloats, *this),
           .multiplies_tiles = has_fast_instruction(MultiplyAdd::kByteTiles, *this) &&
                               has_fast_instruction(MultiplyAdd::kBfloatTiles, *this),
+          .l2_keeps_up = is_zen(),
           .l1_bytes = l1,
           .l2_bytes = l2,
           .llc_bytes = llc};

@@ -33,6 +33,8 @@ class Target {
   TargetInfo info() const;
   /// CPU name and features as LLVM spells them; key material for caches.
   const std::string& cpu() const { return cpu_; }
+  /// One of AMD's, on which what only measuring tells was measured; the others are taken for Intel's.
+  bool is_zen() const { return cpu_.starts_with("znver"); }
   const std::string& features() const { return features_; }
 
   /// A new TargetMachine; `fast` selects FastISel for code that runs once.

@@ -199,6 +199,7 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   if (p.n < b.tile_columns) return 0;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
   const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
+  if (!target.l2_keeps_up && p.n * p.k * bytes > target.l2_bytes / 2) return 0;
   const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
   // Several lines side by side are brought in together: from the last level they come as fast as they are used.
   const int64_t lines = from_memory(p, bytes, target) ? 1 : std::max<int64_t>(piece / 128, 1);

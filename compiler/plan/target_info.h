@@ -13,6 +13,8 @@ struct TargetInfo {
   bool multiplies_bfloats = false;  ///< two of bf16, subnormals as zeros, sooner than as f32
   bool multiplies_tiles = false;    ///< of bytes and of bf16
   bool keeps_subnormals = false;    ///< wanted: whatever the machine has, no product may take them for zeros
+  bool l2_keeps_up =
+      true;  ///< a core's second cache gives a row of a panel, where it lies, as soon as it is multiplied
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;
