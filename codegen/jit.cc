@@ -162,6 +162,19 @@ void leave_out_strength_reduction() {
   (void)once;
 }
 
+// What keeps ops on converted halves from becoming ops on halves (codegen/number/codec): not wanted on a machine that has
+// those. One rounding of a product, sum or quotient of halves gives the bits of two.
+void drop_fences(llvm::Module& module) {
+  for (llvm::Function& f : module) {
+    if (f.getIntrinsicID() != llvm::Intrinsic::arithmetic_fence) continue;
+    for (llvm::User* user : llvm::make_early_inc_range(f.users())) {
+      auto* fence = llvm::cast<llvm::CallInst>(user);
+      fence->replaceAllUsesWith(fence->getArgOperand(0));
+      fence->eraseFromParent();
+    }
+  }
+}
+
 // One way of compiling, ready to be used again: making a target machine, its subtarget and the pass managers
 // takes 3 ms, a small kernel 1. Used by one thread at a time.
 class Compiler {
@@ -171,6 +184,7 @@ class Compiler {
   void optimize(llvm::Module& module) {
     target_.stamp(module, *machine_);
     if (!optimizer_) optimizer_ = std::make_unique<Optimizer>(*machine_);
+    if (target_.has("avx512fp16")) drop_fences(module);
     optimizer_->run(module);
   }
 
