@@ -25,6 +25,9 @@ constexpr int64_t kShallow = 3;
 // Depth of a slice, of panels that leave most of the first cache to the other operand.
 constexpr int64_t kBestDepth = 256;
 
+// The same in steps of tiles, and of all there is.
+constexpr int64_t kBestSteps = 12, kMostSteps = 18;
+
 // Of a right side that comes from memory: how much of each row a task takes, a page that is read to its end.
 constexpr int64_t kRowBytes = 4096;
 
@@ -236,7 +239,8 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
     const int64_t rows = form_of(b.multiply_add).tiles() ? least : rows_at_once(p, b, bytes, target);
     return one ? std::min(rows, p.k) : slice_of(p.contracting, rows, rows, unit);
   }
-  if (form_of(b.multiply_add).tiles()) return slice_of(p.contracting, 2 * kBestDepth, 3 * kBestDepth, unit);
+  const MultiplyAddForm& form = form_of(b.multiply_add);
+  if (form.tiles()) return slice_of(p.contracting, kBestSteps * form.step, kMostSteps * form.step, unit);
   const int64_t panel = target.l1_bytes * 2 / 3 / (b.tile_columns * bytes) / 64 * 64;
   const int64_t best = std::clamp<int64_t>(panel, kBestDepth / 2, kBestDepth);
   const int64_t depth = slice_of(p.contracting, best, std::max(best * 3 / 2, kBestDepth), unit);
