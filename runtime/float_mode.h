@@ -6,18 +6,23 @@
 
 namespace hlojit {
 
-/// Default rounding and no flush-to-zero while it lives, on this thread.
+/// Default rounding while it lives, on this thread; subnormal numbers are kept, or flushed to zero where they are read
+/// and made.
 class FloatMode {
  public:
-  FloatMode() noexcept : saved_(_mm_getcsr()) {
-    constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nearest even, denormals honoured
-    if ((saved_ & ~0x3fu) != kDefault) _mm_setcsr(kDefault);
+  explicit FloatMode(bool flush = false) noexcept : saved_(_mm_getcsr()) {
+    constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nearest even, subnormals kept
+    const unsigned mode = flush ? kDefault | kFlush : kDefault;
+    if ((saved_ & ~0x3fu) != mode) _mm_setcsr(mode);
   }
+  /// Whether this thread flushes.
+  static bool flushes() noexcept { return (_mm_getcsr() & kFlush) == kFlush; }
   ~FloatMode() { _mm_setcsr(saved_); }
   FloatMode(const FloatMode&) = delete;
   FloatMode& operator=(const FloatMode&) = delete;
 
  private:
+  static constexpr unsigned kFlush = 0x8040;
   unsigned saved_;
 };
 

@@ -118,9 +118,10 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
     std::atomic<int64_t> failed{chunks};
     std::atomic<int32_t> status_of_lowest{abi::kOk};
     std::mutex mutex;
+    const bool flush = FloatMode::flushes();
     auto task = [&](int64_t c) {
       if (c > failed.load(std::memory_order_relaxed)) return;
-      FloatMode mode;
+      FloatMode mode(flush);
       int32_t status = stopped ? abi::kStopped : kernel(buffers, scalars, c, scratch.get(bytes));
       if (status == abi::kOk) return;
       std::lock_guard lock(mutex);

@@ -39,6 +39,14 @@ with tempfile.TemporaryDirectory() as folder:
     last = max(os.listdir(folder))
     assert "lambda" in last and "module.s" in os.listdir(os.path.join(folder, last)), last
 
+# As on XLA:CPU subnormal numbers are zeros to arithmetic, unless they are wanted.
+small = """
+    import jax, jax.numpy as jnp
+    print(float(jax.jit(lambda x: x * 0.5)(jnp.float32(2e-38))))
+"""
+assert float(run(small)) == 0
+assert float(run(small, HLOJIT_KEEP_SUBNORMALS="1")) > 0
+
 # The interpreter ends while a program runs.
 run("""
     import jax, jax.numpy as jnp

@@ -230,6 +230,40 @@ TEST_CASE("many callers use one executable at once") {
   CHECK(wrong == std::vector<int>(kCallers, 0));
 }
 
+TEST_CASE("subnormal numbers are zeros to arithmetic where that is wanted, on all threads, and bits stay bits") {
+  ModulePtr module = parse(R"(HloModule small
+ENTRY e {
+  p = f32[200000]{0} parameter(0)
+  tenth = f32[] constant(0.1)
+  tenths = f32[200000]{0} broadcast(tenth), dimensions={}
+  q = f32[200000]{0} multiply(p, tenths)
+  n = f32[200000]{0} negate(p)
+  ROOT t = (f32[200000]{0}, f32[200000]{0}) tuple(q, n)
+})");
+  const std::vector<float> in(200000, 2e-38f), below(200000, 1e-39f);
+  auto run = [&](const std::vector<float>& values, bool flush) {
+    Options options;
+    options.threads = 3;
+    options.flush_subnormals = flush;
+    const Shape shape = Shape::parse("f32[200000]");
+    const unsigned before = _mm_getcsr();
+    std::vector<Buffer> out = compile(module, options).run({Buffer::borrow(values.data(), shape)});
+    CHECK((_mm_getcsr() & ~0x3fu) == (before & ~0x3fu));
+    return out;
+  };
+  for (bool flush : {false, true}) {
+    const auto out = run(in, flush), other = run(below, flush);
+    for (int64_t k : {0, 1, 77777, 199999}) {
+      CHECK((out[0].data<float>()[k] == 0) == flush);
+      CHECK((other[0].data<float>()[k] == 0) == flush);
+      CHECK(other[1].data<float>()[k] == -1e-39f);
+    }
+  }
+  Options both;
+  both.strict = both.flush_subnormals = true;
+  CHECK_THROWS_AS(compile(module, both), Error);
+}
+
 TEST_CASE("a caller's flush-to-zero changes no bits and is still set afterwards") {
   const Executable e = compile_text(R"(HloModule m
 ENTRY e {

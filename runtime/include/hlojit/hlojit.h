@@ -52,6 +52,10 @@ struct Options {
   /// No contraction: elementwise results equal the evaluator's bit for bit. And no instruction that takes subnormal
   /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise.
   bool strict = false;
+  /// f32, f64 and bf16 that are subnormal are zeros where they are computed with and where they come out, as in
+  /// XLA:CPU; not where bits are moved, and not what is computed while compiling. Some machines take a hundred times as
+  /// long for subnormal numbers. Not together with strict.
+  bool flush_subnormals = false;
   int effort = 1;                                   ///< 0 compiles faster and runs slower; 1 and 2 are the same
   bool scatter_oob_window = false;                  ///< XLA's rule: drop a whole window that is partly out of bounds
   std::vector<std::string> disabled_passes;         ///< names from `hlojit opt --list-passes`

@@ -71,6 +71,8 @@ def _options(platform: str) -> dict[str, int | str]:
         options["dump_dir"] = dump
     if threads := os.environ.get("HLOJIT_THREADS"):
         options["threads"] = int(threads)
+    if keep := os.environ.get("HLOJIT_KEEP_SUBNORMALS"):
+        options["keep_subnormals"] = int(keep)
     return options
 
 

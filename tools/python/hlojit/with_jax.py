@@ -20,6 +20,8 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
     if function is None:
         return functools.partial(jit, **options)
     compiled: dict[Any, tuple[Executable, Any]] = {}
+    # As XLA:CPU does.
+    settings = {"scatter_oob_window": True, "flush_subnormals": not options.get("strict", False), **options}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -30,7 +32,7 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
         if key not in compiled:
             lowered = jax.jit(function, keep_unused=True).lower(*args, **kwargs)
             proto = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-            compiled[key] = (compile(proto, **{"scatter_oob_window": True, **options}), lowered.out_tree)
+            compiled[key] = (compile(proto, **settings), lowered.out_tree)
         executable, out_tree = compiled[key]
 
         arrays = [np.asarray(x, dtype=d) for x, (_, d) in zip(leaves, key[1])]
