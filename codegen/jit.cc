@@ -162,8 +162,8 @@ void leave_out_strength_reduction() {
   (void)once;
 }
 
-// What keeps ops on converted halves from becoming ops on halves (codegen/number/codec): not wanted on a machine that has
-// those. One rounding of a product, sum or quotient of halves gives the bits of two.
+// What keeps ops on converted halves from becoming ops on halves (codegen/number/codec): not wanted on a machine that
+// has those. One rounding of a product, sum or quotient of halves gives the bits of two.
 void drop_fences(llvm::Module& module) {
   for (llvm::Function& f : module) {
     if (f.getIntrinsicID() != llvm::Intrinsic::arithmetic_fence) continue;
