@@ -274,7 +274,7 @@ class Emission {
     Shape whole = shape;
     whole.dims = padded_sizes(shape);
     const auto d = static_cast<size_t>(std::ranges::mismatch(shape.dims, whole.dims).in1 - shape.dims.begin());
-    if (d == shape.dims.size()) return;
+    if (d == shape.dims.size() || shape.element_count() == 0) return;
     Ints rest = whole.dims;
     rest[d] -= shape.dims[d];
     auto place = [&](Coords at) {

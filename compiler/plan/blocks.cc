@@ -287,10 +287,12 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
       const int64_t columns = round_up(ceil_div(p.n, j), nr);
       if (columns < fewest || i * j * batches < wanted) continue;
       const int64_t packed = i * p.n + (again ? j * p.m : 0);
-      if (packed >= least) continue;
-      least = packed;
-      b.rows = equal_rows(i);
-      b.columns = columns;
+      if (packed < least) {
+        least = packed;
+        b.rows = equal_rows(i);
+        b.columns = columns;
+      }
+      if (j == column_blocks) break;  // more blocks of rows only pack more
     }
   }
   while (dot && tasks() < wanted) {

@@ -283,8 +283,8 @@ class BlockPlanner {
       s.blocks->columns = round_up(p.n, blocks->tile_columns);
       rows = p.m;
       batches = p.batches();
-      tile_rows_ = std::lcm(tile_rows_, blocks->tile_rows);
     }
+    share_rows();
     // As many rows as half of L2 holds, in equal blocks.
     int64_t most = kMostBlockRows / tile_rows_ * tile_rows_;
     while (most > tile_rows_ && batches * ceil_div(rows, most) < kFewestBlocks) most -= tile_rows_;
@@ -295,6 +295,20 @@ class BlockPlanner {
     }
     int64_t count = ceil_div(rows, most), even = ceil_div(rows, count);
     set_rows(round_up(even, tile_rows_));
+  }
+
+  /// Blocks are whole tiles of each product. Tiles by instructions take as long with any number of rows.
+  void share_rows() {
+    for (bool rounds : {false, true}) {
+      tile_rows_ = 1;
+      for (Stage& s : plan_.stages) {
+        if (!s.blocks) continue;
+        int64_t& rows = s.blocks->tile_rows;
+        if (rounds && form_of(s.blocks->multiply_add).tiles()) rows = round_up(rows, kTileSide);
+        tile_rows_ = std::lcm(tile_rows_, rows);
+      }
+      if (tile_rows_ <= kMostBlockRows) return;
+    }
   }
 
   void set_rows(int64_t rows) {

@@ -315,6 +315,39 @@ TEST_CASE("several terms at once") {
   CHECK(terms_at_once("f32[60,64]", "f32[64,96]", large) == "");
 }
 
+TEST_CASE("whole tiles, where the machine multiplies them and there is enough of one") {
+  TargetInfo target{.vector_bytes = 64, .vector_registers = 32, .multiplies_bytes = true, .multiplies_tiles = true};
+  CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", target) == "bfloat_tiles");
+  CHECK(terms_at_once("bf16[60,17]", "bf16[17,96]", target) == "bfloat_tiles");
+  CHECK(terms_at_once("bf16[60,15]", "bf16[15,96]", target) == "");
+  CHECK(terms_at_once("s8[60,65]", "s8[65,96]", target) == "byte_tiles");
+  CHECK(terms_at_once("s8[60,30]", "s8[30,96]", target) == "bytes");
+  CHECK(terms_at_once("u8[60,64]", "u8[64,96]", target) == "words");
+  target.keeps_subnormals = true;
+  CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", target) == "");
+  CHECK(terms_at_once("s8[60,64]", "s8[64,96]", target) == "byte_tiles");
+  for (const char* no : {"tile 32x40 block 32x40x64 by bfloat_tiles", "tile 33x32 block 33x32x64 by bfloat_tiles",
+                         "tile 32x32 block 32x32x48 by bfloat_tiles", "tile 16x64 block 16x64x64 by byte_tiles"})
+    CHECK_FALSE(read_blocks(no));
+}
+
+TEST_CASE("products of a block, one by tiles, agree about its rows") {
+  auto module = parse_module(R"(ENTRY e {
+      a = bf16[197,64] parameter(0)
+      b = bf16[64,197] parameter(1)
+      c = bf16[197,64] parameter(2)
+      m = bf16[197,197] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      ROOT d = bf16[197,64] dot(m, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    })");
+  const TargetInfo target{.vector_bytes = 64, .vector_registers = 32, .multiplies_tiles = true, .l2_bytes = 2 << 20};
+  std::string why;
+  auto plan = plan_kernel(*module->entry(), target, {}, &why);
+  REQUIRE_MESSAGE(plan, why);
+  CHECK(plan->stages[0].blocks->multiply_add == MultiplyAdd::kBfloatTiles);
+  CHECK(plan->stages[0].blocks->tile_rows == 32);
+  CHECK(plan->stages[1].blocks->tile_rows == 6);
+}
+
 TEST_CASE("a plan that takes subnormals for zeros is not kept where they are wanted") {
   auto module = parse_module(R"(ENTRY e {
       a = bf16[60,64] parameter(0)
