@@ -11,8 +11,8 @@ MODULES = ["xla", "iree", "onnx", "onednn", "numpy"]
 
 
 def allow_tiles():
-    """Asks Linux for the registers of AMX. It refuses once there are threads with small signal stacks, which some peers
-    start before others ask: oneDNN multiplied bf16 at a tenth of its speed then."""
+    """Asks Linux for the registers of AMX while there are no other threads: it refuses where one has a small signal
+    stack, as libraries give theirs, and whoever asks then goes without."""
     if platform.system() == "Linux" and platform.machine() == "x86_64":
         arch_prctl, request, tile_data = 158, 0x1023, 18
         ctypes.CDLL(None).syscall(arch_prctl, request, tile_data)
