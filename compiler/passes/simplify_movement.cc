@@ -300,6 +300,8 @@ Instruction* window_over_gaps(Context& c, Instruction* i) {
   for (size_t d = 0; d < window.size(); ++d) {
     const PadDim& p = pad->attrs.padding[d];
     several |= p.interior > 0 && window[d].size > p.interior + 1;
+    // What the padding cuts off would be seen again by windows that reach beyond.
+    if ((p.low < 0 && window[d].pad_low > 0) || (p.high < 0 && window[d].pad_high > 0)) return nullptr;
     window[d].pad_low += window[d].lhs_dilate * p.low;
     window[d].pad_high += window[d].lhs_dilate * p.high;
     window[d].lhs_dilate *= p.interior + 1;
