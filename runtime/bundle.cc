@@ -23,8 +23,8 @@ constexpr std::string_view kMark = "hlojit executable " HLOJIT_VERSION "\n";
 std::string pack_options(const Options& o) {
   std::string out;
   put_text(out, o.isa);
-  for (int64_t n : {int64_t{o.strict}, int64_t{o.effort}, int64_t{o.scatter_oob_window}, int64_t{o.flush_subnormals},
-                    o.replicas, o.partitions, int64_t{o.vector_bytes}, std::ssize(o.disabled_passes)})
+  for (int64_t n : {int64_t{o.strict}, int64_t{o.effort}, int64_t{o.scatter_oob_window}, o.replicas, o.partitions,
+                    int64_t{o.vector_bytes}, std::ssize(o.disabled_passes)})
     put_number(out, n);
   for (const std::string& pass : o.disabled_passes) put_text(out, pass);
   return out;
@@ -35,7 +35,6 @@ void unpack_options(std::string_view in, Options& o) {
   o.strict = take_number(in) != 0;
   o.effort = static_cast<int>(take_number(in));
   o.scatter_oob_window = take_number(in) != 0;
-  o.flush_subnormals = take_number(in) != 0;
   o.replicas = take_number(in);
   o.partitions = take_number(in);
   o.vector_bytes = static_cast<int>(take_number(in));

@@ -1,8 +1,6 @@
 // See matrix_tile.h. Registers are numbered: first C's, row by row, then A's, then B's.
 #include "codegen/kernels/matrix_tile.h"
 
-#include <algorithm>
-
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 

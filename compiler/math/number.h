@@ -23,7 +23,7 @@
 //   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
 //   one_plus_ldexp2(x, y, t, n) -> F             (1 + x) 2^(y + n), rounded before and after the power; y whole,
 //                                 |y + n| < 2^8 (f64: 2^11), t = y + 1.5 * 2^23 (f64: 2^52); 1/2 <= 1 + x < 2, or NaN
-//   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a, which is where 2^(y + n) rounds to zero
+//   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
 //   masks_zeros(x) -> bool        there y may be anything
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where

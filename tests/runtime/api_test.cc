@@ -259,6 +259,14 @@ ENTRY e {
       CHECK(other[1].data<float>()[k] == -1e-39f);
     }
   }
+  // It changes no code: what is loaded does as the loader says.
+  Options flushes, keeps;
+  flushes.flush_subnormals = true;
+  const std::string bytes = compile(module, flushes).serialize();
+  for (const Options& options : {flushes, keeps}) {
+    const auto out = load(bytes, options).run({Buffer::borrow(in.data(), Shape::parse("f32[200000]"))});
+    CHECK((out[0].data<float>()[0] == 0) == options.flush_subnormals);
+  }
   Options both;
   both.strict = both.flush_subnormals = true;
   CHECK_THROWS_AS(compile(module, both), Error);

@@ -265,8 +265,8 @@ HLOJIT_API void verify(const ModulePtr& module);
 HLOJIT_API Executable compile(const ModulePtr& module, const Options& options = {});
 /// An executable out of what serialize() gave, on this machine or another: kernels made for this build of the
 /// library and this machine's features are taken as they are, others are compiled. Of `options` those count
-/// that change no code (threads, parallel_for, memory_limit, cache_dir, dump_dir, explain). Throws Error(kInput) for
-/// bytes of another version, or damaged ones. The bytes hold machine code: load only what you trust.
+/// that change no code (threads, flush_subnormals, parallel_for, memory_limit, cache_dir, dump_dir, explain). Throws
+/// Error(kInput) for bytes of another version, or damaged ones. The bytes hold machine code: load only what you trust.
 HLOJIT_API Executable load(std::string_view serialized, const Options& options = {});
 /// The module as HLO text that parses back.
 HLOJIT_API std::string to_text(const ModulePtr& module);
