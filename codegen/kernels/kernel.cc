@@ -16,6 +16,7 @@
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
+#include "codegen/nest/lines.h"
 #include "codegen/nest/loop_merge.h"
 #include "codegen/nest/loop_split.h"
 #include "codegen/nest/pass.h"
@@ -243,6 +244,8 @@ class Emission {
       auto ns = static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
+      auto into_line = [&] { return elements_into_line(piece, visit, vars_, native, target_); };
+      const bool by_lines = nest && into_line();  // of whole rows: tasks of one row begin with a vector
       const size_t split = split_for_chunks(piece, chunks_for(ns), rows ? 1 : 16 * native, vars_, overlap);
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
@@ -250,6 +253,7 @@ class Emission {
       e.move_in_bits(in_bits);
       LaneWidths widths =
           rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows);
+      if (by_lines) widths = {.widths = {native}, .into_line = into_line()};
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
       masks = masks && nest && !blocked && !gives_masks();

@@ -94,6 +94,10 @@ bool ElementEmitter::vector_bound(const IndexExpr& expr) const {
   return false;
 }
 
+llvm::Value* ElementEmitter::belonging(const IndexExpr& address) const {
+  return line_lane_ >= 0 && address.depends_on(line_lane_) ? in_row_ : nullptr;
+}
+
 llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scope) {
   llvm::IRBuilder<>& b = scope.builder;
   if (atom.kind == IndexExpr::AtomKind::kVar) {

@@ -61,6 +61,9 @@ struct LaneWidths {
   int last = 0;
   /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
   int at_a_time = 0;
+  /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;
+  /// of maps only). One width.
+  std::optional<IndexExpr> into_line;
 };
 
 /// Sums in levels: loops from a cut on start from `fresh`, and what they end with is `add`ed to the outer ones.
@@ -202,6 +205,10 @@ class ElementEmitter {
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
+  void line_vectors(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, const Body& body);
+  Lanes lanes_in(Scope& scope, int64_t first, int count);
+  /// Of the lanes of `address`, those that belong to the row; null: all.
+  llvm::Value* belonging(const IndexExpr& address) const;
   IndexExpr vector_position(Scope& s, Scope& in, const LoopDigit& loop, int lanes, const IndexExpr& start, int64_t most,
                             int64_t last);
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,
@@ -247,8 +254,10 @@ class ElementEmitter {
   size_t stage_ = 0;
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
-  bool in_groups_ = false;  ///< steps along rows are written out in groups
-  bool guarded_ = false;    ///< values are asked for that may lie outside their arrays
+  bool in_groups_ = false;         ///< steps along rows are written out in groups
+  bool guarded_ = false;           ///< values are asked for that may lie outside their arrays
+  int line_lane_ = -1;             ///< the variable of lanes some of which do not belong to the row
+  llvm::Value* in_row_ = nullptr;  ///< those that do
 };
 
 }  // namespace hlojit::codegen

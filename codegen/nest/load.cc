@@ -281,6 +281,11 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
       return load(scope, buffer, type, symbol(scope, start, {0, last}) + (address - lowest), nullptr);
     }
   }
+  if (llvm::Value* own = belonging(address)) {
+    if (mask && !mask_lanes) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+    mask = mask ? b.CreateAnd(mask, own) : own;
+    mask_lanes = llvm::cast<llvm::FixedVectorType>(mask->getType());
+  }
   if (mask_lanes)
     lanes = static_cast<int>(mask_lanes->getNumElements());
   else if (mask)

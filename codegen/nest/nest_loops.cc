@@ -41,6 +41,15 @@ ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t f
   return next;
 }
 
+// Which lanes of a vector that begins at `position` are elements 0 to `extent`.
+llvm::Value* lanes_below(llvm::IRBuilder<>& b, llvm::Value* position, int64_t extent, int lanes) {
+  std::vector<llvm::Constant*> numbers;
+  for (int k = 0; k < lanes; ++k) numbers.push_back(b.getInt32(static_cast<uint32_t>(k)));
+  llvm::Value* at = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(position, b.getInt32Ty()));
+  at = b.CreateAdd(at, llvm::ConstantVector::get(numbers));
+  return b.CreateICmpULT(at, llvm::ConstantInt::get(at->getType(), static_cast<uint64_t>(extent)));
+}
+
 // Lanes of the last of several vectors, if the rest of a digit is much less than such a vector; 0 else. `least`: fewer
 // take as long.
 int last_lanes(int64_t extent, int lanes, int least) {
@@ -78,7 +87,7 @@ int64_t operations_of(const LoopPiece& piece, int64_t count, int lanes, int nati
 std::optional<int64_t> few_vectors(const LoopPiece& piece, const LaneWidths& shape, int native) {
   if (!piece.has_lanes) return piece.operations;
   const LoopDigit& loop = piece.loops.back();
-  if (loop.clip) return std::nullopt;
+  if (loop.clip || shape.into_line) return std::nullopt;
   int64_t left = loop.extent, operations = 0;
   for (int w : shape.widths) {
     int64_t count = shape.overlap && shape.last == 0 ? (left + w - 1) / w : left / w;
@@ -160,6 +169,45 @@ IndexExpr ElementEmitter::vector_position(Scope& s, Scope& in, const LoopDigit& 
   return IndexExpr::var(counter, whole) * lanes;
 }
 
+// `count` lanes of a body in `scope`, from number `first` on.
+Lanes ElementEmitter::lanes_in(Scope& scope, int64_t first, int count) {
+  if (count == 1) return {1, IndexExpr(first)};
+  auto [lane, is_new] = scope.lanes.try_emplace(count, 0);
+  if (is_new) bound_[lane->second = vars_.fresh()] = {&scope, nullptr, count};
+  return {count, IndexExpr(first) + IndexExpr::var(lane->second, count)};
+}
+
+// Vectors from line to line: the first and the last in a loop of their own, under a mask, then all between them. Where
+// a lane that belongs to the row may be, as the range of the position says, is all that addresses and guards have to be
+// right for.
+void ElementEmitter::line_vectors(Scope& s, const LoopPiece& piece, const LaneWidths& shape, const Body& body) {
+  const LoopDigit& loop = piece.loops.back();
+  const int lanes = shape.widths[0];
+  llvm::IRBuilder<>& b = s.builder;
+  llvm::Value* before = index(*shape.into_line, s);
+  // Lanes between the two, a multiple of a vector's.
+  llvm::Value* between = b.CreateAdd(before, i64(b, loop.extent - 1 - lanes));
+  between = b.CreateAnd(between, i64(b, -lanes));
+  auto vectors = [&](Scope& in, llvm::Value* from, bool ends) {
+    llvm::Value* position = in.builder.CreateSub(from, before);
+    const Lanes all = lanes_in(in, 0, lanes);
+    if (ends) {
+      line_lane_ = in.lanes.at(lanes);
+      in_row_ = lanes_below(in.builder, position, loop.extent, lanes);
+    }
+    const IndexExpr start = symbol(in, position, {0, loop.extent - lanes});
+    body(in, substitute(piece.coords, loop.var, start + all.number), all, {});
+    line_lane_ = -1;
+  };
+  auto ends = open_loop(s, i64(b, 2), 1, "end", {});
+  llvm::Value* last = ends->builder.CreateAdd(between, i64(b, lanes));
+  vectors(*ends, ends->builder.CreateMul(ends->counter, last), true);
+  close_loop(s, std::move(ends), {});
+  auto inner = open_loop(s, between, lanes, "line", {});
+  vectors(*inner, inner->builder.CreateAdd(inner->counter, i64(b, lanes)), false);
+  close_loop(s, std::move(inner), {});
+}
+
 // `count` vectors from `start`, the last one moved back to begin at `last` if that is given; `fresh` of its lanes hold
 // elements that no earlier vector held.
 ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, llvm::Value* count, int lanes,
@@ -191,13 +239,7 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
   Carried next = old;
   const int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
   for (int first = 0; first < lanes; first += step) {
-    Lanes part{step, IndexExpr(first)};
-    if (step > 1) {
-      auto [known_lane, is_new] = at->lanes.try_emplace(step, 0);
-      if (is_new) bound_[known_lane->second = vars_.fresh()] = {at, nullptr, step};
-      const int lane = known_lane->second;
-      part.number = part.number + IndexExpr::var(lane, step);
-    }
+    const Lanes part = lanes_in(*at, first, step);
     next = body(*at, substitute(piece.coords, loop.var, position + part.number), part, next);
   }
   if (inner) next = close_loop(s, std::move(inner), next);
@@ -208,6 +250,10 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
                                                    const Body& body) {
   const LoopDigit& loop = piece.loops.back();
   llvm::IRBuilder<>& b = s.builder;
+  if (shape.into_line) {
+    line_vectors(s, piece, shape, body);
+    return {};
+  }
   if (shape.overlap) {
     int lanes = shape.widths[0];
     int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;

@@ -95,6 +95,7 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (mask && !mask->getType()->isVectorTy()) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+  if (llvm::Value* own = belonging(address)) mask = mask ? b.CreateAnd(mask, own) : own;
   if (mask && stride == 1) {
     llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(lane, 0));
     return annotate(b.CreateMaskedStore(raw, pointer, align, mask), buffer);

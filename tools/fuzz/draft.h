@@ -132,6 +132,7 @@ Family batched_gather_family();
 Family transposed_gather_family();
 Family known_gather_family();
 Family stack_family();
+Family long_row_family();
 Family halves_family();
 Family reduction_family();
 Family chain_family();

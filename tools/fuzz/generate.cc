@@ -52,7 +52,7 @@ const std::vector<Family>& families() {
       joined_window_family(),    host_family(),           batched_dot_family(),   spread_dot_family(),
       joint_sum_family(),        tiled_order_family(),    kept_fusion_family(),   transposed_gather_family(),
       wide_convolution_family(), moved_product_family(),  counted_loop_family(),  first_family(),
-      known_gather_family(),     stack_family(),          halves_family()};
+      known_gather_family(),     stack_family(),          halves_family(),        long_row_family()};
   return kFamilies;
 }
 

@@ -205,8 +205,39 @@ Instruction* stack(Draft& s) {
   return s.b.binary(kAdd, all, s.b.broadcast_in_dim(s.b.constant(std::move(numbers)), all->shape.dims, {last}));
 }
 
+// Rows of many vectors that begin anywhere, more of them than a first cache holds: parts of them, turned round, padded,
+// joined and masked by their coordinates, beside what all rows or all columns have in common.
+Instruction* long_rows(Draft& s) {
+  const DType t = s.type();
+  const int64_t columns = s.random.between(129, 260);
+  const int64_t rows = (int64_t{50} << 10) / (columns * dtype_bytes(t)) + s.random.between(1, 9);
+  Instruction* x = s.of(t, {rows, columns});
+  const int64_t left = s.random.below(4), right = s.random.below(4);
+  switch (s.random.below(6)) {
+    case 0: x = s.b.slice_in_dim(x, left, columns - right, 1, 1); break;
+    case 1: x = s.b.rev(x, {s.random.below(2)}); break;
+    case 2: x = s.b.pad(x, s.of(t, {}), {{s.random.between(-1, 1), 0, 0}, {left, right, 0}}); break;
+    case 3: x = s.b.concat_in_dim({x, s.of(t, {rows, s.random.between(1, 150)})}, 1); break;
+    case 4: {
+      const Shape numbers = Shape::array(DType::kS32, x->shape.dims);
+      Instruction* inside = s.b.compare(Direction::kGe, s.b.iota(numbers, 0), s.b.iota(numbers, 1));
+      x = s.b.select(inside, x, s.of(t, x->shape.dims));
+      break;
+    }
+    default: break;
+  }
+  for (int64_t d = 0; d < 2; ++d) {
+    if (s.random.chance(0.4)) continue;
+    Instruction* common = s.of(t, {x->shape.dims[static_cast<size_t>(d)]});
+    Instruction* all = s.b.broadcast_in_dim(common, x->shape.dims, {d});
+    x = is_pred(t) ? s.b.binary(kXor, x, all) : s.b.binary(s.random.pick(std::vector{kAdd, kMaximum}), x, all);
+  }
+  return x;
+}
+
 }  // namespace
 
+Family long_row_family() { return {"long rows", {{long_rows, 8}}, 0.04}; }
 Family stack_family() { return {"stacks", {{stack, 20}}, 0.05}; }
 Family movement_family() {
   return {"movement",
