@@ -141,7 +141,7 @@ TargetInfo Target::info() const {
           .multiplies_tiles = has_fast_instruction(MultiplyAdd::kByteTiles, *this) &&
                               has_fast_instruction(MultiplyAdd::kBfloatTiles, *this),
           .l2_keeps_up = is_zen(),
-          .masks_in_lines = isa_ == Isa::kAvx512 && !is_zen(),
+          .dear_line_ends = isa_ == Isa::kAvx512 && !is_zen(),
           .l1_bytes = l1,
           .l2_bytes = l2,
           .llc_bytes = llc};
@@ -180,7 +180,7 @@ TargetInfo EmitOptions::target_info() const {
   TargetInfo t = target->info();
   if (vector_bytes > t.vector_bytes) {
     t.vector_registers = 32;
-    t.multiplies_bytes = t.multiplies_bfloats = t.multiplies_tiles = t.masks_in_lines = true;
+    t.multiplies_bytes = t.multiplies_bfloats = t.multiplies_tiles = t.dear_line_ends = true;
   }
   if (vector_bytes) t.vector_bytes = vector_bytes;
   t.keeps_subnormals = strict;

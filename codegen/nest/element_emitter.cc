@@ -22,7 +22,7 @@ bool is_renamed(const Instruction* i) {
 }  // namespace
 
 ElementEmitter::ElementEmitter(Scope& root, const EmitOptions& options, VarSource& vars)
-    : root_(root), options_(options), vars_(vars) {}
+    : root_(root), options_(options), target_(options.target_info()), vars_(vars) {}
 
 Value ElementEmitter::emit(const Instruction* i, const Coords& coords, Scope& scope) {
   if (auto it = providers_.find(i); it != providers_.end()) return it->second(*this, scope, coords);

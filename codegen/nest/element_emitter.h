@@ -244,6 +244,7 @@ class ElementEmitter {
 
   Scope& root_;
   EmitOptions options_;
+  TargetInfo target_;
   std::set<DType> in_bits_;
   VarSource& vars_;
   std::unordered_map<const Instruction*, BufferRef> buffers_;
@@ -256,6 +257,7 @@ class ElementEmitter {
   std::vector<int> block_ids_;
   bool in_groups_ = false;         ///< steps along rows are written out in groups
   bool guarded_ = false;           ///< values are asked for that may lie outside their arrays
+  bool in_lines_ = false;          ///< vectors begin with lines
   int line_lane_ = -1;             ///< the variable of lanes some of which do not belong to the row
   llvm::Value* in_row_ = nullptr;  ///< those that do
 };

@@ -29,7 +29,7 @@ int64_t bytes_touched(const AccessWalk& walk) {
 std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
                                             const std::function<void(AccessWalk&, const Coords&)>& walk,
                                             VarSource& vars, int lanes, const TargetInfo& target) {
-  if (!target.masks_in_lines || !piece.has_lanes || lanes == 1) return std::nullopt;
+  if (!target.dear_line_ends || !piece.has_lanes || lanes == 1) return std::nullopt;
   if (piece.apart || piece.looked_up || piece.together > 1 || piece.unroll.var >= 0) return std::nullopt;
   const LoopDigit& row = piece.loops.back();
   if (row.clip || row.steps || row.extent <= kFewVectors * lanes || row.extent > INT32_MAX / 2) return std::nullopt;

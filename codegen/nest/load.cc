@@ -31,6 +31,59 @@ Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::
   return {type, real, part(f64, imaginary)};
 }
 
+// Memory in vectors of n elements; `starts`: which element each begins with.
+struct Run {
+  std::vector<llvm::Value*> vectors;
+  std::vector<int64_t> starts;
+  int64_t n;
+
+  int64_t vector_of(int64_t element) const { return element / n; }
+  int64_t place_of(int64_t element) const { return element - starts[static_cast<size_t>(vector_of(element))]; }
+};
+
+// Of three vectors: an element's kind (its number modulo 3) has other places in each, as 3 divides no power of two. So
+// the first two are blended, and one permutation takes the rest from the third.
+llvm::Value* third(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  std::vector<int> blend(static_cast<size_t>(run.n), -1), order;
+  for (int64_t at : wanted) {
+    const auto place = static_cast<int>(run.place_of(at)), v = static_cast<int>(run.vector_of(at));
+    const int n = static_cast<int>(run.n);
+    if (v < 2) blend[static_cast<size_t>(place)] = v * n + place;
+    order.push_back(v < 2 ? place : n + place);
+  }
+  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], blend), run.vectors[2], order);
+}
+
+// Of four: of every two, halves of two kinds next to each other are brought together, which both of these share. (A
+// machine that permutes once a cycle: areas of 20001 boxes of four corners 4.2 us by inserting from each vector, 3.2.)
+llvm::Value* fourth(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  const int64_t half = run.n / 2, kind = wanted[0] % 4, first = kind / 2 * 2;
+  std::vector<int> pairs, order;
+  for (int64_t k = 0; k < run.n; ++k) pairs.push_back(static_cast<int>(k % half * 4 + first + k / half));
+  for (int64_t at : wanted)
+    order.push_back(static_cast<int>(at / 4 / half * run.n + (kind - first) * half + at / 4 % half));
+  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], pairs),
+                               b.CreateShuffleVector(run.vectors[2], run.vectors[3], pairs), order);
+}
+
+// The elements `wanted`, every second, third or fourth of a run of as many vectors.
+llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  const auto step = std::ssize(run.vectors);
+  const bool whole = run.starts.back() == (step - 1) * run.n;
+  if (whole && step == 3) return third(b, run, wanted);
+  if (whole && step == 4) return fourth(b, run, wanted);
+  llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
+  for (int64_t v = 0; v < step; ++v) {
+    std::vector<int> mask;
+    for (int64_t k = 0; k < run.n; ++k) {
+      const int64_t at = wanted[static_cast<size_t>(k)];
+      mask.push_back(static_cast<int>(run.vector_of(at) == v ? run.n + run.place_of(at) : k));
+    }
+    all = b.CreateShuffleVector(all, run.vectors[static_cast<size_t>(v)], mask);
+  }
+  return all;
+}
+
 }  // namespace
 
 llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers) {
@@ -226,20 +279,17 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   std::vector<llvm::Value*> parts;
   for (int64_t part = 0; part < lanes; part += n) {
     IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1) - IndexExpr(before);  // the lowest
-    llvm::Value* picked = nullptr;
+    Run run{{}, {}, n};
     for (int64_t v = 0; v < step; ++v) {
-      int64_t start = std::min(v * n, last);
-      auto* l = b.CreateAlignedLoad(vector_of(element, n), address_of(scope, buffer, element, base + IndexExpr(start)),
-                                    align);
+      run.starts.push_back(std::min(v * n, last));
+      auto* l = b.CreateAlignedLoad(vector_of(element, n),
+                                    address_of(scope, buffer, element, base + IndexExpr(run.starts.back())), align);
       annotate(l, buffer);
-      std::vector<int> mask;
-      for (int64_t k = 0; k < n; ++k) {
-        int64_t at = (stride > 0 ? k : n - 1 - k) * step + before;
-        mask.push_back(static_cast<int>(at / n == v ? n + at - start : k));
-      }
-      picked = b.CreateShuffleVector(picked ? picked : llvm::PoisonValue::get(l->getType()), l, mask);
+      run.vectors.push_back(l);
     }
-    parts.push_back(picked);
+    std::vector<int64_t> wanted;
+    for (int64_t k = 0; k < n; ++k) wanted.push_back((stride > 0 ? k : n - 1 - k) * step + before);
+    parts.push_back(picked(b, run, wanted));
   }
   return from_storage(b, type, joined(b, parts));
 }

@@ -199,6 +199,7 @@ void ElementEmitter::line_vectors(Scope& s, const LoopPiece& piece, const LaneWi
     body(in, substitute(piece.coords, loop.var, start + all.number), all, {});
     line_lane_ = -1;
   };
+  in_lines_ = true;
   auto ends = open_loop(s, i64(b, 2), 1, "end", {});
   llvm::Value* last = ends->builder.CreateAdd(between, i64(b, lanes));
   vectors(*ends, ends->builder.CreateMul(ends->counter, last), true);
@@ -206,6 +207,7 @@ void ElementEmitter::line_vectors(Scope& s, const LoopPiece& piece, const LaneWi
   auto inner = open_loop(s, between, lanes, "line", {});
   vectors(*inner, inner->builder.CreateAdd(inner->counter, i64(b, lanes)), false);
   close_loop(s, std::move(inner), {});
+  in_lines_ = false;
 }
 
 // `count` vectors from `start`, the last one moved back to begin at `last` if that is given; `fresh` of its lanes hold

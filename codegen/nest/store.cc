@@ -11,6 +11,8 @@
 namespace hlojit::codegen {
 namespace {
 
+constexpr int64_t kLine = 64;  // bytes of a line of the caches
+
 void scatter(llvm::IRBuilderBase& b, const Value& value, const BufferRef& buffer, llvm::Value* pointers,
              llvm::Value* mask) {
   auto part = [&](llvm::Value* v, llvm::Value* to) {
@@ -55,8 +57,9 @@ llvm::Value* interleaved_part(llvm::IRBuilderBase& b, std::span<llvm::Value* con
 // A contiguous store; past the cache where the buffer asks for it and the address is aligned by form. Wider vectors
 // than the machine's are stored in their parts, from the first on: LLVM, which would split them, begins anywhere, and
 // what is stored in another order than memory's, not aligned, is not put together. (A column broadcast into 171x203 on
-// a Zen 4: 2.5 us, 2.0 in order.) But for what is shuffled into its place: the shuffle would be split with it, and
-// elements taken out of bytes one by one.
+// a Zen 4: 2.5 us, 2.0 in order.) Where line ends are dear, what may cross one is stored in halves, of which every
+// second does not (cross products of 20001 vectors, their three results in rows: 13.4 us, 8.5). But for what is
+// shuffled into its place: the shuffle would be split with it, and elements taken out of bytes one by one.
 void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
                                   const IndexExpr& address) {
   llvm::IRBuilder<>& b = scope.builder;
@@ -65,15 +68,19 @@ void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::T
   const int64_t native = std::min(lanes, std::max<int64_t>(1, options_.target->vector_bytes() / bytes));
   auto* moved = llvm::dyn_cast<llvm::ShuffleVectorInst>(vector);
   const int64_t part = moved && !moved->isZeroEltSplat() ? lanes : native;
-  int64_t unit = std::gcd(int64_t{64}, address.constant() * bytes);
+  int64_t unit = std::gcd(kLine, address.constant() * bytes);
   for (const IndexExpr::Term& t : address.terms()) unit = std::gcd(unit, t.coefficient * bytes);
   const bool past = buffer.streaming && unit >= native * bytes;
+  const bool crosses = target_.dear_line_ends && !in_lines_ && unit % kLine != 0 && native * bytes == kLine;
+  const bool halved = crosses && buffer.elements * bytes > target_.l1_bytes;
+  const int64_t stored = halved && part == native ? native / 2 : part;
   const llvm::Align align(static_cast<uint64_t>(past ? native * bytes : bytes));
   llvm::Value* pointer = address_of(scope, buffer, element, address);
-  for (int64_t first = 0; first < lanes; first += part) {
-    const auto from = static_cast<unsigned>(first), count = static_cast<unsigned>(std::min(part, lanes - first));
+  for (int64_t first = 0; first < lanes; first += stored) {
+    const auto from = static_cast<unsigned>(first), count = static_cast<unsigned>(std::min(stored, lanes - first));
     llvm::Value* to = first == 0 ? pointer : b.CreateConstInBoundsGEP1_64(element, pointer, from);
     auto* s = b.CreateAlignedStore(count == lanes ? vector : lanes_from(b, vector, from, count), to, align);
+    s->setVolatile(stored < part);  // else LLVM puts the halves together again
     annotate(s, buffer);
     if (!past) continue;
     s->setMetadata(llvm::LLVMContext::MD_nontemporal,

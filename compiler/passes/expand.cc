@@ -98,6 +98,7 @@ Instruction* expand_mixed_operands(Builder& b, const Instruction& op) {
 Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
   Instruction* same = expand_mixed_operands(b, op);
   Instruction* blocks = expand_complex_dot(b, same ? *same : op, target);
+  if (!blocks) blocks = expand_short_dot(b, same ? *same : op, target);
   if (same && blocks) b.computation()->remove(same);
   return blocks ? blocks : same;
 }

@@ -49,6 +49,9 @@ Instruction* expand_scaled_dot(Builder& b, const Instruction& op);
 /// A dot of real numbers. nullptr if it is not one of complex numbers, or too small to be worth it.
 Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
+/// Sums of elementwise products. nullptr if it has more than a few terms, or the right side's rows fill no vector.
+Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInfo& target);
+
 /// A convolution without gaps in its input. nullptr if it has none, or they are not worth it. `lanes` of a vector.
 Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes);
 

@@ -15,7 +15,7 @@ struct TargetInfo {
   bool keeps_subnormals = false;    ///< wanted: whatever the machine has, no product may take them for zeros
   bool l2_keeps_up =
       true;  ///< a core's second cache gives a row of a panel, where it lies, as soon as it is multiplied
-  bool masks_in_lines = false;  ///< a masked vector within a line takes less time than one that crosses its end
+  bool dear_line_ends = false;  ///< a vector that crosses the end of a line takes longer than two that do not
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;
