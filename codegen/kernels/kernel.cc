@@ -213,7 +213,7 @@ class Emission {
     const std::set<DType> in_bits = moved_in_bits();
     int widest = 4, operations = 0, places = 0;
     Inner along;
-    bool pulls = false, masks = false, guarded = false;
+    bool pulls = false, masks = false, guarded = false, looks_up = false;
     auto visit = [&](AccessWalk& w, const Coords& at) {
       w.move_in_bits(in_bits);
       visit_stages(w, at, along);
@@ -226,6 +226,7 @@ class Emission {
       pulls = w.has_reduction();
       masks = w.combines_masks();
       guarded = !w.edges().empty();
+      looks_up = std::ranges::any_of(w.accesses(), &Access::random);
     };
     const Ints outer = nest_sizes(walk);
     bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
@@ -251,6 +252,7 @@ class Emission {
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
+      if (nest && !pulls && !looks_up && operations <= kHiddenOperations) e.store_in_halves();
       LaneWidths widths =
           rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows);
       if (by_lines) widths = {.widths = {native}, .into_line = into_line()};

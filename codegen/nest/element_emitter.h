@@ -108,6 +108,10 @@ class ElementEmitter {
   /// bits are, and a NaN keeps its payload.
   void move_in_bits(std::set<DType> types) { in_bits_ = std::move(types); }
 
+  /// Wide vectors are stored in halves where they may cross the end of a line (TargetInfo::dear_line_ends) and memory
+  /// is what the loops wait for.
+  void store_in_halves() { stores_in_halves_ = target_.dear_line_ends; }
+
   /// The value at coords; `scope` is where the asking code stands.
   Value emit(const Instruction* instruction, const Coords& coords, Scope& scope);
 
@@ -255,8 +259,9 @@ class ElementEmitter {
   size_t stage_ = 0;
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
-  bool in_groups_ = false;         ///< steps along rows are written out in groups
-  bool guarded_ = false;           ///< values are asked for that may lie outside their arrays
+  bool in_groups_ = false;  ///< steps along rows are written out in groups
+  bool guarded_ = false;    ///< values are asked for that may lie outside their arrays
+  bool stores_in_halves_ = false;
   bool in_lines_ = false;          ///< vectors begin with lines
   int line_lane_ = -1;             ///< the variable of lanes some of which do not belong to the row
   llvm::Value* in_row_ = nullptr;  ///< those that do

@@ -7,8 +7,6 @@
 namespace hlojit::codegen {
 namespace {
 
-// Of an element, so many hide behind its memory.
-constexpr int kFewOperations = 40;
 // Of a row that begins anywhere one vector more is handled; and short rows are written out, what they have in common
 // before them (a normalisation of 56 channels took 1.4 times as long by lines).
 constexpr int64_t kFewVectors = 8;
@@ -36,7 +34,8 @@ std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
   AccessWalk w(vars);
   walk(w, piece.coords);
   // (In the first cache it is vectors that count: Jacobi steps of 67x71 took 1.5 times as long.)
-  if (w.has_reduction() || w.operations() > kFewOperations || bytes_touched(w) <= target.l1_bytes) return std::nullopt;
+  if (w.has_reduction() || w.operations() > kHiddenOperations || bytes_touched(w) <= target.l1_bytes)
+    return std::nullopt;
   const Access* written = nullptr;
   for (const Access& a : w.accesses()) {
     const auto step = a.address.coefficient(row.var);

@@ -16,6 +16,9 @@
 
 namespace hlojit::codegen {
 
+/// Operations of an element, so many of which hide behind its memory.
+inline constexpr int kHiddenOperations = 40;
+
 /// How many elements a row of the piece begins behind a whole number of vectors of `lanes`, in the memory of what is
 /// written. Null where all rows begin with a vector; where it would not pay: rows of few vectors, much to be done with
 /// each element, all of it in the first cache; and where a lane that does not belong to the row could not be left out:

@@ -71,7 +71,7 @@ void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::T
   int64_t unit = std::gcd(kLine, address.constant() * bytes);
   for (const IndexExpr::Term& t : address.terms()) unit = std::gcd(unit, t.coefficient * bytes);
   const bool past = buffer.streaming && unit >= native * bytes;
-  const bool crosses = target_.dear_line_ends && !in_lines_ && unit % kLine != 0 && native * bytes == kLine;
+  const bool crosses = stores_in_halves_ && !in_lines_ && unit % kLine != 0 && native * bytes == kLine;
   const bool halved = crosses && buffer.elements * bytes > target_.l1_bytes;
   const int64_t stored = halved && part == native ? native / 2 : part;
   const llvm::Align align(static_cast<uint64_t>(past ? native * bytes : bytes));
