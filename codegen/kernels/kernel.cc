@@ -213,7 +213,7 @@ class Emission {
     const std::set<DType> in_bits = moved_in_bits();
     int widest = 4, operations = 0, places = 0;
     Inner along;
-    bool pulls = false, masks = false, guarded = false, looks_up = false;
+    bool pulls = false, masks = false, guarded = false, waits = false;
     auto visit = [&](AccessWalk& w, const Coords& at) {
       w.move_in_bits(in_bits);
       visit_stages(w, at, along);
@@ -226,7 +226,7 @@ class Emission {
       pulls = w.has_reduction();
       masks = w.combines_masks();
       guarded = !w.edges().empty();
-      looks_up = std::ranges::any_of(w.accesses(), &Access::random);
+      waits = waits_for_memory(w);
     };
     const Ints outer = nest_sizes(walk);
     bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
@@ -241,21 +241,19 @@ class Emission {
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
       bool blocked = piece.unroll.var >= 0;
-      // A border gets its share of the chunks, not an equal part.
-      auto ns = static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
+      const int64_t ns = share_of_cost(piece, total);
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
-      auto into_line = [&] { return elements_into_line(piece, visit, vars_, native, target_); };
-      const bool by_lines = nest && into_line();  // of whole rows: tasks of one row begin with a vector
+      const bool by_lines = into_line(piece, visit, native).has_value();
       const size_t split = split_for_chunks(piece, chunks_for(ns), rows ? 1 : 16 * native, vars_, overlap);
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
-      if (nest && !pulls && !looks_up && operations <= kHiddenOperations) e.store_in_halves();
-      LaneWidths widths =
-          rows ? LaneWidths{{1}, false} : lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows);
-      if (by_lines) widths = {.widths = {native}, .into_line = into_line()};
+      if (nest && waits) e.store_in_halves();
+      LaneWidths widths = lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows);
+      if (auto into = by_lines ? into_line(piece, visit, native) : std::nullopt)
+        widths = {.widths = {native}, .into_line = std::move(into)};
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
       masks = masks && nest && !blocked && !gives_masks();
@@ -270,6 +268,20 @@ class Emission {
               });
       finish(kernel, count, ns, scratch);
     }
+  }
+
+  // Asked twice: of whole rows, whether to go by lines (tasks of a single row begin with a vector anyway), and of the
+  // rows as they are cut, from where. Null then where a row's last task is shorter than the others: what is left of it
+  // takes narrower vectors.
+  std::optional<IndexExpr> into_line(const LoopPiece& piece,
+                                     const std::function<void(AccessWalk&, const Coords&)>& walk, int lanes) {
+    if (plan_.kind != KernelKind::kNest) return std::nullopt;
+    return elements_into_line(piece, walk, vars_, lanes, target_);
+  }
+
+  // A border gets its share of the chunks, not an equal part.
+  int64_t share_of_cost(const LoopPiece& piece, double total) const {
+    return static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
   }
 
   // Zeros behind the columns of a product's last panel: they are multiplied like the rest, and what stood there may be
@@ -316,6 +328,7 @@ class Emission {
   // Of a block each value has its vectors.
   LaneWidths lane_widths(ElementEmitter& e, const LoopPiece& piece, int wide, int native, bool pulls, bool overlap,
                          bool finds_rows) const {
+    if (plan_.kind == KernelKind::kRows) return {{1}, false};
     const bool blocked = piece.unroll.var >= 0;
     wide = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
     // (Three sums of a matrix each in four vectors spill: 8 ms to compile became 20.)

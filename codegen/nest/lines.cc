@@ -24,6 +24,12 @@ int64_t bytes_touched(const AccessWalk& walk) {
 
 }  // namespace
 
+bool waits_for_memory(const AccessWalk& walk) {
+  constexpr int kHidden = 40;  // operations behind an element's memory
+  return !walk.has_reduction() && walk.operations() <= kHidden &&
+         std::ranges::none_of(walk.accesses(), &Access::random);
+}
+
 std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
                                             const std::function<void(AccessWalk&, const Coords&)>& walk,
                                             VarSource& vars, int lanes, const TargetInfo& target) {
@@ -34,13 +40,12 @@ std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
   AccessWalk w(vars);
   walk(w, piece.coords);
   // (In the first cache it is vectors that count: Jacobi steps of 67x71 took 1.5 times as long.)
-  if (w.has_reduction() || w.operations() > kHiddenOperations || bytes_touched(w) <= target.l1_bytes)
-    return std::nullopt;
+  if (!waits_for_memory(w) || bytes_touched(w) <= target.l1_bytes) return std::nullopt;
   const Access* written = nullptr;
   for (const Access& a : w.accesses()) {
     const auto step = a.address.coefficient(row.var);
     const bool in_order = step && (a.write ? *step == 1 : a.bytes == 0 || (-1 <= *step && *step <= 1));
-    if (a.random || a.bytes > 8 || !in_order) return std::nullopt;
+    if (a.bytes > 8 || !in_order) return std::nullopt;
     if (a.write && (!written || a.bytes > written->bytes)) written = &a;
   }
   if (!written || lanes * written->bytes < target.vector_bytes) return std::nullopt;

@@ -16,8 +16,8 @@
 
 namespace hlojit::codegen {
 
-/// Operations of an element, so many of which hide behind its memory.
-inline constexpr int kHiddenOperations = 40;
+/// Little is done with an element beside moving it: no sums, nothing looked up.
+bool waits_for_memory(const AccessWalk& walk);
 
 /// How many elements a row of the piece begins behind a whole number of vectors of `lanes`, in the memory of what is
 /// written. Null where all rows begin with a vector; where it would not pay: rows of few vectors, much to be done with
