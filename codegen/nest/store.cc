@@ -58,7 +58,7 @@ llvm::Value* interleaved_part(llvm::IRBuilderBase& b, std::span<llvm::Value* con
 // than the machine's are stored in their parts, from the first on: LLVM, which would split them, begins anywhere, and
 // what is stored in another order than memory's, not aligned, is not put together. (A column broadcast into 171x203 on
 // a Zen 4: 2.5 us, 2.0 in order.) Where line ends are dear, what may cross one is stored in halves, of which every
-// second does not (cross products of 20001 vectors, their three results in rows: 13.4 us, 8.5). But for what is
+// second does not (cross products of 20001 vectors, their three results in rows: 13.4 us, 12.3). But for what is
 // shuffled into its place: the shuffle would be split with it, and elements taken out of bytes one by one.
 void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
                                   const IndexExpr& address) {
