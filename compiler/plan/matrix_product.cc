@@ -40,7 +40,8 @@ std::optional<IndexExpr> left_address(const Instruction& contraction, std::span<
   return linear_index(plain, *at);
 }
 
-Coords first_batch(const MatrixProduct& p) { return Coords(p.batch.size(), IndexExpr(0)); }
+/// Coordinates of the batch, whichever it is: of a phase's taps, others may not be there in the first one.
+Coords any_batch(const MatrixProduct& p, VarSource& vars) { return variables(sizes_of(p.batch), vars); }
 
 /// What a product reads of an operand for a row (or column) `along` it at a position of the depth.
 std::optional<Read> read_of(const Instruction& contraction, const MatrixProduct& p, size_t operand,
@@ -56,7 +57,7 @@ std::optional<Read> read_of(const Instruction& contraction, const MatrixProduct&
 
 std::optional<Read> read_of_rows(const Instruction& contraction, const MatrixProduct& p, const IndexExpr& row,
                                  const IndexExpr& depth, VarSource& vars) {
-  return read_of(contraction, p, p.rows_operand(), row, depth, first_batch(p), vars);
+  return read_of(contraction, p, p.rows_operand(), row, depth, any_batch(p, vars), vars);
 }
 
 /// Elements that differ in the variable `inner` alone are neighbours in memory, and all in the padding or none.
@@ -262,7 +263,7 @@ bool left_depth_is_minor(const Instruction& contraction, const MatrixProduct& p)
 
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
   VarSource vars;
-  return operand_strides(contraction, p, operand, first_batch(p), vars);
+  return operand_strides(contraction, p, operand, any_batch(p, vars), vars);
 }
 
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand,

@@ -79,7 +79,7 @@ struct OperandStrides {
 /// `vars`: makers of the variables in `batch`, the coordinates of the batch.
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& product,
                                               size_t operand, std::span<const IndexExpr> batch, VarSource& vars);
-/// The same for the first batch.
+/// The same for all batches.
 std::optional<OperandStrides> operand_strides(const Instruction& contraction, const MatrixProduct& product,
                                               size_t operand);
 /// How many neighbours of the depth are neighbours in the rows' operand too, wherever a row's window lies, and all in

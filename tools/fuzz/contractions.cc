@@ -195,7 +195,7 @@ const Ints kFeatures = {1, 3, 8, 16, 17, 32};
 const Ints kPageOfFeatures = {1021, 1023, 1024};  // of floats
 constexpr int64_t kMostWork = 400'000;            // multiplications, which the evaluator does one by one
 
-// Infinite at one index of a spatial dim: what no window of a result has there must not be multiplied, be it by zero.
+// Infinite at one index of a spatial dim: where a window does not meet it, it must not be multiplied, be it by zero.
 Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
   if (!is_float(x->shape.type) || dtype_bits(x->shape.type) < 16 || spatial.empty()) return x;
   const Ints& sizes = x->shape.dims;
@@ -208,13 +208,15 @@ Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
 }
 
 // What is drawn: a few of everything; as many features as micro-kernels want, of operands that were moved; images that
-// become few features, which are summed tap by tap; filters whose rows lie nearly a page apart.
-enum class Drawn { kSmall, kWide, kImage, kNearPages };
+// become few features, which are summed tap by tap; filters whose rows lie nearly a page apart; images of many features
+// with gaps, of which each phase of the result sees other taps.
+enum class Drawn { kSmall, kWide, kImage, kNearPages, kGaps };
 
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
 // features or of the batch.
 Instruction* convolution_of(Draft& s, Drawn drawn) {
-  const bool wide = drawn != Drawn::kSmall, image = drawn == Drawn::kImage, pages = drawn == Drawn::kNearPages;
+  const bool wide = drawn != Drawn::kSmall, image = drawn == Drawn::kImage, pages = drawn == Drawn::kNearPages,
+             spread = drawn == Drawn::kGaps;
   DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
   if (image && !is_float(t)) t = DType::kBF16;
   size_t space =
@@ -230,7 +232,12 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
   if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
-  const bool gradient = wide && !image && !pages &&
+  if (spread) {  // from the batch to the features, as they lie
+    lhs = {0, rank - 1};
+    for (int64_t d = 1; d + 1 < rank; ++d) lhs.push_back(d);
+    rhs = result = lhs;
+  }
+  const bool gradient = wide && !image && !pages && !spread &&
                         s.random.chance(0.3);  // of weights: the input's features are what is called its batch
   if (gradient) batch = s.random.pick(Ints{8, 12, 16, 20}) * (of_batch ? groups : 1);
   if (wide && (gradient || s.random.chance(0.5))) {  // features are neighbours, and rows read where they lie
@@ -264,6 +271,10 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
     if (s.random.chance(0.2)) w.lhs_dilate = s.random.between(2, 3);
     if (s.random.chance(0.2)) w.rhs_dilate = s.random.between(2, 3);
     w.reversal = s.random.chance(pages ? 0.5 : 0.15);
+    if (spread) {
+      w.lhs_dilate = s.random.between(1, 4);
+      w.pad_low = w.pad_high = s.random.between(-1, 1);
+    }
     set(x_sizes, dims.lhs_spatial[d], size);
     set(k_sizes, dims.rhs_spatial[d], w.size);
     window.push_back(w);
@@ -274,6 +285,7 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
   const bool gaps = std::ranges::any_of(window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
   if (s.random.chance(gaps ? 0.4 : 0.05)) x = with_infinity(s, x, dims.lhs_spatial);
   Instruction* k = factor(s, side(partner(s, t), k_sizes));
+  if (spread && s.random.chance(0.3)) k = with_infinity(s, k, dims.rhs_spatial);
   Instruction* made = s.b.conv(x, k, window, dims, of_batch ? 1 : groups, of_batch ? groups : 1);
   if (s.random.chance(0.15)) widen(s, made);
   return made;
@@ -285,6 +297,7 @@ Instruction* wide_convolution(Draft& s) {
   if (s.random.chance(0.1)) return convolution_of(s, Drawn::kNearPages);
   return convolution_of(s, s.random.chance(0.3) ? Drawn::kImage : Drawn::kWide);
 }
+Instruction* spread_convolution(Draft& s) { return s.draw.depth > 0 ? nullptr : convolution_of(s, Drawn::kGaps); }
 
 }  // namespace
 
@@ -292,6 +305,7 @@ Family dot_family() { return {"dots", {{dot, 3}, {matmul, 3}}, 0.35}; }
 Family batched_dot_family() { return {"batched products", {{batched_matmul, 14}, {product_in_parts, 6}}, 0.06}; }
 Family spread_dot_family() { return {"spread products", {{spread_product, 20}}, 0.03}; }
 Family wide_convolution_family() { return {"wide convolutions", {{wide_convolution, 20}}, 0.05}; }
+Family spread_convolution_family() { return {"images with gaps", {{spread_convolution, 20}}, 0.03}; }
 Family convolution_family() {
   return {"convolution and other dots", {{convolution, 6}, {ragged_dot, 2}, {scaled_dot, 1}}, 0.08};
 }

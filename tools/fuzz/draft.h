@@ -145,6 +145,7 @@ Family batched_dot_family();
 Family spread_dot_family();
 Family convolution_family();
 Family wide_convolution_family();
+Family spread_convolution_family();
 Family moved_product_family();
 Family counted_loop_family();
 Family control_family();
