@@ -46,31 +46,40 @@ int64_t inverse(int64_t a, int64_t m) {
   return 0;
 }
 
-// The window's position number `term` of those that may fall on an element for the result's index `out`:
-// adds the element's coordinate in the base, of size n, to `read`, and returns the position.
-IndexExpr add_window_term(Read& read, const WindowDim& w, const IndexExpr& out, const IndexExpr& term, int64_t n) {
-  IndexExpr first = out * w.stride - IndexExpr(w.pad_low), k = term;
-  if (int64_t step = window_step(w); step > 1) {
-    // first + k * rhs_dilate is a multiple of lhs_dilate; `common` must divide first already.
-    int64_t common = w.lhs_dilate / step;
-    IndexExpr from = (IndexExpr(0) - floordiv(first, common)) * inverse(w.rhs_dilate / common, step);
-    k = mod(from, step) + term * step;
-    Guard between{mod(first, common), 0, 1}, inside{k, 0, w.size};
-    if (!between.always()) read.guards.push_back(between);
-    if (!inside.always()) read.guards.push_back(inside);
-    read.coords.push_back(floordiv(first + k * w.rhs_dilate, w.lhs_dilate));
-    if (Guard g{read.coords.back(), 0, n}; !g.always()) read.guards.push_back(g);
-  } else {
-    add_dilated(read, first + k * w.rhs_dilate, w.lhs_dilate, n);
+// One of a window's positions that may fall on an element. Its guards hold where the window reaches so far, and where
+// it falls on one, not between two.
+struct WindowTerm {
+  IndexExpr position;  // in the window
+  IndexExpr element;   // of the base, or beyond its ends
+  std::vector<Guard> guards;
+};
+
+// The one with number `term`, for the result's index `out`. first + position * rhs_dilate is to be a multiple of
+// lhs_dilate; `common` must divide `first` already.
+WindowTerm window_term(const WindowDim& w, const IndexExpr& out, const IndexExpr& term) {
+  const int64_t step = window_step(w), common = w.lhs_dilate / step;
+  const IndexExpr first = out * w.stride - IndexExpr(w.pad_low);
+  const IndexExpr from = (IndexExpr(0) - floordiv(first, common)) * inverse(w.rhs_dilate / common, step);
+  WindowTerm t{.position = mod(from, step) + term * step, .element{}, .guards{}};
+  t.element = floordiv(first + t.position * w.rhs_dilate, w.lhs_dilate);
+  for (const Guard& g : {Guard{mod(first, common), 0, 1}, Guard{t.position, 0, w.size}}) {
+    if (!g.always()) t.guards.push_back(g);
   }
-  return k;
+  return t;
+}
+
+// Adds its coordinate in the base, of size n.
+void add_term(Read& read, const WindowTerm& t, int64_t n) {
+  read.coords.push_back(t.element);
+  read.guards.insert(read.guards.end(), t.guards.begin(), t.guards.end());
+  if (Guard g{t.element, 0, n}; !g.always()) read.guards.push_back(g);
 }
 
 AccessRelation reduce_window(const Instruction& i, const Coords& at, std::span<const IndexExpr> reduced) {
   Read read;
   for (size_t d = 0; d < at.size(); ++d) {
     const WindowDim w = d < i.attrs.window.size() ? i.attrs.window[d] : WindowDim{};
-    add_window_term(read, w, at[d], reduced[d], i.operand(0)->shape.dims[d]);
+    add_term(read, window_term(w, at[d], reduced[d]), i.operand(0)->shape.dims[d]);
   }
   return inputs_at(i, read);
 }
@@ -120,20 +129,22 @@ AccessRelation convolution(const Instruction& i, const Coords& at, std::span<con
       group(i.attrs.feature_group_count) * size(rhs, c.rhs_input_feature) + reduced[c.lhs_spatial.size()];
   w[static_cast<size_t>(c.rhs_output_feature)] = feature;
   w[static_cast<size_t>(c.rhs_input_feature)] = reduced[c.lhs_spatial.size()];
-  std::vector<Guard> guards, in_window;
+  // Where there is no tap both sides are nothing, so that products of blocks multiply zero by zero.
+  std::vector<Guard> guards, taps;
   for (size_t s = 0; s < c.lhs_spatial.size(); ++s) {
     const WindowDim& d = i.attrs.window[s];
     IndexExpr out = at[static_cast<size_t>(c.out_spatial[s])];
+    const WindowTerm t = window_term(d, out, reduced[s]);
     Read along;
-    IndexExpr k = add_window_term(along, d, out, reduced[s], size(lhs, c.lhs_spatial[s]));
+    add_term(along, t, size(lhs, c.lhs_spatial[s]));
     x[static_cast<size_t>(c.lhs_spatial[s])] = along.coords[0];
     guards.insert(guards.end(), along.guards.begin(), along.guards.end());
-    if (Guard g{k, 0, d.size}; !g.always()) in_window.push_back(g);
-    w[static_cast<size_t>(c.rhs_spatial[s])] = d.reversal ? IndexExpr(d.size - 1) - k : k;
+    taps.insert(taps.end(), t.guards.begin(), t.guards.end());
+    w[static_cast<size_t>(c.rhs_spatial[s])] = d.reversal ? IndexExpr(d.size - 1) - t.position : t.position;
   }
   AccessRelation r;
   r.reads.push_back({0, std::move(x), std::move(guards)});
-  r.reads.push_back({1, std::move(w), std::move(in_window)});
+  r.reads.push_back({1, std::move(w), std::move(taps)});
   return r;
 }
 
