@@ -29,6 +29,16 @@ bool only_selects(const Computation& c) {
   return true;
 }
 
+/// Of parameters: continuous arithmetic on floats, without numbers of its own, but for tests for NaN.
+bool is_continuous(const Computation& c) {
+  auto tests_nan = [](const Instruction* i) { return i->is(Opcode::kCompare) && i->operand(0) == i->operand(1); };
+  auto admitted = [&](const Instruction* i) { return is_float(i->shape.type) || tests_nan(i); };
+  return std::ranges::all_of(c.instructions(), [&](const auto& i) {
+    const bool known = i->is(Opcode::kParameter) || (is_elementwise(i->opcode) && !has_trait(*i, op_trait::kJumps));
+    return (known || tests_nan(i.get())) && admitted(i.get()) && std::ranges::all_of(i->operands(), admitted);
+  });
+}
+
 /// Elements are numbered; an element is a value of each part, as a number of a sample.
 class Trial {
  public:
@@ -164,7 +174,7 @@ std::vector<double> results(eval::ScalarFunction& f, const std::vector<double>& 
 bool combines_backwards(const Computation& c) {
   if (combining_op(c)) return true;
   const Shape& type = c.root()->shape;
-  if (!type.is_scalar() || !is_float(type.type)) return false;
+  if (!type.is_scalar() || !is_float(type.type) || !is_continuous(c)) return false;
   constexpr double kNumbers[] = {0.25, 1, -2, 3.5}, kRounding = 0.05;  // narrow types have few bits
   std::vector<double> x, y, z;
   for (double a : kNumbers) {

@@ -19,7 +19,8 @@ struct Reorder {
 };
 
 /// Values may be combined from their last to their first: by one op that combines, or by arithmetic on floats that
-/// proves to be commutative and, but for rounding, associative on a few numbers, as log(exp(a) + exp(b)) does.
+/// proves to be commutative and, but for rounding, associative on a few numbers, as log(exp(a) + exp(b)) does. It is
+/// no proof where arithmetic jumps or has numbers of its own: (a, b) -> b != 7 is 1 for all others.
 bool combines_backwards(const Computation& c);
 
 /// Of a reduce whose computation is made of comparisons and selections; any other is not allowed.

@@ -53,6 +53,8 @@ inline constexpr uint32_t kIdempotent = 1 << 10;
 /// What an op that combines starts from, f(it, x) = x: one, all ones, the least or the greatest value of the
 /// type; of those that say nothing it is zero.
 inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 1 << 13, kFromGreatest = 1 << 14;
+/// Not continuous, be it of floats: jumps between numbers or truths.
+inline constexpr uint32_t kJumps = 1 << 16;
 }  // namespace op_trait
 
 // enum, text, arity (-1 = variadic), class, price, traits if any. Order here is the order of the enum; which
@@ -77,17 +79,17 @@ inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 
   X(AsyncDone, "async-done", 1, Effect, Free)                                                     \
   X(AsyncStart, "async-start", -1, Effect, Free, kStarts)                                         \
   X(AsyncUpdate, "async-update", 1, Effect, Free)                                                 \
-  X(Atan2, "atan2", 2, Elementwise, Transcendental)                                               \
+  X(Atan2, "atan2", 2, Elementwise, Transcendental, kJumps)                                       \
   X(Atanh, "atanh", 1, Elementwise, Transcendental)                                               \
   X(BatchNormGrad, "batch-norm-grad", 5, Library, Cheap)                                          \
   X(BatchNormInference, "batch-norm-inference", 5, Library, Cheap)                                \
   X(BatchNormTraining, "batch-norm-training", 3, Library, Cheap)                                  \
   X(Bitcast, "bitcast", 1, Moves, Free, kForwards)                                                \
-  X(BitcastConvert, "bitcast-convert", 1, Elementwise, Free)                                      \
+  X(BitcastConvert, "bitcast-convert", 1, Elementwise, Free, kJumps)                              \
   X(Broadcast, "broadcast", 1, Moves, Free)                                                       \
   X(Call, "call", -1, Control, Free)                                                              \
   X(Cbrt, "cbrt", 1, Elementwise, Transcendental)                                                 \
-  X(Ceil, "ceil", 1, Elementwise, Cheap)                                                          \
+  X(Ceil, "ceil", 1, Elementwise, Cheap, kJumps)                                                  \
   X(Cholesky, "cholesky", 1, Library, Cheap)                                                      \
   X(Clamp, "clamp", 3, Elementwise, Cheap)                                                        \
   X(CollectiveBroadcast, "collective-broadcast", -1, Effect, Cheap, kStep | kCollective)          \
@@ -95,7 +97,7 @@ inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 
   X(CollectivePermuteDone, "collective-permute-done", 1, Effect, Cheap)                           \
   X(CollectivePermuteStart, "collective-permute-start", -1, Effect, Cheap, kStarts | kCollective) \
   X(Clz, "count-leading-zeros", 1, Elementwise, Cheap)                                            \
-  X(Compare, "compare", 2, Elementwise, Cheap, kPicks)                                            \
+  X(Compare, "compare", 2, Elementwise, Cheap, kPicks | kJumps)                                   \
   X(Complex, "complex", 2, Elementwise, Free)                                                     \
   X(Concatenate, "concatenate", -1, Moves, Free)                                                  \
   X(Conditional, "conditional", -1, Control, Free, kRuns)                                         \
@@ -118,7 +120,7 @@ inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 
   X(Exponential, "exponential", 1, Elementwise, Transcendental)                                   \
   X(ExponentialMinusOne, "exponential-minus-one", 1, Elementwise, Transcendental)                 \
   X(Fft, "fft", 1, Library, Cheap)                                                                \
-  X(Floor, "floor", 1, Elementwise, Cheap)                                                        \
+  X(Floor, "floor", 1, Elementwise, Cheap, kJumps)                                                \
   X(Fusion, "fusion", -1, Control, Cheap)                                                         \
   X(Gather, "gather", 2, Moves, Cheap, kRandomPlaces)                                             \
   X(GetDimensionSize, "get-dimension-size", 1, Moves, Free, kRuntimeSizes)                        \
@@ -126,7 +128,7 @@ inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 
   X(Imag, "imag", 1, Elementwise, Free)                                                           \
   X(Infeed, "infeed", 1, Effect, Cheap, kStep)                                                    \
   X(Iota, "iota", 0, Source, Free)                                                                \
-  X(IsFinite, "is-finite", 1, Elementwise, Cheap)                                                 \
+  X(IsFinite, "is-finite", 1, Elementwise, Cheap, kJumps)                                         \
   X(Log, "log", 1, Elementwise, Transcendental)                                                   \
   X(LogPlusOne, "log-plus-one", 1, Elementwise, Transcendental)                                   \
   X(Logistic, "logistic", 1, Elementwise, Transcendental)                                         \
@@ -151,18 +153,18 @@ inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 
   X(Recv, "recv", 1, Effect, Cheap, kStep)                                                        \
   X(RecvDone, "recv-done", 1, Effect, Cheap, kStep)                                               \
   X(Reduce, "reduce", -1, Reduces, Cheap)                                                         \
-  X(ReducePrecision, "reduce-precision", 1, Elementwise, Cheap)                                   \
+  X(ReducePrecision, "reduce-precision", 1, Elementwise, Cheap, kJumps)                           \
   X(ReduceScatter, "reduce-scatter", -1, Effect, Cheap, kCollective)                              \
   X(ReduceWindow, "reduce-window", -1, Reduces, Cheap)                                            \
-  X(Remainder, "remainder", 2, Elementwise, Divide)                                               \
+  X(Remainder, "remainder", 2, Elementwise, Divide, kJumps)                                       \
   X(ReplicaId, "replica-id", 0, Effect, Free, kStep | kSilent)                                    \
   X(Reshape, "reshape", 1, Moves, Free)                                                           \
   X(Reverse, "reverse", 1, Moves, Free)                                                           \
   X(Rng, "rng", 2, Effect, Transcendental)                                                        \
   X(RngBitGenerator, "rng-bit-generator", 1, Library, Cheap)                                      \
   X(RngGetAndUpdateState, "rng-get-and-update-state", 0, Effect, Cheap, kStep)                    \
-  X(RoundAfz, "round-nearest-afz", 1, Elementwise, Cheap)                                         \
-  X(RoundEven, "round-nearest-even", 1, Elementwise, Cheap)                                       \
+  X(RoundAfz, "round-nearest-afz", 1, Elementwise, Cheap, kJumps)                                 \
+  X(RoundEven, "round-nearest-even", 1, Elementwise, Cheap, kJumps)                               \
   X(Rsqrt, "rsqrt", 1, Elementwise, Divide)                                                       \
   X(Scan, "scan", -1, Reduces, Cheap)                                                             \
   X(ScaledDot, "scaled-dot", 4, Contracts, Cheap)                                                 \
@@ -175,13 +177,13 @@ inline constexpr uint32_t kFromOne = 1 << 11, kFromOnes = 1 << 12, kFromLeast = 
   X(ShiftLeft, "shift-left", 2, Elementwise, Cheap)                                               \
   X(ShiftRightArithmetic, "shift-right-arithmetic", 2, Elementwise, Cheap)                        \
   X(ShiftRightLogical, "shift-right-logical", 2, Elementwise, Cheap)                              \
-  X(Sign, "sign", 1, Elementwise, Cheap)                                                          \
+  X(Sign, "sign", 1, Elementwise, Cheap, kJumps)                                                  \
   X(Sine, "sine", 1, Elementwise, Transcendental)                                                 \
   X(Sinh, "sinh", 1, Elementwise, Transcendental)                                                 \
   X(Slice, "slice", 1, Moves, Free)                                                               \
   X(Sort, "sort", -1, Library, Cheap)                                                             \
   X(Sqrt, "sqrt", 1, Elementwise, Divide)                                                         \
-  X(StochasticConvert, "stochastic-convert", 2, Elementwise, Cheap)                               \
+  X(StochasticConvert, "stochastic-convert", 2, Elementwise, Cheap, kJumps)                       \
   X(Subtract, "subtract", 2, Elementwise, Cheap)                                                  \
   X(Tan, "tan", 1, Elementwise, Transcendental)                                                   \
   X(Tanh, "tanh", 1, Elementwise, Transcendental)                                                 \

@@ -1,4 +1,4 @@
-// Which selections may take their elements in any order.
+// Which selections may take their elements in any order, and what may be combined from the last element.
 #include <doctest/doctest.h>
 
 #include "compiler/analysis/reorder.h"
@@ -42,6 +42,31 @@ TEST_CASE("selections that may not") {
   CHECK(!order("v = f32[] maximum(a, b) m = s32[] constant(1) c = pred[] compare(i, m), direction=LT k = s32[] "
                "select(c, i, j)")
              .allowed);
+}
+
+/// Of a computation that makes r from a and b.
+bool backwards(std::string_view body) {
+  auto module = parse_module("f { a = f32[] parameter(0) b = f32[] parameter(1)\n" + std::string(body) +
+                             "\n}\nENTRY e { p = f32[8] parameter(0) x = f32[] constant(0)\n"
+                             "ROOT r = f32[8] reduce-window(p, x), window={size=8 pad=0_7}, to_apply=f }\n");
+  return combines_backwards(*module->entry()->root()->to_apply());
+}
+
+TEST_CASE("what may be combined from the last element") {
+  CHECK(backwards("ROOT r = f32[] maximum(b, a)"));
+  CHECK(backwards("s = f32[] multiply(a, a) t = f32[] multiply(b, b) u = f32[] add(s, t) ROOT r = f32[] sqrt(u)"));
+  // JAX: log(exp(a) + exp(b)).
+  CHECK(backwards(R"(d = f32[] subtract(a, b) no = pred[] compare(d, d), direction=NE s = f32[] add(a, b)
+    m = f32[] maximum(a, b) z = f32[] abs(d) n = f32[] negate(z) x = f32[] exponential(n) l = f32[] log-plus-one(x)
+    t = f32[] add(m, l) ROOT r = f32[] select(no, s, t))"));
+  CHECK(!backwards("ROOT r = f32[] subtract(a, b)"));
+  CHECK(!backwards("s = f32[] add(a, b) ROOT r = f32[] abs(s)"));
+}
+
+TEST_CASE("what a few numbers do not tell") {
+  CHECK(!backwards("n = f32[] constant(-1) d = pred[] compare(b, n), direction=NE ROOT r = f32[] convert(d)"));
+  CHECK(!backwards("n = f32[] constant(-50) s = f32[] add(a, b) ROOT r = f32[] maximum(s, n)"));
+  CHECK(!backwards("e = f32[] exponential(b) ROOT r = f32[] sign(e)"));
 }
 
 }  // namespace
