@@ -2,6 +2,7 @@
 #include "tools/error_rules.h"
 
 #include <algorithm>
+#include <cfloat>
 
 #include "compiler/analysis/movement.h"
 #include "compiler/ir/combining.h"
@@ -25,6 +26,8 @@ bool floating(DType t) { return is_float(t) || is_complex(t); }
 
 // Sums of narrow floats are made in f32.
 double sum_unit(DType t) { return std::min(unit_roundoff(t), 0x1p-24); }
+// The largest number they are made of.
+double sum_most(DType t) { return sum_unit(t) < 0x1p-24 ? DBL_MAX : FLT_MAX; }
 
 double magnitude(const Literal& l, int64_t i) {
   return is_complex(l.shape().type) ? std::abs(l.as_complex(i)) : std::fabs(l.as_double(i));
@@ -58,6 +61,12 @@ bool any_magnitude(const Literal& l, auto test) {
   }
   return false;
 }
+
+// Of sums of magnitudes. Infinite where one overflows: so may what is summed, in some order.
+double largest_sum(const Literal& sums) {
+  return any_magnitude(sums, [](double m) { return std::isinf(m); }) ? INFINITY : largest_magnitude(sums);
+}
+
 bool has_nan(const Literal& l) {
   return any_magnitude(l, [](double m) { return std::isnan(m); });
 }
@@ -382,7 +391,7 @@ double ErrorRules::reduced(const Instruction& i, const In& in, size_t k, const L
       std::vector<Literal> operands;
       for (size_t j = 0; j < in.size(); ++j) operands.push_back(j % count == k ? absolute(*in[j]->leaf) : *in[j]->leaf);
       Literal sums = evaluate_(i, operands);
-      double sum = largest_magnitude(sums.shape().is_tuple() ? sums.elements()[k] : sums);
+      double sum = largest_sum(sums.shape().is_tuple() ? sums.elements()[k] : sums);
       Range r = range(*x.leaf);
       double grain = std::min(r.grain, range(*init.leaf).grain);
       bool exact = x.error + init.error == 0 && (sum == 0 || sum * sum_unit(t) <= grain);
@@ -417,7 +426,7 @@ double ErrorRules::contracted(const Instruction& i, const In& in, const Literal&
   if (pads_beside_nan(i, *in[1]->leaf)) return kUnbounded;
   std::vector<Literal> sizes = {absolute(*in[0]->leaf), absolute(*in[1]->leaf)};
   for (size_t k = 2; k < in.size(); ++k) sizes.push_back(*in[k]->leaf);  // groups, scales
-  double sum = largest_magnitude(evaluate_(i, sizes));
+  double sum = largest_sum(evaluate_(i, sizes));
   Range a = range(*in[0]->leaf), b = range(*in[1]->leaf);
   bool scaled = i.is(Opcode::kScaledDot);
   if (ea + eb == 0 && !scaled && (sum == 0 || sum * sum_unit(t) <= a.grain * b.grain)) return 0;
@@ -445,6 +454,7 @@ double ErrorRules::summed(const Instruction& i, const In& in, const Literal& out
   if (op == Opcode::kMaximum || op == Opcode::kMinimum) return error;
   if (error == 0 && (sum == 0 || sum * sum_unit(t) <= grain) && op == Opcode::kAdd) return 0;
   if (op != Opcode::kAdd) return error > 0 ? kUnbounded : 1e3 * unit_roundoff(t) * largest_magnitude(out);
+  if (sum > sum_most(t)) return kUnbounded;  // overflows in some order
   double n = static_cast<double>(in[0]->leaf->shape().element_count());
   return n * error + free_order(n, sum_unit(t), std::min(sum, n * largest_magnitude(out) + sum)) +
          2 * unit_roundoff(t) * largest_magnitude(out);
