@@ -26,8 +26,9 @@ bool floating(DType t) { return is_float(t) || is_complex(t); }
 
 // Sums of narrow floats are made in f32.
 double sum_unit(DType t) { return std::min(unit_roundoff(t), 0x1p-24); }
-// The largest number they are made of.
+// The numbers they are made of: the largest, and the least but zero.
 double sum_most(DType t) { return sum_unit(t) < 0x1p-24 ? DBL_MAX : FLT_MAX; }
+double sum_least(DType t) { return sum_unit(t) < 0x1p-24 ? 0x1p-1074 : 0x1p-149; }
 
 double magnitude(const Literal& l, int64_t i) {
   return is_complex(l.shape().type) ? std::abs(l.as_complex(i)) : std::fabs(l.as_double(i));
@@ -429,11 +430,12 @@ double ErrorRules::contracted(const Instruction& i, const In& in, const Literal&
   double sum = largest_sum(evaluate_(i, sizes));
   Range a = range(*in[0]->leaf), b = range(*in[1]->leaf);
   bool scaled = i.is(Opcode::kScaledDot);
-  if (ea + eb == 0 && !scaled && (sum == 0 || sum * sum_unit(t) <= a.grain * b.grain)) return 0;
+  const double grain = a.grain * b.grain, least = sum_least(t);  // products may be subnormal, or nothing at all
+  if (ea + eb == 0 && !scaled && !(grain < least) && (sum == 0 || sum * sum_unit(t) <= grain)) return 0;
   double n = std::sqrt(static_cast<double>(in[0]->leaf->shape().element_count()) *
                        static_cast<double>(in[1]->leaf->shape().element_count()));
   double rounded = i.attrs.dot_algorithm.empty() ? 0 : 0x1p-7 * sum;
-  return n * (ea * b.most + eb * a.most) + in_chains(n, sum_unit(t), sum) +
+  return n * (ea * b.most + eb * a.most + least) + in_chains(n, sum_unit(t), sum) +
          2 * unit_roundoff(t) * largest_magnitude(out) + rounded;
 }
 
