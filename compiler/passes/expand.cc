@@ -106,7 +106,7 @@ Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& tar
 Instruction* expand_convolution(Builder& b, const Instruction& op, const TargetInfo& target) {
   if (Instruction* same = expand_mixed_operands(b, op)) return same;
   Instruction* few = expand_few_features(b, op, target);
-  return few ? few : expand_dilated(b, op, target.vector_bytes / dtype_bytes(working_type(op.shape.type)));
+  return few ? few : expand_dilated(b, op, target);
 }
 
 Instruction* expand_sort(Builder& b, const Instruction& op) {

@@ -14,6 +14,7 @@
 // features, which would leave most of a vector empty, and for windows of one tap, of which most r have none.
 #include <numeric>
 
+#include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
 #include "layout/divide.h"
 #include "layout/tiling.h"
@@ -154,9 +155,12 @@ struct Gaps {
   }
 
   /// In the op's sizes and order.
-  Instruction* result(Builder& b) const {
+  Instruction* result(Builder& b, const TargetInfo& target) const {
     const ConvDims& c = op.attrs.conv;
-    Instruction* y = joined(b, convolution(b));
+    Instruction* plain = convolution(b);
+    Instruction* few = expand_few_features(b, *plain, target);  // as whoever compiles what we print would
+    Instruction* y = joined(b, few ? few : plain);
+    if (few) b.computation()->remove(plain);
     Ints starts(y->shape.dims.size(), 0), limits = y->shape.dims, order(y->shape.dims.size());
     std::vector<PadDim> padding(y->shape.dims.size());
     order[c.out_batch] = 0;
@@ -178,7 +182,7 @@ struct Gaps {
 
 }  // namespace
 
-Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes) {
+Instruction* expand_dilated(Builder& b, const Instruction& op, const TargetInfo& target) {
   constexpr double kWorth = 1.5;  // moving the window's taps and the results takes some of what is won
   const Instruction *x = op.operand(0), *w = op.operand(1);
   if (op.attrs.batch_group_count != 1 || x->shape.type != op.shape.type || w->shape.type != op.shape.type)
@@ -186,6 +190,7 @@ Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes) {
   if (!has_zero(op.shape.type)) return nullptr;  // to be left between the results
   Gaps gaps{op, {}, op.attrs.feature_group_count};
   const int64_t features = op.shape.dims[op.attrs.conv.out_feature] / gaps.groups;
+  const int64_t lanes = target.vector_bytes / dtype_bytes(working_type(op.shape.type));
   const bool few = features > 1 && features < lanes;  // sums of one go along the inputs
   double less = 1;
   for (size_t s = 0; s < op.attrs.window.size(); ++s) {
@@ -196,7 +201,7 @@ Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes) {
     less *= static_cast<double>(before) / static_cast<double>(std::max<int64_t>(after, 1));
     gaps.dims.push_back(*d);
   }
-  return less >= kWorth && op.shape.element_count() > 0 ? gaps.result(b) : nullptr;
+  return less >= kWorth && op.shape.element_count() > 0 ? gaps.result(b, target) : nullptr;
 }
 
 }  // namespace hlojit

@@ -52,8 +52,8 @@ Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetI
 /// Sums of elementwise products. nullptr if it has more than a few terms, or the right side's rows fill no vector.
 Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
-/// A convolution without gaps in its input. nullptr if it has none, or they are not worth it. `lanes` of a vector.
-Instruction* expand_dilated(Builder& b, const Instruction& op, int64_t lanes);
+/// A convolution without gaps in its input. nullptr if it has none, or they are not worth it.
+Instruction* expand_dilated(Builder& b, const Instruction& op, const TargetInfo& target);
 
 /// A product for all taps of the window, and a sum of what they see. nullptr if it is not one to a few features, or its
 /// products leave the caches.
