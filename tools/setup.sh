@@ -14,7 +14,7 @@ packages=(
   ca-certificates git python3 python3-venv        # tools/, tests/ and bench/ scripts; the peers' venv
   cmake ninja-build clang-19 lld-19 ccache        # the build
   llvm-19-dev zlib1g-dev libzstd-dev libffi-dev libxml2-dev   # code generation, and what LLVM's CMake asks for
-  libtbb-dev libhwy-dev libxsimd-dev libopenblas0-serial   # threads, vectorised sort, vectors, factorisations
+  libtbb-dev libhwy-dev libxsimd-dev libopenblas0-pthread   # threads, vectorised sort, vectors, factorisations
   libcli11-dev nlohmann-json3-dev libfmt-dev      # command line, JSON, text
   doctest-dev libmpfr-dev libgmp-dev              # tests: framework, reference for the maths
   clang-format-19                                 # tests: the form of the sources

@@ -2,13 +2,18 @@
 // functions: most do not, and the library is larger than all of ours. One thread a call: work is
 // split by us, by shape, so that results do not depend on how many threads there are.
 //
+// Of Debian's builds the serial one has no locks: two calls at a time, of whatever executables, work in the same
+// memory, and give wrong results (one strsm of 16x16 in some thousands). With that one calls follow each other.
+//
 // Functions are Fortran's: column-major matrices, every argument by address. (The hidden lengths of
 // the one-letter strings are left out: nothing reads them.)
 #pragma once
 
+#include <mutex>
 #include <string_view>
 
 #include "layout/dtype.h"
+#include "runtime/parallel.h"
 
 namespace hlojit {
 
@@ -16,9 +21,23 @@ namespace hlojit {
 /// is no library, or it lacks the function, or the type is none of f32, f64, c64, c128.
 void* lapack_function(std::string_view name, DType type);
 
+/// Held by the one caller at a time that the library bears; of nothing if it bears more, or none has asked for it yet.
+std::unique_lock<std::mutex> lapack_turn();
+
 template <class F>
 F* lapack(std::string_view name, DType type) {
   return reinterpret_cast<F*>(lapack_function(name, type));
+}
+
+/// f(k) for k in [0, count), each a call or some of functions above: on the pool, or one at a time in all of the
+/// process where the library bears no more.
+template <class F>
+void run_lapack(ThreadPool& pool, int64_t count, int64_t cost_ns, F&& f) {
+  if (const auto turn = lapack_turn(); turn.owns_lock()) {
+    for (int64_t k = 0; k < count; ++k) f(k);
+  } else {
+    run_chunks(pool, count, cost_ns, f);
+  }
 }
 
 }  // namespace hlojit

@@ -554,7 +554,7 @@ StepFunction lapack_call_step(const Instruction& call) {
       if (std::find(run.buffers, here, *here) == here)
         std::memset(*here, 0, strides[leaf] * static_cast<size_t>(batch));
     }
-    run_chunks(run.pool, batch, cost, [&](int64_t k) {
+    run_lapack(run.pool, batch, cost, [&](int64_t k) {
       void* p[kMostLeaves];
       for (size_t leaf = 0; leaf < strides.size(); ++leaf)
         p[leaf] = static_cast<char*>(run.buffers[leaf]) + strides[leaf] * static_cast<size_t>(k);

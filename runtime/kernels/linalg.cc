@@ -72,7 +72,7 @@ StepFunction cholesky_of(const Instruction& i) {
   return [=](const StepCall& call) {
     const T* in = static_cast<const T*>(call.buffers[0]);
     T* out = static_cast<T*>(call.buffers[1]);
-    run_chunks(call.pool, count, count * size * n / 8, [&](int64_t k) {
+    run_lapack(call.pool, count, count * size * n / 8, [&](int64_t k) {
       T* a = out + k * size;
       std::memcpy(a, in + k * size, static_cast<size_t>(size) * sizeof(T));
       int info = 0;
@@ -107,7 +107,7 @@ StepFunction solve_of(const Instruction& i) {
     const char* b = static_cast<const char*>(call.buffers[1]);
     T* x = static_cast<T*>(call.buffers[2]);
     std::memcpy(x, b, static_cast<size_t>(count * size) * sizeof(T));
-    run_chunks(call.pool, count * pieces, count * size * order / 8, [&](int64_t c) {
+    run_lapack(call.pool, count * pieces, count * size * order / 8, [&](int64_t c) {
       const int64_t matrix = c / pieces, begin = c % pieces * kSolvePiece;
       const int width = static_cast<int>(std::min(kSolvePiece, sides - begin));
       T* part = x + matrix * size + begin * (left ? 1 : columns);

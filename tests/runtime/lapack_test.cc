@@ -67,6 +67,39 @@ TEST_CASE("sytrd: the tridiagonal form has the same trace and norm") {
   CHECK(*out[4].data<int32_t>() == 0);
 }
 
+TEST_CASE("several matrices at a time are solved as one after the other") {
+  auto program = parse(R"(HloModule m
+    ENTRY e {
+      a = f32[64,16,16] parameter(0)
+      i = s32[16,16] iota(), iota_dimension=0
+      j = s32[16,16] iota(), iota_dimension=1
+      d = pred[16,16] compare(i, j), direction=EQ
+      f = f32[16,16] convert(d)
+      six = f32[16,16] broadcast(f32[] constant(6)), dimensions={}
+      g = f32[16,16] multiply(f, six)
+      h = f32[64,16,16] broadcast(g), dimensions={1,2}
+      m = f32[64,16,16] add(a, h)
+      b = f32[64,16,8] parameter(1)
+      ROOT x = f32[64,16,8] triangular-solve(m, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+    })");
+  std::vector<float> a(64 * 16 * 16), b(64 * 16 * 8);
+  for (size_t k = 0; k < a.size(); ++k) a[k] = static_cast<float>(k * 7919 % 1000) / 500 - 1;
+  for (size_t k = 0; k < b.size(); ++k) b[k] = static_cast<float>(k * 104729 % 1000) / 500 - 1;
+  auto solved = [&](const Executable& e) {
+    auto out = e.run({Buffer::copy_of(a.data(), Shape::parse("f32[64,16,16]")),
+                      Buffer::copy_of(b.data(), Shape::parse("f32[64,16,8]"))});
+    return std::vector<float>(out[0].data<float>(), out[0].data<float>() + b.size());
+  };
+  Options alone, together;
+  alone.threads = 1;
+  together.threads = 2;
+  const std::vector<float> expected = solved(compile(program, alone));
+  const Executable e = compile(program, together);
+  int wrong = 0;
+  for (int call = 0; call < 300; ++call) wrong += solved(e) != expected;
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("complex forms take their scratch") {
   const float a[8] = {2, 0, 0, 1, 0, -1, 3, 0};  // {{2, -i}, {i, 3}}, Hermitian
   Buffer matrix = Buffer::copy_of(a, Shape::parse("c64[2,2]{0,1}"));
