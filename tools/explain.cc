@@ -29,6 +29,7 @@ struct Kernel {
   std::string name;               // COMPUTATION/NAME
   std::string kind;               // of the kernel, or the step's opcode
   double arithmetic_us = 0;       // by the planner's prices, on one core
+  double price_us = 0;            // all of it, likewise
   std::set<std::string> members;  // names of the instructions inside
   int joined = 0;
   double saved_ns = 0;
@@ -83,10 +84,10 @@ std::vector<Kernel> kernels_of(const Module& module, const TargetInfo& target) {
         }
         if (auto plan = plan_kernel(*i->to_apply(), target, i->attrs.backend_config)) {
           k.kind = kernel_kind_name(plan->kind);
+          const KernelCost cost = kernel_cost(*i->to_apply(), *plan, target);
+          k.price_us = cost.work_ns() / 1e3;
           // A product's own price is the multiply-adds, which are measured.
-          if (plan->kind != KernelKind::kContraction) {
-            k.arithmetic_us = kernel_cost(*i->to_apply(), *plan, target).compute_ns / 1e3;
-          }
+          if (plan->kind != KernelKind::kContraction) k.arithmetic_us = cost.compute_ns / 1e3;
         }
       }
       kernels.push_back(std::move(k));
@@ -165,10 +166,10 @@ std::string figures(const Request& r, const ModulePtr& module, const Kernel& k, 
   double median = us[us.size() / 2];
   Bound bound = bound_of(e, k, roof);
   bool in_entry = k.instruction->parent() == module->entry();
-  return fmt::format("{:.2f} us{}, {:.3f} MB, {:.3f} MFLOP, {:.0f} % of {:.2f} us by {}", median,
+  return fmt::format("{:.2f} us{}, {:.3f} MB, {:.3f} MFLOP, {:.0f} % of {:.2f} us by {}{}", median,
                      in_entry ? fmt::format(" ({:.0f} % of a call)", 100 * median / call_us) : " an iteration",
                      (e.io_bytes_read() + e.io_bytes_written()) / 1e6, e.flops() / 1e6, 100 * bound.us / median,
-                     bound.us, bound.what);
+                     bound.us, bound.what, k.price_us > 0 ? fmt::format(", priced {:.2f}", k.price_us) : "");
 }
 
 }  // namespace
