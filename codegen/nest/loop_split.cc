@@ -5,11 +5,29 @@
 #include <utility>
 
 #include "codegen/nest/loop_order.h"
+#include "layout/divide.h"
 
 namespace hlojit::codegen {
 namespace {
 
 constexpr int64_t kLine = 64;  // elements of a line of the caches, at most
+
+// How much of a lane digit is a part: a multiple of the grain, or where four cores would have parts that are far from
+// equal, of less of it. All of it where even two would be. (A sum of 257 columns and what is done with it, by grains of
+// 256: 101 us, by 16: 41. Parts of 32 columns add up hardly faster than one of 64.)
+struct Part {
+  int64_t unit, size;
+};
+Part part_of(int64_t extent, int64_t want, int64_t grain) {
+  constexpr int64_t kFinest = 16, kLeast = 64, kCores = 4;
+  Part part{2 * grain, 0};
+  do {
+    part.unit /= 2;
+    part.size = std::max(round_up(ceil_div(extent, want), part.unit), round_up(kLeast, part.unit));
+  } while (part.unit > kFinest && 4 * part.size * std::min(want, kCores) > 5 * extent);
+  if (8 * part.size > 5 * extent) part.size = extent;
+  return part;
+}
 
 void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
   const IndexExpr::Substitution values[] = {{var, value}};
@@ -50,13 +68,13 @@ std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars
 }
 
 // Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too
-// short for four of them, quarters of 8 us and halves of 5 still pay: the workers spin at the time. Equal tasks in a
-// count that two and four threads share evenly.
+// short for four of them, quarters of 5 us and halves of 1.5 still pay: helpers are awake at the time, and to hand over
+// takes 0.3 us (runtime/team.h). Equal tasks in a count that two and four threads share evenly.
 int64_t chunks_for(int64_t ns) {
   constexpr int64_t kMost = 256;
   if (ns >= 4 * 20'000) return std::min(ns / (4 * 20'000) * 4, kMost);
-  if (ns >= 4 * 8'000) return 4;
-  return ns >= 2 * 5'000 ? 2 : 1;
+  if (ns >= 4 * 5'000) return 4;
+  return ns >= 2 * 1'500 ? 2 : 1;
 }
 
 size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap) {
@@ -72,9 +90,9 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       continue;
     }
     if (loop.clip) break;  // its trip count is not known here
-    int64_t unit = lane ? grain : 1;
-    int64_t per = (loop.extent / want + unit - 1) / unit * unit;
-    if (per < unit) per = unit;
+    const Part part = lane ? part_of(loop.extent, want, grain) : Part{1, std::max<int64_t>(1, loop.extent / want)};
+    const int64_t unit = part.unit;
+    int64_t per = part.size;
     // Equal parts, if there are some of about that size: then no part needs to know where the digit ends.
     for (int64_t even = per; even > per / 2 && even >= unit; even -= unit) {
       if (loop.extent % even != 0) continue;
@@ -90,7 +108,7 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       // The last part ends where the digit ends: all parts have the same code. It begins where a line may; the parts
       // are as much longer. (Cross products of 20001 vectors, the second half of which lay across lines: 12.3
       // us, 11.0.)
-      const int64_t last = (loop.extent - per) / kLine * kLine;
+      const int64_t begin = std::min(kLine, unit), last = (loop.extent - per) / begin * begin;
       outer.steps = Steps{IndexExpr(0), per, last};
       so_far = IndexExpr::var(outer.var, Range{0, last});
       inner.extent = loop.extent - last;
