@@ -9,21 +9,19 @@
 #include <thread>
 #include <vector>
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include "runtime/float_mode.h"
 #include "runtime/fork.h"
 #include "runtime/grant_threads.h"
 #include "runtime/pool.h"
 #include "runtime/run_state.h"
+#include "runtime/team.h"
 
 namespace hlojit {
 namespace {
 
-// Waking a worker that sleeps costs 20-45 us, one that still spins 2; a region must be worth it. Regions that follow
+// Waking a worker that sleeps costs 20-45 us, one that still spins 0.3; a region must be worth it. Regions that follow
 // each other closely wake it once for all: the second of them does, whether the first was worth it alone or not.
-constexpr int64_t kAwakeNs = 8'000;
+constexpr int64_t kAwakeNs = 2'500;
 constexpr int64_t kAsleepNs = 60'000;
 constexpr int64_t kStaysAwakeNs = 100'000;
 
@@ -48,8 +46,8 @@ thread_local Scratch scratch;
 
 }  // namespace
 
-// Each caller at a time has an arena of its own, as an arena that is full would queue it behind the
-// others; workers go where there is work. Callers beyond the thread count run alone.
+// Each caller at a time has a team of its own; the scheduler's threads go where there is work. Callers beyond the
+// thread count run alone.
 struct ThreadPool::Impl {
   const int threads;
   std::atomic<int64_t> last_use{0};
@@ -57,25 +55,28 @@ struct ThreadPool::Impl {
 
   explicit Impl(int threads) : threads(threads) {}
 
-  tbb::task_arena* take() {
+  /// None if all are taken, or there is no memory for another.
+  Team* take() noexcept try {
     std::lock_guard lock(mutex_);
     if (idle_.empty()) {
-      if (std::ssize(arenas_) >= threads) return nullptr;
-      idle_.push_back(arenas_.emplace_back(std::make_unique<tbb::task_arena>(working_threads(threads))).get());
+      if (std::ssize(teams_) >= threads) return nullptr;
+      idle_.push_back(teams_.emplace_back(std::make_unique<Team>(threads)).get());
     }
-    tbb::task_arena* arena = idle_.back();
+    Team* team = idle_.back();
     idle_.pop_back();
-    return arena;
+    return team;
+  } catch (...) {
+    return nullptr;
   }
-  void give(tbb::task_arena* arena) {
+  void give(Team* team) {
     std::lock_guard lock(mutex_);
-    idle_.push_back(arena);  // has room: it was there
+    idle_.push_back(team);  // has room: it was there
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<tbb::task_arena>> arenas_;
-  std::vector<tbb::task_arena*> idle_;
+  std::vector<std::unique_ptr<Team>> teams_;
+  std::vector<Team*> idle_;
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(grant_threads(threads)), impl_(std::make_unique<Impl>(threads_)) {}
@@ -94,61 +95,101 @@ std::shared_ptr<ThreadPool> ThreadPool::get(int threads, const ParallelFor& call
   return p;
 }
 
+namespace {
+
+// One region: what its chunks share.
+class Region {
+ public:
+  Region(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks, size_t scratch_bytes,
+         const bool* stop)
+      : kernel_(kernel),
+        buffers_(buffers),
+        scalars_(scalars),
+        scratch_bytes_(scratch_bytes),
+        stop_(stop),
+        failed_(chunks) {}
+
+  /// On whichever thread. Chunks behind one that failed are left out.
+  void work(int64_t chunk) noexcept {
+    if (chunk > failed_.load(std::memory_order_relaxed)) return;
+    FloatMode mode(flush_);
+    if (const int32_t status = status_of(chunk); status != abi::kOk) fail(chunk, status);
+  }
+  /// In order on this one.
+  int32_t run_alone(int64_t chunks) noexcept {
+    for (int64_t c = 0; c < chunks; ++c) {
+      if (const int32_t status = status_of(c)) return status;
+    }
+    return abi::kOk;
+  }
+  /// The lowest failing chunk decides, whatever order they ran in.
+  int32_t status() const { return status_; }
+
+  static void work_on(void* region, int64_t chunk) noexcept { static_cast<Region*>(region)->work(chunk); }
+
+ private:
+  int32_t status_of(int64_t chunk) noexcept {
+    if (*stop_) return abi::kStopped;
+    try {
+      return kernel_(buffers_, scalars_, chunk, scratch.get(scratch_bytes_));
+    } catch (...) {
+      return abi::kFailed;  // scratch could not be had
+    }
+  }
+  void fail(int64_t chunk, int32_t status) {
+    std::lock_guard lock(mutex_);
+    if (chunk >= failed_) return;
+    failed_ = chunk;
+    status_ = status;
+  }
+
+  const abi::Kernel kernel_;
+  void* const* const buffers_;
+  const int64_t* const scalars_;
+  const size_t scratch_bytes_;
+  const volatile bool* const stop_;  // set by another thread
+  const bool flush_ = FloatMode::flushes();
+  std::atomic<int64_t> failed_;
+  int32_t status_ = abi::kOk;
+  std::mutex mutex_;
+};
+
+int32_t on_threads_of(const ParallelFor& callers, Region& region, int64_t chunks) noexcept {
+  struct Counted {
+    Region& region;
+    std::atomic<int64_t> begun{0};
+  } counted{region};
+  auto work = [](void* argument, int64_t c) {
+    auto& own = *static_cast<Counted*>(argument);
+    own.begun.fetch_add(1, std::memory_order_relaxed);
+    own.region.work(c);
+  };
+  try {
+    callers.call(callers.context, chunks, work, &counted);
+  } catch (...) {
+    return abi::kFailed;
+  }
+  return counted.begun == chunks ? region.status() : abi::kFailed;
+}
+
+}  // namespace
+
 int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t* scalars, int64_t chunks,
                         int64_t scratch_bytes, int64_t cost_ns, const bool* stop) noexcept {
-  const volatile bool& stopped = *stop;  // set by another thread
-  auto bytes = static_cast<size_t>(scratch_bytes);
-  bool pays = false;
-  if (threads_ > 1 && chunks > 1 && cost_ns > kAwakeNs) {
-    int64_t now = now_ns(), last = impl_->last_use.exchange(now, std::memory_order_relaxed);
-    pays = cost_ns > kAsleepNs || now - last < kStaysAwakeNs;
-  }
-  tbb::task_arena* arena = nullptr;
-  try {
-    if (pays && !callers_.call && !impl_->home.lost()) arena = impl_->take();
-    if (!pays || (!callers_.call && !arena)) {
-      void* own = scratch.get(bytes);
-      for (int64_t c = 0; c < chunks; ++c) {
-        if (stopped) return abi::kStopped;
-        if (int32_t status = kernel(buffers, scalars, c, own)) return status;
-      }
-      return abi::kOk;
-    }
-    // The lowest failing chunk decides, whatever order they ran in.
-    std::atomic<int64_t> failed{chunks};
-    std::atomic<int32_t> status_of_lowest{abi::kOk};
-    std::mutex mutex;
-    const bool flush = FloatMode::flushes();
-    auto task = [&](int64_t c) {
-      if (c > failed.load(std::memory_order_relaxed)) return;
-      FloatMode mode(flush);
-      int32_t status = stopped ? abi::kStopped : kernel(buffers, scalars, c, scratch.get(bytes));
-      if (status == abi::kOk) return;
-      std::lock_guard lock(mutex);
-      if (c < failed) {
-        failed = c;
-        status_of_lowest = status;
-      }
-    };
-    if (callers_.call) {
-      std::atomic<int64_t> begun{0};
-      auto counted = [&](int64_t c) {
-        begun.fetch_add(1, std::memory_order_relaxed);
-        task(c);
-      };
-      auto f = [](void* argument, int64_t c) { (*static_cast<decltype(counted)*>(argument))(c); };
-      callers_.call(callers_.context, chunks, f, &counted);
-      return begun == chunks ? status_of_lowest.load() : abi::kFailed;
-    }
-    impl_->home.settle();
-    arena->execute([&] { tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, chunks, task); }); });
-    impl_->give(arena);
-    impl_->last_use.store(now_ns(), std::memory_order_relaxed);
-    return status_of_lowest;
-  } catch (...) {
-    if (arena) impl_->give(arena);
-    return abi::kFailed;  // scratch could not be had
-  }
+  Region region(kernel, buffers, scalars, chunks, static_cast<size_t>(scratch_bytes), stop);
+  if (threads_ == 1 || chunks == 1 || cost_ns <= kAwakeNs) return region.run_alone(chunks);
+  const int64_t now = now_ns(), last = impl_->last_use.exchange(now, std::memory_order_relaxed);
+  const bool pays = cost_ns > kAsleepNs || now - last < kStaysAwakeNs;
+  if (!pays) return region.run_alone(chunks);
+  if (callers_.call) return on_threads_of(callers_, region, chunks);
+  Team* team = impl_->home.lost() ? nullptr : impl_->take();
+  if (!team) return region.run_alone(chunks);
+  impl_->home.settle();
+  team->call();
+  team->run(chunks, Region::work_on, &region);
+  impl_->give(team);
+  impl_->last_use.store(now_ns(), std::memory_order_relaxed);
+  return region.status();
 }
 
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
