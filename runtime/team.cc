@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "runtime/grant_threads.h"
@@ -45,19 +46,27 @@ class Moments {
 
 }  // namespace
 
-Team::Team(int threads) : helpers_(threads - 1), arena_(working_threads(threads)) {}
+// What caller and helpers see of each other.
+struct Team::Board {
+  std::atomic<int> called{0}, here{0};
 
-void Team::call() noexcept try {
-  while (called_.load(std::memory_order_relaxed) < helpers_) {
-    arena_.enqueue([this] { help(); });
-    called_.fetch_add(1, std::memory_order_relaxed);
-  }
-} catch (...) {  // no memory: the caller works alone
-}
+  // What is left of the region: its number, its first group, the one behind its last. Whoever changes this word from
+  // what he saw has read the region's own task below: the next one is written when all groups are done only, and its
+  // word is another.
+  alignas(64) std::atomic<uint64_t> left{0};
+  std::atomic<int64_t> chunks{0}, groups{0};
+  std::atomic<Task> task{nullptr};
+  std::atomic<void*> context{nullptr};
+  alignas(64) std::atomic<int64_t> done{0};
 
-void Team::help() {
+  void help();
+  /// Takes a group of chunks of the region that is open, and works on it. False if there is none.
+  bool take(bool last);
+};
+
+void Team::Board::help() {
   using Clock = std::chrono::steady_clock;
-  here_.fetch_add(1, std::memory_order_relaxed);
+  here.fetch_add(1, std::memory_order_relaxed);
   Moments moments;
   for (auto since = Clock::now();;) {
     if (take(true)) {
@@ -67,42 +76,55 @@ void Team::help() {
       break;
     }
   }
-  here_.fetch_sub(1, std::memory_order_relaxed);
-  called_.fetch_sub(1, std::memory_order_relaxed);
+  here.fetch_sub(1, std::memory_order_relaxed);
+  called.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool Team::take(bool last) {
-  uint64_t seen = left_.load(std::memory_order_acquire);
+bool Team::Board::take(bool last) {
+  uint64_t seen = left.load(std::memory_order_acquire);
   for (;;) {
-    Left left(seen);
-    if (left.first >= left.last) return false;
-    const Task task = task_.load(std::memory_order_relaxed);
-    void* const context = context_.load(std::memory_order_relaxed);
-    const int64_t chunks = chunks_.load(std::memory_order_relaxed), groups = groups_.load(std::memory_order_relaxed);
-    const auto group = static_cast<int64_t>(last ? --left.last : left.first++);
-    if (!left_.compare_exchange_weak(seen, left.word(), std::memory_order_acquire)) continue;
-    for (int64_t c = group * chunks / groups; c < (group + 1) * chunks / groups; ++c) task(context, c);
-    done_.fetch_add(1, std::memory_order_release);
+    Left rest(seen);
+    if (rest.first >= rest.last) return false;
+    const Task work = task.load(std::memory_order_relaxed);
+    void* const own = context.load(std::memory_order_relaxed);
+    const int64_t n = chunks.load(std::memory_order_relaxed), parts = groups.load(std::memory_order_relaxed);
+    const auto group = static_cast<int64_t>(last ? --rest.last : rest.first++);
+    if (!left.compare_exchange_weak(seen, rest.word(), std::memory_order_acquire)) continue;
+    for (int64_t c = group * n / parts; c < (group + 1) * n / parts; ++c) work(own, c);
+    done.fetch_add(1, std::memory_order_release);
     return true;
   }
 }
 
+Team::Team(int threads) : helpers_(threads - 1), arena_(working_threads(threads)), board_(std::make_shared<Board>()) {}
+
+bool Team::awake() const { return board_->here.load(std::memory_order_relaxed) > 0; }
+
+void Team::call() noexcept try {
+  while (board_->called.load(std::memory_order_relaxed) < helpers_) {
+    arena_.enqueue([board = board_] { board->help(); });
+    board_->called.fetch_add(1, std::memory_order_relaxed);
+  }
+} catch (...) {  // no memory: the caller works alone
+}
+
 void Team::run(int64_t chunks, Task task, void* context) noexcept {
+  Board& b = *board_;
   const int64_t groups = std::min(chunks, kMostGroups);
-  chunks_.store(chunks, std::memory_order_relaxed);
-  groups_.store(groups, std::memory_order_relaxed);
-  task_.store(task, std::memory_order_relaxed);
-  context_.store(context, std::memory_order_relaxed);
-  done_.store(0, std::memory_order_relaxed);
-  Left left(left_.load(std::memory_order_relaxed));
-  ++left.number;
-  left.first = 0;
-  left.last = static_cast<uint64_t>(groups);
-  left_.store(left.word(), std::memory_order_release);
-  while (take(false)) {
+  b.chunks.store(chunks, std::memory_order_relaxed);
+  b.groups.store(groups, std::memory_order_relaxed);
+  b.task.store(task, std::memory_order_relaxed);
+  b.context.store(context, std::memory_order_relaxed);
+  b.done.store(0, std::memory_order_relaxed);
+  Left all(b.left.load(std::memory_order_relaxed));
+  ++all.number;
+  all.first = 0;
+  all.last = static_cast<uint64_t>(groups);
+  b.left.store(all.word(), std::memory_order_release);
+  while (b.take(false)) {
   }
   Moments moments;
-  while (done_.load(std::memory_order_acquire) != groups) moments.wait();
+  while (b.done.load(std::memory_order_acquire) != groups) moments.wait();
 }
 
 }  // namespace hlojit

@@ -6,8 +6,8 @@
 
 #include <tbb/task_arena.h>
 
-#include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace hlojit {
 
@@ -19,33 +19,20 @@ class Team {
 
   /// `threads`: the caller's among them.
   explicit Team(int threads);
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
 
   /// Whether a helper is there.
-  bool awake() const { return here_.load(std::memory_order_relaxed) > 0; }
+  bool awake() const;
   /// Calls those that are not; does not wait for them.
   void call() noexcept;
   /// task(context, c) for c in [0, chunks), by the caller from the first on and by whoever helps from the last.
   void run(int64_t chunks, Task task, void* context) noexcept;
 
  private:
-  void help();
-  /// Takes a group of chunks of the region that is open, and works on it. False if there is none.
-  bool take(bool last);
+  struct Board;
 
   const int helpers_;
   tbb::task_arena arena_;
-  std::atomic<int> called_{0}, here_{0};
-
-  // What is left of the region: its number, its first group, the one behind its last. Whoever changes this word from
-  // what he saw has read the region's own task below: the next one is written when all groups are done only, and its
-  // word is another.
-  alignas(64) std::atomic<uint64_t> left_{0};
-  std::atomic<int64_t> chunks_{0}, groups_{0};
-  std::atomic<Task> task_{nullptr};
-  std::atomic<void*> context_{nullptr};
-  alignas(64) std::atomic<int64_t> done_{0};
+  std::shared_ptr<Board> board_;  // a helper's, too: it may go home when the team is no more
 };
 
 }  // namespace hlojit
