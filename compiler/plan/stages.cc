@@ -166,17 +166,24 @@ class Stager {
     }
   }
 
+  /// Of a result element its operand's is computed once, be it another one: what is moved, not repeated.
+  static bool costs_an_element(const Instruction& i, size_t k) {
+    if (reads_own_element(i, k)) return true;
+    const bool moves = i.info().op_class == OpClass::kMoves && i.operand(k)->shape.is_array();
+    return moves && 2 * i.operand(k)->shape.element_count() >= i.shape.element_count();
+  }
+
   /// Cycles to compute a value from what the kernel reads.
   double cone(const Instruction* i) {
     if (cones_.empty()) {
       for (const Instruction* m : g_.members) {
         double sum = cycles_per_vector(*m);
-        if (m->is(Opcode::kReduce) || dims_of(m) != plan_.domain || is_made(m))
+        if (m->is(Opcode::kReduce) || is_made(m))
           sum = 0;
         else
           for (size_t k = 0; k < m->operand_count(); ++k) {
             const double* at = cones_.find(m->operand(k));
-            if (at && reads_own_element(*m, k)) sum += *at;
+            if (at && costs_an_element(*m, k)) sum += *at;
           }
         cones_[m] = std::min(sum, 1e6);
       }
