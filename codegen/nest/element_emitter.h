@@ -63,7 +63,7 @@ struct LaneWidths {
   int at_a_time = 0;
   /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;
   /// of maps only). One width.
-  std::optional<IndexExpr> into_line;
+  std::optional<IndexExpr> into_line = std::nullopt;
 };
 
 /// Sums in levels: loops from a cut on start from `fresh`, and what they end with is `add`ed to the outer ones.
@@ -206,6 +206,7 @@ class ElementEmitter {
   Value in_bits(const Value& x, DType type, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
+  const Divisor* shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);

@@ -13,6 +13,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "codegen/number/divisor.h"
 #include "codegen/number/elementwise.h"
 #include "compiler/analysis/access.h"
 
@@ -51,6 +52,8 @@ struct Known {
   /// Of each buffer, by its pointer.
   std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
   std::vector<BlockLoad> blocks;
+  /// By what is divided by.
+  std::unordered_map<llvm::Value*, Divisor> divisors;
   /// By an index that was computed: variables that stand for it.
   std::unordered_map<llvm::Value*, std::vector<Clamped>> symbols;
 };
