@@ -1,6 +1,6 @@
 // See divisor.h. `high` is the reciprocal rounded towards zero, so that `low`, what it lacks, has the same sign: an
 // infinite x gives no infinity less another. Divisors whose reciprocals are subnormal or infinite are scaled before, by
-// powers of two, in a way that no quotient overflows or loses bits before it is scaled back.
+// powers of two, and what is divided by them likewise: where that overflows or loses bits the quotient does.
 #include "codegen/number/divisor.h"
 
 #include <algorithm>
@@ -13,15 +13,22 @@ namespace {
 struct Scales {
   double huge, for_huge;   // above: times
   double least, for_less;  // below: times; all of these are subnormal
-  double nothing;          // of the reciprocal: less than its last bit, but no zero
+  double nothing;          // of a power of two, which changes no quotient, but is no zero
+  uint64_t not_tiny;       // bits of which a number of some size has one
 };
-constexpr Scales kSingle = {0x1p64, 0x1p-60, 0x1p-126, 0x1p24, 0x1p-50};
-constexpr Scales kDouble = {0x1p500, 0x1p-490, 0x1p-1022, 0x1p53, 0x1p-110};
+constexpr Scales kSingle = {0x1p64, 0x1p-60, 0x1p-126, 0x1p24, 0x1p-26, 0x6000'0000};
+constexpr Scales kDouble = {0x1p500, 0x1p-490, 0x1p-1022, 0x1p53, 0x1p-55, 0x6000'0000'0000'0000};
+
+const Scales& scales_of(DType type) { return type == DType::kF32 ? kSingle : kDouble; }
+
+llvm::Type* bits_of(llvm::IRBuilderBase& b, const Value& x) {
+  return x.v->getType()->getWithNewType(b.getIntNTy(static_cast<unsigned>(dtype_bits(x.type))));
+}
 
 }  // namespace
 
 Divisor divisor(llvm::IRBuilderBase& b, const Value& d) {
-  const Scales& scales = d.type == DType::kF32 ? kSingle : kDouble;
+  const Scales& scales = scales_of(d.type);
   llvm::Type* type = d.v->getType();
   auto number = [&](double x) { return llvm::ConstantFP::get(type, x); };
   auto remainder = [&](llvm::Value* y, llvm::Value* s) {  // 1 - y * s, exactly
@@ -34,7 +41,7 @@ Divisor divisor(llvm::IRBuilderBase& b, const Value& d) {
   llvm::Value* s = b.CreateFMul(d.v, scale);
   llvm::Value* nearest = b.CreateFDiv(number(1), s);
   llvm::Value* above = b.CreateFCmpOLT(remainder(nearest, s), number(0));
-  llvm::Type* bits = type->getWithNewType(b.getIntNTy(static_cast<unsigned>(dtype_bits(d.type))));
+  llvm::Type* bits = bits_of(b, d);
   llvm::Value* lower = b.CreateSub(b.CreateBitCast(nearest, bits), b.CreateZExt(above, bits));
   llvm::Value* high = b.CreateBitCast(lower, type);
   llvm::Value* rest = remainder(high, s);
@@ -45,11 +52,20 @@ Divisor divisor(llvm::IRBuilderBase& b, const Value& d) {
   return {{d.type, high}, {d.type, low}, {d.type, scale}};
 }
 
+// Where x is tiny its product with `low` may be subnormal, which takes Intel's cores as long as ten divisions: left out
+// below 2^-63 and 2^-511, where quotients may be off by two units. (1 ms of 24 in a transformer's block, whose
+// attention has many.)
 Value quotient(llvm::IRBuilderBase& b, const Value& x, const Divisor& by) {
   const int lanes = std::max(lanes_of(x), lanes_of(by.high));
   auto wide = [&](const Value& v) { return splat(b, v, lanes); };
-  const Value of = wide(x), little{x.type, b.CreateFMul(of.v, wide(by.low).v)};
-  return {x.type, b.CreateFMul(fma(b, of, wide(by.high), little).v, wide(by.scale).v)};
+  const Value of{x.type, b.CreateFMul(wide(x).v, wide(by.scale).v)};
+  llvm::Type* bits = bits_of(b, of);
+  llvm::Value* size =
+      b.CreateAnd(b.CreateBitCast(of.v, bits), llvm::ConstantInt::get(bits, scales_of(x.type).not_tiny));
+  llvm::Value* counts = b.CreateICmpNE(size, llvm::Constant::getNullValue(bits));
+  llvm::Value* nothing = llvm::ConstantFP::getNegativeZero(of.v->getType());  // changes no sign
+  const Value little{x.type, b.CreateSelect(counts, b.CreateFMul(of.v, wide(by.low).v), nothing)};
+  return fma(b, of, wide(by.high), little);
 }
 
 }  // namespace hlojit::codegen

@@ -1,15 +1,15 @@
 // Division of many floats by one. A vector of quotients takes a core 8 to 16 cycles; by a reciprocal that is known to
-// twice the type's precision it is two operations and a third for the scale. Quotients are correctly rounded but for
-// one in some hundred million, which is off by one unit in the last place, as are some next to the least normal number:
-// what divides evenly does so here. (Softmax of 128 rows of 1000 floats on Sapphire Rapids: 46 us, 34; with AVX2
-// 69, 58.)
+// twice the type's precision it is five operations. Quotients are correctly rounded but for one in some hundred
+// million, which is off by one unit in the last place, and those of numbers below 2^-63 (f64: 2^-511) by two at most:
+// what divides evenly does so here. (Softmax of 128 rows of 1000 floats on Sapphire Rapids: 46 us, 33; with AVX2
+// 69, 61.)
 #pragma once
 
 #include "codegen/number/value.h"
 
 namespace hlojit::codegen {
 
-/// 1 / d as (high + low) * scale, for f32 and f64; scalars or vectors, as d is.
+/// 1 / d as scale * (high + low), for f32 and f64; scalars or vectors, as d is.
 struct Divisor {
   Value high, low, scale;
 };
