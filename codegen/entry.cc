@@ -20,6 +20,7 @@
 #include "codegen/kernels/kernel.h"
 #include "codegen/kernels/merge.h"
 #include "codegen/loop_state.h"
+#include "codegen/sharing.h"
 #include "codegen/target.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/products.h"
@@ -139,6 +140,7 @@ class EntryEmitter : EntryFunctions {
     update_copies(i, slices);
     if (frame_.loop && frame_.loop->inlined.contains(&i)) return inlined(i, slices);
     const std::vector<KernelCall>& calls = kernels_.kernel(i, surroundings(i, slices));
+    const bool shared = hands_out(i, slices, calls);
     ++facts_.kernels;
     llvm::Value* list = list_of(slices);
     auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
@@ -147,7 +149,24 @@ class EntryEmitter : EntryFunctions {
       if (k.chunks == 1)
         check(b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)}));
       else
-        parallel(k, kernel, list);
+        parallel(k, kernel, list, shared ? k.cost_ns : 0);
+    }
+  }
+
+  bool hands_out(const Instruction& i, std::span<const BufferSlice> slices, const std::vector<KernelCall>& calls) {
+    const size_t operands = slices.size() - plan_.slices.at(&i).size();
+    int64_t cost = 0, chunks = 1;
+    for (const KernelCall& k : calls) cost += k.cost_ns, chunks = std::max(chunks, k.chunks);
+    return sharing_.hands_out(slices.first(operands), slices.subspan(operands), cost, chunks > 1);
+  }
+
+  // Who writes what a loop carries to its next iteration.
+  void look_ahead(const Computation& body) {
+    for (const auto& i : body.instructions()) {
+      if (!i->is(Opcode::kFusion) || is_small_copy(*i)) continue;
+      if (frame_.loop && frame_.loop->inlined.contains(i.get())) continue;
+      const std::vector<BufferSlice> slices = buffers_of(*i);
+      hands_out(*i, slices, kernels_.kernel(*i, surroundings(*i, slices)));
     }
   }
 
@@ -180,7 +199,8 @@ class EntryEmitter : EntryFunctions {
     facts_.inlines = true;
   }
 
-  void parallel(const KernelCall& k, llvm::Function* kernel, llvm::Value* list) {
+  // A price of nothing keeps all chunks on the caller's core.
+  void parallel(const KernelCall& k, llvm::Function* kernel, llvm::Value* list, int64_t cost_ns) {
     auto* pointer = b_.getPtrTy();
     auto* i64 = b_.getInt64Ty();
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer, i64, i64, i64}, false);
@@ -188,7 +208,7 @@ class EntryEmitter : EntryFunctions {
     auto number = [&](int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); };
     check(b_.CreateCall(type, parallel_for,
                         {frame_.call(), kernel, list, llvm::ConstantPointerNull::get(pointer), number(k.chunks),
-                         number(k.scratch_bytes), number(k.cost_ns)}));
+                         number(k.scratch_bytes), number(cost_ns)}));
   }
 
   // A step: a call through the runtime's table in Context, by number.
@@ -265,6 +285,7 @@ class EntryEmitter : EntryFunctions {
     llvm::Value* goes_on = b_.CreateLoad(b_.getInt8Ty(), pointer(plan_.slice(i.while_condition()->root())));
     b_.CreateCondBr(b_.CreateICmpNE(goes_on, b_.getInt8(0)), body, exit);
     b_.SetInsertPoint(body);
+    look_ahead(*i.while_body());
     computation(*i.while_body());
     stop_if_asked();
     b_.CreateBr(header);
@@ -362,6 +383,7 @@ class EntryEmitter : EntryFunctions {
   KernelSource& kernels_;
   const EmitOptions& options_;
   BufferTable table_;
+  Sharing sharing_{options_.target_info()};
   EntryFacts facts_;
   int64_t scratch_bytes_ = 0, parts_ = 0;
   std::unordered_map<const Instruction*, size_t> step_number_;
