@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <span>
 
 #include <fmt/format.h>
@@ -245,7 +246,7 @@ class Emission {
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
       const bool by_lines = into_line(piece, visit, native).has_value();
-      const size_t split = split_for_chunks(piece, chunks_for(ns), rows ? 1 : 16 * native, vars_, overlap);
+      const size_t split = cut_into_tasks(piece, visit, ns, native, overlap);
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
@@ -268,6 +269,34 @@ class Emission {
               });
       finish(kernel, count, ns, scratch);
     }
+  }
+
+  size_t cut_into_tasks(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int64_t ns,
+                        int native, bool overlap) {
+    const int64_t grain = plan_.kind == KernelKind::kRows ? 1 : 16 * native, tasks = chunks_for(ns);
+    return tasks > 1 ? split_for_chunks(piece, tasks, grain, vars_, overlap, writes_apart(piece, walk)) : 0;
+  }
+
+  // Of the piece's loops, those whose steps share no line of what is written. (Sines of 3000x3 coordinates at six
+  // scales, a task a coordinate: 84 us with two threads, 40 by rows, 47 with one.)
+  std::function<bool(int)> writes_apart(const LoopPiece& piece,
+                                        const std::function<void(AccessWalk&, const Coords&)>& walk) {
+    constexpr int64_t kLine = 64;
+    AccessWalk accesses(vars_);
+    walk(accesses, piece.element(piece.coords, 0));
+    std::map<int, bool> apart;
+    for (const LoopDigit& l : piece.loops) {
+      apart[l.var] = std::ranges::all_of(accesses.accesses(), [&](const Access& a) {
+        const auto step = a.address.coefficient(l.var);
+        return !a.write || !step || std::abs(*step) * a.bytes >= kLine;
+      });
+    }
+    if (piece.has_lanes && std::ranges::any_of(accesses.accesses(), [&](const Access& a) {
+          return a.write && a.address.coefficient(piece.loops.back().var) == 1;
+        })) {
+      apart[piece.loops.back().var] = true;  // its parts are many lines
+    }
+    return [apart](int var) { return apart.at(var); };
   }
 
   // Asked twice: of whole rows, whether to go by lines (tasks of a single row begin with a vector anyway), and of the

@@ -77,16 +77,34 @@ int64_t chunks_for(int64_t ns) {
   return ns >= 2 * 1'500 ? 2 : 1;
 }
 
-size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap) {
+namespace {
+
+// The loop to be cut next: the outermost whose steps are apart, as long as loops may change places.
+size_t next_to_cut(const LoopPiece& piece, size_t from, const std::function<bool(int)>& apart) {
+  for (size_t k = from; apart && k < piece.loops.size(); ++k) {
+    if (apart(piece.loops[k].var)) return k;
+    if (piece.loops[k].clip || piece.loops[k].steps) break;
+    if (k + 1 < piece.loops.size() && (piece.loops[k + 1].clip || piece.loops[k + 1].steps)) break;
+  }
+  return from;
+}
+
+}  // namespace
+
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap,
+                        const std::function<bool(int)>& apart) {
   size_t taken = 0;
   int64_t have = 1;
   while (have < chunks && taken < piece.loops.size()) {
-    LoopDigit& loop = piece.loops[taken];
-    bool lane = piece.has_lanes && taken + 1 == piece.loops.size();
+    const size_t at = next_to_cut(piece, taken, apart);
+    LoopDigit& loop = piece.loops[at];
+    bool lane = piece.has_lanes && at + 1 == piece.loops.size();
     int64_t want = (chunks + have - 1) / have;
     if (loop.extent <= want && !lane) {
       have *= loop.extent;
-      ++taken;
+      const auto first = piece.loops.begin() + static_cast<std::ptrdiff_t>(taken++);
+      std::rotate(first, piece.loops.begin() + static_cast<std::ptrdiff_t>(at),
+                  piece.loops.begin() + static_cast<std::ptrdiff_t>(at) + 1);
       continue;
     }
     if (loop.clip) break;  // its trip count is not known here
@@ -126,7 +144,7 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     } else {
       substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
     }
-    piece.loops[taken] = inner;
+    piece.loops[at] = inner;
     piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(taken), outer);
     ++taken;
     break;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "codegen/nest/loop_plan.h"
@@ -23,7 +24,10 @@ int64_t chunks_for(int64_t ns);
 /// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside; no
 /// vector along it has more lanes.
 /// `overlap`: neighbouring chunks may compute some elements both.
-size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap = false);
+/// `apart`: whether steps along a loop's variable, if it has one, lie lines of the caches apart in what is written.
+/// Other loops are not cut where one of these can be: two cores that write one line by turns take many times as long.
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap = false,
+                        const std::function<bool(int)>& apart = nullptr);
 
 /// Cuts the piece's loops into levels of at most `most` steps each, so that a sum over them can be made of
 /// partial sums of that length, combined level by level: its error grows with `most` and the number of
