@@ -274,7 +274,10 @@ class Emission {
   size_t cut_into_tasks(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int64_t ns,
                         int native, bool overlap) {
     const int64_t grain = plan_.kind == KernelKind::kRows ? 1 : 16 * native, tasks = chunks_for(ns);
-    return tasks > 1 ? split_for_chunks(piece, tasks, grain, vars_, overlap, writes_apart(piece, walk)) : 0;
+    if (tasks == 1) return 0;
+    // What sums leave is written once a row.
+    const bool writes_all = plan_.kind == KernelKind::kNest;
+    return split_for_chunks(piece, tasks, grain, vars_, overlap, writes_all ? writes_apart(piece, walk) : nullptr);
   }
 
   // Of the piece's loops, those whose steps share no line of what is written. (Sines of 3000x3 coordinates at six
