@@ -186,7 +186,7 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
   if (!team) return region.run_alone(chunks);
   impl_->home.settle();
   team->call();
-  team->run(chunks, Region::work_on, &region);
+  team->run(chunks, cost_ns, Region::work_on, &region);
   impl_->give(team);
   impl_->last_use.store(now_ns(), std::memory_order_relaxed);
   return region.status();

@@ -24,6 +24,10 @@ struct Left {
   uint64_t word() const { return number << 2 * kEndBits | first << kEndBits | last; }
 };
 
+// A group takes some 0.1 us to get, and that many a thread balance. (4,096 products of 16x16, a chunk each: 510 us one
+// by one, XXX.)
+constexpr int64_t kGroupNs = 2'000, kLeast = 4;
+
 // How long a helper looks for work: TBB's workers do about as long.
 constexpr auto kStays = std::chrono::microseconds(100);
 // Between two looks at the clock; whoever waited so long lets others have the core.
@@ -108,9 +112,10 @@ void Team::call() noexcept try {
 } catch (...) {  // no memory: the caller works alone
 }
 
-void Team::run(int64_t chunks, Task task, void* context) noexcept {
+void Team::run(int64_t chunks, int64_t cost_ns, Task task, void* context) noexcept {
   Board& b = *board_;
-  const int64_t groups = std::min(chunks, kMostGroups);
+  const int64_t worth = std::max<int64_t>(cost_ns / kGroupNs, kLeast * (helpers_ + 1));
+  const int64_t groups = std::min({chunks, worth, kMostGroups});
   b.chunks.store(chunks, std::memory_order_relaxed);
   b.groups.store(groups, std::memory_order_relaxed);
   b.task.store(task, std::memory_order_relaxed);

@@ -25,7 +25,8 @@ class Team {
   /// Calls those that are not; does not wait for them.
   void call() noexcept;
   /// task(context, c) for c in [0, chunks), by the caller from the first on and by whoever helps from the last.
-  void run(int64_t chunks, Task task, void* context) noexcept;
+  /// `cost_ns`: of all together. Of chunks that take less than it does to get one, several are taken at once.
+  void run(int64_t chunks, int64_t cost_ns, Task task, void* context) noexcept;
 
  private:
   struct Board;

@@ -24,10 +24,10 @@ struct Counts {
   }
 };
 
-bool run_once(Team& team, int64_t chunks) {
+bool run_once(Team& team, int64_t chunks, int64_t cost_ns = 1'000'000'000'000) {
   Counts counts(chunks);
   team.call();
-  team.run(chunks, Counts::count, &counts);
+  team.run(chunks, cost_ns, Counts::count, &counts);
   return counts.once();
 }
 
@@ -41,6 +41,7 @@ TEST_CASE("each chunk once, region after region") {
 TEST_CASE("more chunks than are told apart") {
   Team team(2);
   CHECK(run_once(team, (1 << 20) + 12'345));
+  CHECK(run_once(team, 4'099, 1'000));
   CHECK(run_once(team, 0));
 }
 
