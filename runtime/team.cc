@@ -25,7 +25,7 @@ struct Left {
 };
 
 // A group takes some 0.1 us to get, and that many a thread balance. (4,096 products of 16x16, a chunk each: 510 us one
-// by one, XXX.)
+// by one, 224 so.)
 constexpr int64_t kGroupNs = 2'000, kLeast = 4;
 
 // How long a helper looks for work: TBB's workers do about as long.
