@@ -112,11 +112,13 @@ class Fuser {
       int p = static_cast<int>(k);  // clusters were made in order of position
       if (graph_[p].kernel && graph_[p].alive && !changes_layout(graph_[p].members[0])) join_readers(p);
     }
-    // A scatter computes what it reads element by element: what makes that is asked as a whole. (Step by step each op
-    // of a histogram's search, 60 of them, won a little and lost its lanes: 493 us instead of 104.)
+    // What is computed again and again, or element by element, is asked as a whole. (Step by step each op of a
+    // histogram's search, 60 of them, won a little and lost its lanes: 493 us instead of 104. Each of a blur's first
+    // pass, 13, saved what it reads, and all of them together are computed seven times, once a tap of the second: 71
+    // us, 15.)
     for (size_t k = graph_.size(); k-- > 0;) {
       int p = static_cast<int>(k);
-      if (scatters_alone(p) && !changes_layout(graph_[p].members[0])) join_readers(p, true);
+      if (repeats_in_reader(p) && !changes_layout(graph_[p].members[0])) join_readers(p, true);
     }
     // A product takes whole rows, and what makes a matrix for few of them: that is a kernel only now. (A reshape before
     // the product, which alone is free, kept all of a matrix scaled by groups out: 1.17 ms instead of 0.26.)
@@ -219,17 +221,25 @@ class Fuser {
 
   // ---- a producer and its readers -------------------------------------------------------------------
 
-  /// A scatter is all that reads it.
-  bool scatters_alone(int p) const {
+  /// All that reads it is one kernel, which would compute it element by element, as a scatter does, or each element
+  /// several times. (Of short kernels more are not better: 100 steps of Runge and Kutta's of 1000 elements, each priced
+  /// 0.75 us apart and 1.02 in one, took 84 us and 69.)
+  bool repeats_in_reader(int p) const {
+    constexpr double kSeveral = 3, kShortNs = 1000;
     const Cluster& cluster = graph_[p];
     if (!cluster.kernel || !cluster.alive || cluster.roots.size() != 1 || cluster.roots[0]->is_root()) return false;
     const std::vector<int> readers = graph_.readers(cluster.roots[0]);
-    return readers.size() == 1 && graph_[readers[0]].plan && graph_[readers[0]].plan->kind == KernelKind::kScatter;
+    if (readers.size() != 1 || !graph_[readers[0]].plan) return false;
+    const Cluster& reader = graph_[readers[0]];
+    if (reader.plan->kind == KernelKind::kScatter) return true;
+    if (reader.cost.once || reader.cost.total_ns() < kShortNs) return false;
+    std::vector<const Instruction*> members(reader.members.begin(), reader.members.end());
+    return times_wanted(members, *reader.plan, options_.target, cluster.roots[0]) >= kSeveral;
   }
 
   /// `whole`: its cluster grows no more.
   void join_readers(int p, bool whole = false) {
-    if (!fusable(p) || (!whole && scatters_alone(p))) return;
+    if (!fusable(p) || (!whole && repeats_in_reader(p))) return;
     // Computing a scalar again is free, but chains of scalars that each reader computes again grow with every reader.
     if (const Instruction* only = graph_[p].members[0]; graph_[p].members.size() == 1 && only->shape.rank() == 0) {
       merge_siblings(graph_.readers(only), only);

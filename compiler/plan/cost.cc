@@ -122,6 +122,12 @@ class Sweep {
     return cost_;
   }
 
+  /// After run().
+  double times_wanted(const Instruction* value) {
+    const Demand* d = demands_.find(value);
+    return d ? d->times(std::max(1.0, count(value->shape))) : 0;
+  }
+
  private:
   /// One by one a dear op takes as long as in all lanes of a vector. A division or a root hides behind the vectors
   /// that follow it, if there are any: an rsqrt a pair of bodies, of three lanes each, took half of n_body's time.
@@ -250,8 +256,10 @@ class Sweep {
   }
   /// By a stage: all of it, read anew, but from cache where another stage has read it; its code stands apart.
   void want_in_stage(const Instruction* i, double code, bool strided) {
-    want_apart(i, 0, code, strided);
-    demands_[i].want({Places::kOwn, count(i->shape), 0});
+    Demand& d = demands_[i];
+    d.want({places_.fresh(), 0, code, 0});
+    d.want({Places::kOwn, count(i->shape), 0});
+    d.strided |= strided;
   }
 
   void spread(const Instruction* i, const Demand& d) {
@@ -413,7 +421,7 @@ class Sweep {
     });
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     Demand& own = demands_[o];
-    own.want({place, elements, d.code()});
+    own.want({place, elements, d.code(), d.ways()});
     own.strided |= d.strided || random || apart;
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i);
@@ -526,6 +534,13 @@ double KernelCost::total_ns() const {
 
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target) {
   return Sweep(members, plan, target).run();
+}
+
+double times_wanted(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+                    const Instruction* value) {
+  Sweep sweep(members, plan, target);
+  sweep.run();
+  return sweep.times_wanted(value);
 }
 
 KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target) {

@@ -44,6 +44,11 @@ double cycles_per_vector(const Instruction& instruction);
 /// plan.roots. Time and memory O(members + operands).
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);
 
+/// At how many places the kernel wants the elements of `value`, which it reads. A broadcast is one, a window's slices
+/// are many.
+double times_wanted(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+                    const Instruction* value);
+
 /// The same of a fused computation.
 KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target);
 

@@ -26,6 +26,7 @@ class Demand {
   struct Place {
     int number = 0;
     double elements = 0, code = 0;
+    double ways = 1;  ///< from the kernel's results to here, which the one movement in front may hide
   };
 
   bool strided = false;
@@ -39,6 +40,13 @@ class Demand {
   double elements() const { return sum(&Place::elements); }
   double code() const { return sum(&Place::code); }
   std::span<const Place> places() const { return {places_.data(), count_}; }
+  double ways() const { return sum(&Place::ways); }
+  /// Ways that want all of a value of so many elements, parts of it added up: what one repeats counts once.
+  double times(double all) const {
+    double times = 0;
+    for (const Place& p : places()) times += std::min(p.elements / all, p.ways);
+    return times;
+  }
 
   /// Wanted at this place, maybe again.
   void want(const Place& p) {
@@ -57,9 +65,10 @@ class Demand {
   static void raise(Place& own, const Place& p) {
     own.elements = std::max(own.elements, p.elements);
     own.code = std::max(own.code, p.code);
+    own.ways = std::max(own.ways, p.ways);
   }
   void crowd(const Place& p) {
-    places_[0] = {kCrowd, elements() + p.elements, code() + p.code};
+    places_[0] = {kCrowd, elements() + p.elements, code() + p.code, ways() + p.ways};
     count_ = 1;
   }
   double sum(double Place::* what) const {
