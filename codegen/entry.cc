@@ -27,19 +27,19 @@
 #include "compiler/analysis/steps.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/kernel.h"
+#include "compiler/plan/target_info.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
 namespace {
 
-constexpr int64_t kAlign = 64;
 /// HLO instructions a function: each is some five of IR, a parallel one ten.
 constexpr int64_t kPart = 1'000;
 
 /// Up to here memcpy on the caller beats a parallel region.
 constexpr int64_t kCopyBytes = int64_t{1} << 19;
 
-int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+int64_t aligned(int64_t n) { return (n + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 class EntryEmitter : EntryFunctions {
  public:

@@ -284,20 +284,15 @@ class Emission {
   // scales, a task a coordinate: 84 us with two threads, 40 by rows, 47 with one.)
   std::function<bool(int)> writes_apart(const LoopPiece& piece,
                                         const std::function<void(AccessWalk&, const Coords&)>& walk) {
-    constexpr int64_t kLine = 64;
     AccessWalk accesses(vars_);
     walk(accesses, piece.element(piece.coords, 0));
     std::map<int, bool> apart;
     for (const LoopDigit& l : piece.loops) {
       apart[l.var] = std::ranges::all_of(accesses.accesses(), [&](const Access& a) {
         const auto step = a.address.coefficient(l.var);
-        return !a.write || !step || std::abs(*step) * a.bytes >= kLine;
+        const bool in_lanes = piece.has_lanes && &l == &piece.loops.back();  // whose parts are many lines
+        return !a.write || !step || (in_lanes && *step == 1) || std::abs(*step) * a.bytes >= kCacheLine;
       });
-    }
-    if (piece.has_lanes && std::ranges::any_of(accesses.accesses(), [&](const Access& a) {
-          return a.write && a.address.coefficient(piece.loops.back().var) == 1;
-        })) {
-      apart[piece.loops.back().var] = true;  // its parts are many lines
     }
     return [apart](int var) { return apart.at(var); };
   }
@@ -401,7 +396,7 @@ class Emission {
           }
           return at;
         };
-        used += (rows * count * tile * dtype_bytes(place.stored) + 63) / 64 * 64;
+        used += (rows * count * tile * dtype_bytes(place.stored) + kCacheLine - 1) / kCacheLine * kCacheLine;
         e.place(v, std::move(place));
       }
       for (size_t k : plan_.stages[s].rereads) {

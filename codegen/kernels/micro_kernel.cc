@@ -9,6 +9,7 @@
 #include "codegen/kernels/depth_tile.h"
 #include "codegen/kernels/matrix_tile.h"
 #include "codegen/kernels/tile_emitter.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -120,7 +121,7 @@ class TileBody {
 
   /// What is added to comes last, on its way into the cache all along.
   void prefetch_sums() {
-    const size_t line = 64 / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes);
+    const size_t line = kCacheLine / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes);
     for (size_t n = 0; n < rows_ * vectors_; n += std::max<size_t>(line, 1))
       t_.prefetch(sum_address(n), TileEmitter::Cache::kFirst, true);
   }

@@ -28,7 +28,6 @@ namespace {
 constexpr int64_t kMaxChunks = 16;
 constexpr double kWalkNs = 2;      // of an index vector
 constexpr int64_t kMaxTested = 4;  // parts each of which walks all indices
-constexpr int64_t kLineBytes = 64;
 
 /// How the target is shared out: parts of `per` entries along one of its dims.
 struct Split {
@@ -130,7 +129,7 @@ class ScatterEmission {
         if (w.target[d] == plain[u]) same = static_cast<int>(u);
       }
       // Tasks do not write into one cache line.
-      int64_t least = k == 0 ? kLineBytes / std::min<int64_t>(kLineBytes, dtype_bytes(targets_[0]->type)) : 1;
+      int64_t least = k == 0 ? kCacheLine / std::min<int64_t>(kCacheLine, dtype_bytes(targets_[0]->type)) : 1;
       Split s{.target_dim = static_cast<int>(d), .update_dim = same};
       int64_t want = same >= 0 ? wanted : std::min(wanted, most_tested);
       s.per = ((n + want - 1) / want + least - 1) / least * least;

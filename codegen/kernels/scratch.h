@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "codegen/kernels/function.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit::codegen {
 
@@ -22,7 +23,7 @@ class Scratch {
   llvm::Value* take(int64_t bytes) {
     llvm::IRBuilder<>& b = kernel_.root().builder;
     llvm::Value* at = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel_.scratch(), static_cast<uint64_t>(used_));
-    used_ += (bytes + 63) / 64 * 64;
+    used_ += (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
     most_ = std::max(most_, used_);
     return at;
   }

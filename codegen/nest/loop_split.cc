@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "codegen/nest/loop_order.h"
+#include "compiler/plan/target_info.h"
 #include "layout/divide.h"
 
 namespace hlojit::codegen {
 namespace {
-
-constexpr int64_t kLine = 64;  // elements of a line of the caches, at most
 
 // How much of a lane digit is a part: a multiple of the grain, or where four cores would have parts that are far from
 // equal, of less of it. All of it where even two would be. (A sum of 257 columns and what is done with it, by grains of
@@ -126,7 +125,7 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       // The last part ends where the digit ends: all parts have the same code. It begins where a line may; the parts
       // are as much longer. (Cross products of 20001 vectors, the second half of which lay across lines: 12.3
       // us, 11.0.)
-      const int64_t begin = std::min(kLine, unit), last = (loop.extent - per) / begin * begin;
+      const int64_t begin = std::min(kCacheLine, unit), last = (loop.extent - per) / begin * begin;
       outer.steps = Steps{IndexExpr(0), per, last};
       so_far = IndexExpr::var(outer.var, Range{0, last});
       inner.extent = loop.extent - last;

@@ -7,11 +7,10 @@
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/packed.h"
 #include "codegen/number/parts.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit::codegen {
 namespace {
-
-constexpr int64_t kLine = 64;  // bytes of a line of the caches
 
 void scatter(llvm::IRBuilderBase& b, const Value& value, const BufferRef& buffer, llvm::Value* pointers,
              llvm::Value* mask) {
@@ -68,10 +67,10 @@ void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::T
   const int64_t native = std::min(lanes, std::max<int64_t>(1, options_.target->vector_bytes() / bytes));
   auto* moved = llvm::dyn_cast<llvm::ShuffleVectorInst>(vector);
   const int64_t part = moved && !moved->isZeroEltSplat() ? lanes : native;
-  int64_t unit = std::gcd(kLine, address.constant() * bytes);
+  int64_t unit = std::gcd(kCacheLine, address.constant() * bytes);
   for (const IndexExpr::Term& t : address.terms()) unit = std::gcd(unit, t.coefficient * bytes);
   const bool past = buffer.streaming && unit >= native * bytes;
-  const bool crosses = stores_in_halves_ && !in_lines_ && unit % kLine != 0 && native * bytes == kLine;
+  const bool crosses = stores_in_halves_ && !in_lines_ && unit % kCacheLine != 0 && native * bytes == kCacheLine;
   const bool halved = crosses && buffer.elements * bytes > target_.l1_bytes;
   const int64_t stored = halved && part == native ? native / 2 : part;
   const llvm::Align align(static_cast<uint64_t>(past ? native * bytes : bytes));

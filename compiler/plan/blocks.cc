@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/plan/target_info.h"
 #include "layout/divide.h"
 #include "layout/lists.h"
 
@@ -176,12 +177,12 @@ int64_t rows_at_once(const MatrixProduct& p, const Blocks& b, int64_t bytes, con
 /// panels of 64 bytes, AVX2: 1.35 times as long as packed, by 1024 rows and by 128; 1024x1023 1.5 times as long as
 /// 1024x1024.)
 int64_t rows_in_first_cache(int64_t stride, int64_t piece, int64_t rows, const TargetInfo& target) {
-  constexpr int64_t kLine = 64, kSets = 64;
-  const int64_t ways = target.l1_bytes / (kLine * kSets) * 3 / 4;  // the rest is for what meets the panel
+  constexpr int64_t kSets = 64;
+  const int64_t ways = target.l1_bytes / (kCacheLine * kSets) * 3 / 4;  // the rest is for what meets the panel
   std::array<int64_t, kSets> used{};
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t first = row * std::abs(stride);  // sets meet alike in both directions
-    for (int64_t line = first / kLine; line <= (first + piece - 1) / kLine; ++line) {
+    for (int64_t line = first / kCacheLine; line <= (first + piece - 1) / kCacheLine; ++line) {
       if (++used[static_cast<size_t>(line % kSets)] > ways) return row;
     }
   }

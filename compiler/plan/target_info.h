@@ -6,6 +6,9 @@
 
 namespace hlojit {
 
+/// Bytes of a line of the caches: that of every machine there is.
+inline constexpr int64_t kCacheLine = 64;
+
 struct TargetInfo {
   int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
   int vector_registers = 16;
