@@ -135,6 +135,7 @@ Family stack_family();
 Family long_row_family();
 Family halves_family();
 Family reduction_family();
+Family wide_column_family();
 Family chain_family();
 Family long_sum_family();
 Family joint_sum_family();

@@ -82,7 +82,8 @@ const std::vector<Family>& families() {
                                                 stack_family(),
                                                 halves_family(),
                                                 long_row_family(),
-                                                spread_convolution_family()};
+                                                spread_convolution_family(),
+                                                wide_column_family()};
   return kFamilies;
 }
 

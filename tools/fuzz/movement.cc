@@ -209,8 +209,9 @@ Instruction* stack(Draft& s) {
 // joined and masked by their coordinates, beside what all rows or all columns have in common.
 Instruction* long_rows(Draft& s) {
   const DType t = s.type();
-  const bool few = s.random.chance(0.1);  // each of them the work of several tasks
-  const int64_t columns = few ? s.random.between(200'000, 250'000) : s.random.between(129, 260);
+  const bool few = s.random.chance(0.1);                    // each of them the work of several tasks
+  const int64_t vectors = std::max(4 / dtype_bytes(t), 1);  // narrow types have more lanes
+  const int64_t columns = few ? s.random.between(200'000, 250'000) : s.random.between(129 * vectors, 260 * vectors);
   const int64_t rows = few ? 2 : (int64_t{50} << 10) / (columns * dtype_bytes(t)) + s.random.between(1, 9);
   Instruction* x = s.of(t, {rows, columns});
   const int64_t left = s.random.below(4), right = s.random.below(4);

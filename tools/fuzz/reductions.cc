@@ -223,8 +223,24 @@ Instruction* softmax(Draft& s) {
   return s.b.op(kDivide, {e, d.back(sum)});
 }
 
+// Columns that are cut for several tasks, but not into equal parts; what is made of them may have the memory of what is
+// added to them.
+Instruction* wide_columns(Draft& s) {
+  const DType t = s.type();
+  if (is_complex(t) || s.draw.depth > 0) return nullptr;
+  const int64_t columns = s.random.between(257, 1500), rows = s.random.between(200'000, 400'000) / columns;
+  const Opcode op = reduction_of(s, t);
+  Instruction* x = s.of(t, {rows, columns});
+  if (is_float(t)) x = exact(s, op, x, rows);
+  Instruction* all = reduce_by(s, op, x, {0});
+  if (s.random.chance(0.3)) return all;
+  Instruction* more = s.of(t, {columns});
+  return is_pred(t) ? s.b.binary(kXor, all, more) : s.b.binary(kMaximum, all, more);
+}
+
 }  // namespace
 
+Family wide_column_family() { return {"wide columns", {{wide_columns, 8}}, 0.03}; }
 Family chain_family() { return {"chains", {{chain, 4}, {softmax, 1}}, 0.4}; }
 
 }  // namespace hlojit::tools::fuzz
