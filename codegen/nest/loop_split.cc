@@ -11,22 +11,40 @@
 namespace hlojit::codegen {
 namespace {
 
-// How much of a lane digit is a part: a multiple of the grain, or where four cores would have parts that are far from
-// equal, of less of it. All of it where even two would be. (A sum of 257 columns and what is done with it, by grains of
-// 256: 101 us, by 16: 41. Parts of 32 columns add up hardly faster than one of 64.)
 struct Part {
-  int64_t unit, size;
+  int64_t unit, size;  // the size is a multiple of the unit
 };
-Part part_of(int64_t extent, int64_t want, int64_t grain) {
-  constexpr int64_t kFinest = 16, kLeast = 64, kCores = 4;
+
+// Parts of equal size, if there are some of about that: then none needs to know where the digit ends.
+Part evened(Part part, int64_t extent) {
+  for (int64_t even = part.size; even > part.size / 2 && even >= part.unit; even -= part.unit) {
+    if (extent % even == 0) return {part.unit, even};
+  }
+  return part;
+}
+
+// How much of a lane digit is a part: a multiple of the grain, or where four cores would have parts that are far from
+// equal, of less of it, down to `finest`. All of it where even two would be. (A sum of 257 columns and what is done
+// with it, by grains of 256: 101 us, by 16: 41. Parts of 32 columns add up hardly faster than one of 64.)
+Part part_of_lanes(int64_t extent, int64_t want, int64_t grain, int64_t finest) {
+  constexpr int64_t kLeast = 64, kCores = 4;
   Part part{2 * grain, 0};
   do {
     part.unit /= 2;
     part.size = std::max(round_up(ceil_div(extent, want), part.unit), round_up(kLeast, part.unit));
-  } while (part.unit > kFinest && 4 * part.size * std::min(want, kCores) > 5 * extent);
+  } while (part.unit > finest && 4 * part.size * std::min(want, kCores) > 5 * extent);
   if (8 * part.size > 5 * extent) part.size = extent;
-  return part;
+  return evened(part, extent);
 }
+
+// Parts that are not equal and do not overlap begin at whole vectors: nothing but the grain holds all of those.
+Part part_of_lanes(int64_t extent, int64_t want, int64_t grain, bool overlap) {
+  constexpr int64_t kFinest = 16;
+  const Part part = part_of_lanes(extent, want, grain, kFinest);
+  return overlap || extent % part.size == 0 ? part : part_of_lanes(extent, want, grain, grain);
+}
+
+Part part_of_steps(int64_t extent, int64_t want) { return evened({1, std::max<int64_t>(1, extent / want)}, extent); }
 
 void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
   const IndexExpr::Substitution values[] = {{var, value}};
@@ -107,15 +125,7 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       continue;
     }
     if (loop.clip) break;  // its trip count is not known here
-    const Part part = lane ? part_of(loop.extent, want, grain) : Part{1, std::max<int64_t>(1, loop.extent / want)};
-    const int64_t unit = part.unit;
-    int64_t per = part.size;
-    // Equal parts, if there are some of about that size: then no part needs to know where the digit ends.
-    for (int64_t even = per; even > per / 2 && even >= unit; even -= unit) {
-      if (loop.extent % even != 0) continue;
-      per = even;
-      break;
-    }
+    const auto [unit, per] = lane ? part_of_lanes(loop.extent, want, grain, overlap) : part_of_steps(loop.extent, want);
     int64_t parts = (loop.extent + per - 1) / per;
     if (parts < 2) break;
     LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
