@@ -92,6 +92,9 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   llvm::IRBuilder<>& b = scope.builder;
   int lanes = lane_count(address);
   value = splat(b, value, lanes);
+  if (mask && lanes > 1 && !mask->getType()->isVectorTy())
+    mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
+  if (llvm::Value* own = lanes > 1 ? belonging(address) : nullptr) mask = mask ? b.CreateAnd(mask, own) : own;
   if (packs(buffer, value.type)) return store_packed(scope, buffer, address, value, mask);
   llvm::Type* element = storage_type(b, value.type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
@@ -100,8 +103,6 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
     return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
   int lane = lane_var(address);
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
-  if (mask && !mask->getType()->isVectorTy()) mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
-  if (llvm::Value* own = belonging(address)) mask = mask ? b.CreateAnd(mask, own) : own;
   if (mask && stride == 1) {
     llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(lane, 0));
     return annotate(b.CreateMaskedStore(raw, pointer, align, mask), buffer);
