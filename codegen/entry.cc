@@ -99,9 +99,8 @@ class EntryEmitter : EntryFunctions {
       }
       return a.index == b.index || a.kind == Kind::kParameter;  // callers may pass one buffer twice
     }
-    bool donation = (a.kind == Kind::kParameter && b.kind == Kind::kResult) ||
-                    (a.kind == Kind::kResult && b.kind == Kind::kParameter);
-    return donation && !module_.config.input_output_alias.empty();
+    if (a.kind == Kind::kResult && b.kind == Kind::kParameter) return overlap(b, a);
+    return a.kind == Kind::kParameter && b.kind == Kind::kResult && donors_[static_cast<size_t>(b.index)] == a.index;
   }
 
   // Two buffers that are only read may be one without anybody noticing: such pairs are left out, so that
@@ -382,6 +381,7 @@ class EntryEmitter : EntryFunctions {
   const BufferPlan& plan_;
   KernelSource& kernels_;
   const EmitOptions& options_;
+  const std::vector<int64_t> donors_ = donors(module_);
   BufferTable table_;
   Sharing sharing_{options_.target_info()};
   EntryFacts facts_;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/analysis/dataflow.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 #include "runtime/bundle.h"
@@ -21,26 +22,6 @@ std::atomic<int64_t> entry_calls{0};
 
 void append_leaves(const Shape& shape, std::vector<Shape>& out) {
   for (const Shape* leaf : leaves(shape)) out.push_back(*leaf);
-}
-
-// Number of the leaf at `index` inside a shape, counted depth first.
-int64_t leaf_number(const Shape& shape, std::span<const int64_t> index) {
-  if (index.empty()) return 0;
-  int64_t n = 0;
-  for (int64_t k = 0; k < index[0]; ++k) n += leaf_count(shape.elements[static_cast<size_t>(k)]);
-  return n + leaf_number(shape.elements[static_cast<size_t>(index[0])], index.subspan(1));
-}
-
-std::vector<int64_t> donors(const Module& module, size_t results) {
-  std::vector<int64_t> donor(results, -1);
-  const auto& parameters = module.entry()->parameters();
-  for (const Alias& a : module.config.input_output_alias) {
-    int64_t leaf = 0;
-    for (int64_t p = 0; p < a.operand; ++p) leaf += leaf_count(parameters[static_cast<size_t>(p)]->shape);
-    leaf += leaf_number(parameters[static_cast<size_t>(a.operand)]->shape, a.operand_index);
-    donor[static_cast<size_t>(leaf_number(module.entry()->root()->shape, a.output_index))] = leaf;
-  }
-  return donor;
 }
 
 double contraction_flops(const Computation& c) {
@@ -136,7 +117,7 @@ Executable compile_with(const ModulePtr& given, const Options& options, Bundle* 
     impl->result_bytes.push_back(physical_size(s));
     impl->result_shapes.push_back(std::make_shared<const Shape>(s));
   }
-  impl->donor = donors(module, impl->results.size());
+  impl->donor = donors(module);
   impl->flops = contraction_flops(*l.module->entry());
   for (const Shape& s : impl->parameters) impl->bytes_read += static_cast<double>(physical_size(s));
   for (int64_t n : impl->result_bytes) impl->bytes_written += static_cast<double>(n);

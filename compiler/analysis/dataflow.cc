@@ -46,6 +46,20 @@ int64_t leaf_at(const Shape& shape, std::span<const int64_t> path) {
   return leaf;
 }
 
+std::vector<int64_t> donors(const Module& module) {
+  const Computation& entry = *module.entry();
+  std::vector<int64_t> donor(static_cast<size_t>(leaf_count(entry.root()->shape)), -1), first{0};
+  for (const Instruction* p : entry.parameters()) first.push_back(first.back() + leaf_count(p->shape));
+  for (const Alias& a : module.config.input_output_alias) {
+    const auto operand = static_cast<size_t>(a.operand);
+    const int64_t in = first.at(operand) + leaf_at(entry.parameters()[operand]->shape, a.operand_index);
+    const int64_t out = leaf_at(entry.root()->shape, a.output_index);
+    // An alias may be of () or of a token, which have no leaf.
+    if (in < first[operand + 1] && out < std::ssize(donor)) donor[static_cast<size_t>(out)] = in;
+  }
+  return donor;
+}
+
 Dataflow::Dataflow(const Module& module) {
   for (Computation* c : sequential_computations(module)) {
     for (const auto& i : c->instructions()) {

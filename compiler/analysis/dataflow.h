@@ -69,4 +69,8 @@ int64_t first_leaf(const Shape& tuple, int64_t index);
 /// Leaf number at the end of a path of tuple indices; the path may stop above the arrays.
 int64_t leaf_at(const Shape& shape, std::span<const int64_t> path);
 
+/// For each leaf of the entry's result the leaf of its parameters, counted over all of them, whose memory it may be
+/// given (input_output_alias); -1: none.
+std::vector<int64_t> donors(const Module& module);
+
 }  // namespace hlojit
