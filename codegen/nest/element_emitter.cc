@@ -60,7 +60,12 @@ Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope&
     case kParameter: return parameter(i, coords, scope);
     case kConstant: return constant_at(i, coords, scope);
     case kIota: {
-      llvm::Value* n = index(coords[static_cast<size_t>(i->attrs.dimensions[0])], scope);
+      const auto along = static_cast<size_t>(i->attrs.dimensions[0]);
+      llvm::Value* n = index(coords[along], scope);
+      // Of larger numbers an f32 on the way to a narrower type would round once more.
+      constexpr int64_t kExact = 1 << 24;
+      if (i->shape.dims[along] > kExact && is_narrow_float(i->shape.type))
+        return convert(scope.builder, number(), {DType::kS64, n}, i->shape.type);
       return from_index(scope.builder, n, i->shape.type);
     }
     case kGetTupleElement: {

@@ -146,7 +146,8 @@ Value Reducer::identity(llvm::IRBuilderBase& b) const {
   if (has_trait(*op_, op_trait::kFromOnes)) return {accumulator_, all_ones(register_type(b, accumulator_, 1))};
   if (has_trait(*op_, op_trait::kFromLeast)) return extreme(b, accumulator_, false);
   if (has_trait(*op_, op_trait::kFromGreatest)) return extreme(b, accumulator_, true);
-  return constant(b, accumulator_, 0, 1);
+  // -0 + -0 is -0; a product's sum starts from 0.
+  return constant(b, accumulator_, is_float(accumulator_) && !contracts_ ? -0.0 : 0, 1);
 }
 
 std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
