@@ -35,6 +35,7 @@ class KnownIndex {
     if (i.is(Opcode::kConvert)) return at(*i.operand(0), where);
     if (i.is(Opcode::kCompare)) return comparison(i, where);
     if (i.is(Opcode::kSelect)) return choice(i, where);
+    if (i.is(Opcode::kScatter)) return std::nullopt;
     if (i.info().op_class == OpClass::kMoves) return moved(i, where);
     return arithmetic(i, where);
   }

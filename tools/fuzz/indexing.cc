@@ -164,33 +164,6 @@ Instruction* found_rows(Draft& s) {
   return reduce_by(s, reduced, rows, {s.random.chance(0.8) ? 1 : 0});
 }
 
-// Indices that depend on where they stand alone: steps along two dims from anywhere, with the branch for negative ones
-// that frontends write; inside of the array mostly, not always.
-Instruction* known_gather(Draft& s) {
-  DType t = index_type(s);
-  const Ints sizes = {s.random.between(1, 9), s.random.between(1, 20)};
-  auto everywhere = [&](int64_t n) { return s.splat(t, static_cast<double>(n), sizes); };
-  Instruction* at = everywhere(s.random.between(is_signed(t) ? -4 : 0, 8));
-  for (int64_t d : {0, 1}) {
-    Instruction* number = s.b.iota(Shape::array(t, sizes), d);
-    Instruction* steps = s.b.binary(kMultiply, number, everywhere(s.random.pick(Ints{0, 1, 1, 1, 2, 3, 7})));
-    at = s.b.binary(s.random.chance(0.75) ? kAdd : kSubtract, at, steps);
-  }
-  Ints array = {s.random.pick(Ints{1, 9, 30, 60, 100})};
-  if (s.random.chance(0.4)) array.push_back(s.random.between(1, 9));
-  if (s.random.chance(0.5)) {
-    Instruction* turned = s.b.binary(kAdd, at, everywhere(array[0]));
-    at = s.b.select(s.b.compare(Direction::kLt, at, everywhere(0)), turned, at);
-  }
-  GatherDims g;
-  if (array.size() > 1) g.offset_dims = {s.random.between(0, 2)};
-  g.collapsed_slice_dims = g.start_index_map = {0};
-  g.index_vector_dim = 2;
-  g.slice_sizes = array;
-  g.slice_sizes[0] = 1;
-  return s.b.gather(s.of(s.type(), array), at, std::move(g));
-}
-
 // What is done where updates meet: anything that two scalars give, first what stands there.
 Computation* update_rule(Draft& s, DType t) {
   if (s.random.chance(0.6)) {
@@ -209,9 +182,7 @@ Computation* update_rule(Draft& s, DType t) {
 }
 
 // A gather's mirror: which part of the operand each window of the updates lands on.
-Instruction* scatter(Draft& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
-  if (!x) return nullptr;
+Instruction* scatter_into(Draft& s, Instruction* x) {
   ScatterDims g;
   Ints window;
   for (int64_t d = 0; d < x->shape.rank(); ++d) {
@@ -271,6 +242,41 @@ Instruction* scatter(Draft& s) {
   Instruction* bigger = b.compare(is_complex(t) ? Direction::kNe : Direction::kGt, p[2], p[0]);
   b.build(b.tuple({b.op(kSelect, {bigger, p[2], p[0]}), b.op(kSelect, {bigger, p[3], p[1]})}));
   return s.b.op(kScatter, {x, y, indices, s.of(t, result), s.of(u, result)}, std::move(a), {b.computation()});
+}
+
+Instruction* scatter(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  return x ? scatter_into(s, x) : nullptr;
+}
+
+// Indices that depend on where they stand alone: steps along two dims from anywhere, with the branch for negative ones
+// that frontends write; inside of the array mostly, not always.
+Instruction* known_gather(Draft& s) {
+  DType t = index_type(s);
+  const Ints sizes = {s.random.between(1, 9), s.random.between(1, 20)};
+  auto everywhere = [&](int64_t n) { return s.splat(t, static_cast<double>(n), sizes); };
+  Instruction* at = everywhere(s.random.between(is_signed(t) ? -4 : 0, 8));
+  for (int64_t d : {0, 1}) {
+    Instruction* number = s.b.iota(Shape::array(t, sizes), d);
+    Instruction* steps = s.b.binary(kMultiply, number, everywhere(s.random.pick(Ints{0, 1, 1, 1, 2, 3, 7})));
+    at = s.b.binary(s.random.chance(0.75) ? kAdd : kSubtract, at, steps);
+  }
+  Ints array = {s.random.pick(Ints{1, 9, 30, 60, 100})};
+  if (s.random.chance(0.4)) array.push_back(s.random.between(1, 9));
+  if (s.random.chance(0.5)) {
+    Instruction* turned = s.b.binary(kAdd, at, everywhere(array[0]));
+    at = s.b.select(s.b.compare(Direction::kLt, at, everywhere(0)), turned, at);
+  }
+  // Not known any more.
+  if (Instruction* placed = s.random.chance(0.1) ? scatter_into(s, at) : nullptr; placed && placed->shape.is_array())
+    at = placed;
+  GatherDims g;
+  if (array.size() > 1) g.offset_dims = {s.random.between(0, 2)};
+  g.collapsed_slice_dims = g.start_index_map = {0};
+  g.index_vector_dim = 2;
+  g.slice_sizes = array;
+  g.slice_sizes[0] = 1;
+  return s.b.gather(s.of(s.type(), array), at, std::move(g));
 }
 
 }  // namespace
