@@ -281,9 +281,6 @@ double ErrorRules::unary(const Instruction& i, const BoundedValue& x, const Lite
   Range r = range(*x.leaf);
   double m = largest_magnitude(out), u = unit_roundoff(t), own = strict_ ? 0 : 4 * u * m;
   double slack = e > 0 ? 4 * u * m : 0;  // a rounding may fall either way
-  double step = e == 0             ? 0
-                : t == DType::kF64 ? 0x1p-1022
-                                   : 0x1p-126;  // of exp and logistic, from the least normal to 0
   switch (i.opcode) {
     case Opcode::kAbs:
     case Opcode::kNegate:
@@ -302,9 +299,9 @@ double ErrorRules::unary(const Instruction& i, const BoundedValue& x, const Lite
     case Opcode::kLogistic:
     case Opcode::kErf:
       if (is_complex(t)) break;
-      return std::min(1.2 * e, 2.0) + slack + own + step;
+      return std::min(1.2 * e, 2.0) + slack + own;
     case Opcode::kExponential:
-    case Opcode::kExponentialMinusOne: return (e < 1 ? (m + 1) * std::expm1(e) : kUnbounded) + slack + own + step;
+    case Opcode::kExponentialMinusOne: return (e < 1 ? (m + 1) * std::expm1(e) : kUnbounded) + slack + own;
     case Opcode::kLog: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : 2 * e / r.least) + slack + own;
     case Opcode::kSqrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : e / std::sqrt(r.least)) + slack + own;
     case Opcode::kRsqrt: return (e == 0 ? 0 : r.least <= 2 * e ? kUnbounded : m * e / r.least) + slack + own;

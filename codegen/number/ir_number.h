@@ -225,7 +225,7 @@ Float<N> one_plus_ldexp2(Float<N> x, Float<N> y, Float<N> t, int n) {
 /// The instruction takes 200 cycles where it underflows (Intel), none to speak of for zeros, whatever the power is.
 template <int N>
 Float<N> one_plus_ldexp2_or_zero(Mask zero, Float<N> x, Float<N> y, Float<N> t, int n) {
-  if (!recorder.avx512) return select(zero, like(x, 0.0), math::one_plus_ldexp2_in_parts(x, y, t, n));
+  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, y, t, n);
   return {scale_avx512(select(zero, like(x, 0.0), x + like(x, 1.0)).v, (n == 0 ? y : y + like(y, n)).v)};
 }
 template <int N>

@@ -149,7 +149,7 @@ Cx<F> exp_times(F x, F c, F s) {
   auto big = x > top;
   F y = select(big, x - cut, x);
   auto huge = y > top;
-  F e = gradual_exp(select(huge, y - cut, y));
+  F e = exp(select(huge, y - cut, y));
   F first = select(big, step, one), second = select(huge, step, one);
   auto grow = [&](F v) { return select(v == zero, v, v * e * first * second); };  // 0 * inf is 0
   auto gone = (x == like(x, -kInf)) & (c == c);                                   // in a direction that is given
@@ -230,7 +230,7 @@ Cx<F> tanh(Cx<F> z) {
   F re = b * s * sqrt_(fma(s, s, one)) / d;
   F im = t / d;
   auto far = ax > limit;
-  F e = gradual_exp(-ax);
+  F e = exp(-ax);
   F small = like(t, 4.0) * sin(z.im) * cos(z.im) * e * e;
   auto infinite = ax == like(t, kInf);
   re = copysign_(select(far, select(infinite | (t == t), one, t), re), z.re);
@@ -281,7 +281,7 @@ template <class F>
 Cx<F> logistic(Cx<F> z) {
   F ax = abs_(z.re), one = like(ax, 1.0), zero = like(ax, 0.0);
   auto left = z.re < zero;
-  F a = gradual_exp(-ax), h = z.im * like(ax, 0.5);
+  F a = exp(-ax), h = z.im * like(ax, 0.5);
   F c = cos(h), s = sin(h);
   F two_ac = like(a, 2.0) * a * c;
   F im = select(left, two_ac * s, -(two_ac * s));

@@ -23,8 +23,8 @@
 //   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
 //   one_plus_ldexp2(x, y, t, n) -> F             (1 + x) 2^(y + n), rounded before and after the power; y whole,
 //                                 |y + n| < 2^8 (f64: 2^11), t = y + 1.5 * 2^23 (f64: 2^52); 1/2 <= 1 + x < 2, or NaN
-//   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a
-//   masks_zeros(x) -> bool        there x and y may be anything
+//   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
+//   masks_zeros(x) -> bool        there y may be anything
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
 //                                 the CPU lacks it)
@@ -230,8 +230,8 @@ inline float one_plus_ldexp2(float x, float y, float t, int n) { return one_plus
 inline double one_plus_ldexp2(double x, double y, double t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
 
 template <class F>
-F one_plus_ldexp2_or_zero(typename Number<F>::Mask zero, F x, F y, F t, int n) {
-  return select(zero, like(x, 0.0), one_plus_ldexp2(x, y, t, n));
+F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F y, F t, int n) {
+  return one_plus_ldexp2(x, y, t, n);
 }
 template <class F>
 bool masks_zeros(F) {

@@ -53,7 +53,7 @@ Pair<F> log_pair(F x) {
 // e^(x.hi + x.lo), clamped to overflow and underflow.
 template <class F>
 F exp_pair(Pair<F> x) {
-  F c = clamp_exp(x.hi);
+  F c = above_zero_exp(at_most(x.hi, like(x.hi, 89.0, 710.0)));
   F lo = select(c == x.hi, x.lo, like(c, 0.0));
   F magic = round_magic(c);
   F t = fma(c, like(c, 0x1.71547652b82fep+0), magic);
