@@ -39,7 +39,7 @@ Options to_options(const hlojit_options* given) {
       c.after_pass(c.after_pass_context, pass.c_str(), hlo.c_str());
     };
   }
-  o.flush_subnormals = c.flush_subnormals != 0;
+  o.keep_subnormals = c.keep_subnormals != 0;
   if (c.explain) o.explain = [c](const std::string& line) { c.explain(c.explain_context, line.c_str()); };
   return o;
 }

@@ -193,7 +193,7 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   context.runtime = &run;
   context.stop = run.stop;
   entry_calls.fetch_add(1, std::memory_order_relaxed);
-  FloatMode mode(m.options.flush_subnormals);
+  FloatMode mode(!m.options.keep_subnormals && !m.options.strict);
   int32_t status = m.code.entry(&context, parameters.data(), results.data(), arena);
   if (status == abi::kStopped) throw Error(ErrorKind::kFailed, "stopped while running");
   if (status != abi::kOk) {

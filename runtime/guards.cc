@@ -31,10 +31,6 @@ void check_options(const Options& options) {
   if (bytes != 0 && (bytes < 4 || !std::has_single_bit(static_cast<unsigned>(bytes)))) {
     throw Error(ErrorKind::kInput, fmt::format("option vector_bytes is {}, it is 0, 4, 8, 16, 32 or 64", bytes));
   }
-  if (options.strict && options.flush_subnormals) {
-    throw Error(ErrorKind::kInput,
-                "options strict and flush_subnormals exclude each other: the evaluator keeps subnormals");
-  }
 }
 
 }  // namespace hlojit

@@ -24,6 +24,7 @@ std::vector<Literal> run_compiled(const Module& module, std::span<const Literal>
   Options o;
   o.threads = options.threads;
   o.strict = options.strict;
+  o.keep_subnormals = true;  // as the oracle does
   o.scatter_oob_window = options.scatter_oob_window;
   if (options.isa == "scalar")
     o.vector_bytes = 4;

@@ -87,7 +87,7 @@ Request parse_request(const Json& j) {
   take(j, "threads", r.threads);
   take(j, "device_isa", r.device_isa);
   take(j, "strict", r.strict);
-  take(j, "flush_subnormals", r.flush_subnormals);
+  take(j, "keep_subnormals", r.keep_subnormals);
   take_list(j, "disable", r.disable);
   take(j, "effort", r.effort);
   take(j, "cache", r.cache);

@@ -139,7 +139,8 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
   }
   Request with_values = r;
   if (!with_values.random) with_values.random = 1;
-  Executable e = compiled(r, module);
+  with_values.keep_subnormals = true;  // as the evaluator does
+  Executable e = compiled(with_values, module);
   const int64_t devices = e.replicas() * e.partitions();
   std::vector<std::vector<Buffer>> inputs = gather_input_sets(with_values, module, devices), got;
   stage(r, "running");

@@ -69,7 +69,8 @@ void common_options(CLI::App* verb, Request& r) {
   verb->add_option("--device-isa", r.device_isa, "Instructions to be used (default: native, what this machine has)")
       ->check(CLI::IsMember({"avx2", "avx512", "native"}));
   verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
-  verb->add_flag("--flush-subnormals", r.flush_subnormals, "Subnormal floats are zeros to arithmetic, as in XLA:CPU");
+  verb->add_flag("--keep-subnormals", r.keep_subnormals,
+                 "Subnormal floats keep their value, as with --strict (default: zeros to arithmetic)");
   verb->add_option("--disable", r.disable, "Leave out a pass (repeatable)")->delimiter(',');
   verb->add_option("--effort", r.effort, "0 compiles faster and runs slower; 1, the default, and 2 are the same")
       ->check(number(0, 2));

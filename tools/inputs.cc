@@ -163,7 +163,6 @@ void check_request(const Request& r) {
   if (r.device_isa != "native" && r.device_isa != "avx2" && r.device_isa != "avx512") {
     throw UsageError(fmt::format("--device-isa: '{}' is none of native, avx2, avx512", r.device_isa));
   }
-  if (r.strict && r.flush_subnormals) throw UsageError("--strict and --flush-subnormals exclude each other");
   if (r.scatter_oob != "element" && r.scatter_oob != "window") {
     throw UsageError(fmt::format("--scatter-oob: '{}' is neither element nor window", r.scatter_oob));
   }
@@ -206,7 +205,7 @@ Options compile_options(const Request& r) {
   o.threads = r.threads;
   o.isa = r.device_isa;
   o.strict = r.strict;
-  o.flush_subnormals = r.flush_subnormals;
+  o.keep_subnormals = r.keep_subnormals;
   o.effort = r.effort;
   o.scatter_oob_window = r.scatter_oob == "window";
   o.disabled_passes = r.disable;

@@ -48,7 +48,7 @@ struct Request {
   // Common options.
   int threads = 0;
   std::string device_isa = "native";
-  bool strict = false, flush_subnormals = false;
+  bool strict = false, keep_subnormals = false;
   std::vector<std::string> disable;
   int effort = 1;
   std::string cache, dump_to;

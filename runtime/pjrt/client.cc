@@ -40,7 +40,6 @@ PJRT_Error* Client_Create(PJRT_Client_Create_Args* a) {
     client->platform_name = "hlojit";
     client->platform_version = "hlojit " HLOJIT_VERSION;
     client->options.scatter_oob_window = true;  // what JAX's scatter expects
-    client->options.flush_subnormals = true;    // what XLA:CPU does, and as fast
     int64_t count = 1;
     for (size_t k = 0; k < a->num_options; ++k) {
       const PJRT_NamedValue& v = a->create_options[k];
@@ -48,7 +47,7 @@ PJRT_Error* Client_Create(PJRT_Client_Create_Args* a) {
       if (name == "device_count") count = integer(v);
       if (name == "platform_name") client->platform_name = text(v);
       if (name == "decoder") client->decoder = reinterpret_cast<Decoder*>(static_cast<uintptr_t>(integer(v)));
-      if (name == "keep_subnormals") client->options.flush_subnormals = integer(v) == 0;
+      if (name == "keep_subnormals") client->options.keep_subnormals = integer(v) != 0;
       if (name == "threads") client->options.threads = static_cast<int>(integer(v));
       if (name == "cache_dir") client->options.cache_dir = text(v);
       if (name == "dump_dir") client->options.dump_dir = text(v);

@@ -208,8 +208,8 @@ TEST_CASE("c: other layouts, and the program's graph") {
   hlojit_executable_free(program);
 }
 
-TEST_CASE("c: the ABI is the one of version 6") {
-  CHECK(hlojit_abi_version() == 6);
+TEST_CASE("c: the ABI is the one of version 7") {
+  CHECK(hlojit_abi_version() == 7);
   struct {
     const char* name;
     size_t found, promised;
@@ -237,7 +237,7 @@ TEST_CASE("c: the ABI is the one of version 6") {
       {"options.disabled_passes", offsetof(hlojit_options, disabled_passes), 104},
       {"options.after_pass", offsetof(hlojit_options, after_pass), 112},
       {"options.after_pass_context", offsetof(hlojit_options, after_pass_context), 120},
-      {"options.flush_subnormals", offsetof(hlojit_options, flush_subnormals), 128},
+      {"options.keep_subnormals", offsetof(hlojit_options, keep_subnormals), 128},
       {"kernel.name", offsetof(hlojit_kernel, name), 8},
       {"kernel.kind", offsetof(hlojit_kernel, kind), 16},
       {"phase.name", offsetof(hlojit_phase, name), 8},

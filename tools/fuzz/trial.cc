@@ -31,6 +31,7 @@ using Bits = std::vector<Literal>;
 Options options_of(const Config& c) {
   Options o;
   o.strict = c.strict;
+  o.keep_subnormals = true;  // as the evaluator does
   o.threads = c.threads;
   o.vector_bytes = c.wide ? 64 : 32;
   if (c.avx2) o.isa = "avx2";

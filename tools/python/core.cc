@@ -76,14 +76,14 @@ nb::list facts(const std::vector<Shape>& shapes) {
   return out;
 }
 
-Options options(int threads, const std::string& isa, bool strict, bool flush_subnormals, int effort,
+Options options(int threads, const std::string& isa, bool strict, bool keep_subnormals, int effort,
                 const std::string& cache_dir, const std::string& dump_dir, bool scatter_oob_window,
                 int64_t memory_limit, std::vector<std::string> disabled_passes, nb::object explain) {
   Options o;
   o.threads = threads;
   o.isa = isa;
   o.strict = strict;
-  o.flush_subnormals = flush_subnormals;
+  o.keep_subnormals = keep_subnormals;
   o.effort = effort;
   o.cache_dir = cache_dir;
   o.dump_dir = dump_dir;
@@ -141,7 +141,7 @@ NB_MODULE(_core, m) {
   });
 
   nb::class_<Options>(m, "Options");
-  m.def("options", &options, nb::arg("threads"), nb::arg("isa"), nb::arg("strict"), nb::arg("flush_subnormals"),
+  m.def("options", &options, nb::arg("threads"), nb::arg("isa"), nb::arg("strict"), nb::arg("keep_subnormals"),
         nb::arg("effort"), nb::arg("cache_dir"), nb::arg("dump_dir"), nb::arg("scatter_oob_window"),
         nb::arg("memory_limit"), nb::arg("disabled_passes"), nb::arg("explain").none());
 

@@ -52,10 +52,10 @@ struct Options {
   /// No contraction: elementwise results equal the evaluator's bit for bit. And no instruction that takes subnormal
   /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise.
   bool strict = false;
-  /// f32, f64 and bf16 that are subnormal are zeros where they are computed with and where they come out, as in
-  /// XLA:CPU; not where bits are moved, and not what is computed while compiling. Some machines take a hundred times as
-  /// long for subnormal numbers. Not together with strict.
-  bool flush_subnormals = false;
+  /// f32, f64 and bf16 that are subnormal keep their value where they are computed with and where they come out, as
+  /// they do with strict. Else they are zeros there, as in XLA:CPU: some machines take a hundred times as long for
+  /// them. They are kept in any case where bits are moved, and by what is computed while compiling.
+  bool keep_subnormals = false;
   int effort = 1;                                   ///< 0 compiles faster and runs slower; 1 and 2 are the same
   bool scatter_oob_window = false;                  ///< XLA's rule: drop a whole window that is partly out of bounds
   std::vector<std::string> disabled_passes;         ///< names from `hlojit opt --list-passes`
@@ -265,7 +265,7 @@ HLOJIT_API void verify(const ModulePtr& module);
 HLOJIT_API Executable compile(const ModulePtr& module, const Options& options = {});
 /// An executable out of what serialize() gave, on this machine or another: kernels made for this build of the
 /// library and this machine's features are taken as they are, others are compiled. Of `options` those count
-/// that change no code (threads, flush_subnormals, parallel_for, memory_limit, cache_dir, dump_dir, explain). Throws
+/// that change no code (threads, keep_subnormals, parallel_for, memory_limit, cache_dir, dump_dir, explain). Throws
 /// Error(kInput) for bytes of another version, or damaged ones. The bytes hold machine code: load only what you trust.
 HLOJIT_API Executable load(std::string_view serialized, const Options& options = {});
 /// The module as HLO text that parses back.

@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HLOJIT_ABI_VERSION 6
+#define HLOJIT_ABI_VERSION 7
 
 typedef struct hlojit_error hlojit_error;
 typedef struct hlojit_module hlojit_module;
@@ -144,8 +144,8 @@ typedef struct hlojit_options {
   /* Receives the program's text after each pass that changed something, on the thread that compiles; NULL: nobody. */
   void (*after_pass)(void* after_pass_context, const char* pass, const char* hlo);
   void* after_pass_context;
-  /* Since version 6. */
-  int flush_subnormals; /* 1: subnormal floats are zeros where they are computed with, as in XLA:CPU; not with strict */
+  /* Since version 7 (in version 6 its opposite). */
+  int keep_subnormals; /* 0, and not strict: subnormal floats are zeros where they are computed with, as in XLA:CPU */
 } hlojit_options;
 
 /* Since version 5. The passes in their order; NULL if there is none of that number. */

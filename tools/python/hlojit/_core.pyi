@@ -9,7 +9,7 @@ class RawError(RuntimeError):
 
 class Options: ...
 
-def options(threads: int, isa: str, strict: bool, flush_subnormals: bool, effort: int, cache_dir: str, dump_dir: str, scatter_oob_window: bool,
+def options(threads: int, isa: str, strict: bool, keep_subnormals: bool, effort: int, cache_dir: str, dump_dir: str, scatter_oob_window: bool,
             memory_limit: int, disabled_passes: Sequence[str], explain: Callable[[str], object] | None) -> Options: ...
 
 _Shape = tuple[str, list[int], str]

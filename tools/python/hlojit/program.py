@@ -14,10 +14,10 @@ from hlojit.errors import translated
 Source = str | bytes | os.PathLike
 
 
-def _options(threads: int = 0, isa: str = "native", strict: bool = False, flush_subnormals: bool = False, effort: int = 1,
+def _options(threads: int = 0, isa: str = "native", strict: bool = False, keep_subnormals: bool = False, effort: int = 1,
              cache_dir: str | os.PathLike = "", dump_dir: str | os.PathLike = "", scatter_oob_window: bool = False, memory_limit: int = 0, disabled_passes: Sequence[str] = (),
              explain: Callable[[str], object] | None = None):
-    return _core.options(threads=threads, isa=isa, strict=strict, flush_subnormals=flush_subnormals, effort=effort, cache_dir=os.fspath(cache_dir),
+    return _core.options(threads=threads, isa=isa, strict=strict, keep_subnormals=keep_subnormals, effort=effort, cache_dir=os.fspath(cache_dir),
                          dump_dir=os.fspath(dump_dir),
                          scatter_oob_window=scatter_oob_window, memory_limit=memory_limit,
                          disabled_passes=list(disabled_passes), explain=explain)
@@ -185,7 +185,7 @@ def compile(source: Source | Module, **options) -> Executable:
     """Compiles HLO text, a proto, a file or a Module.
 
     Options: threads (0: one a core), isa ("native", "avx2", "avx512"), strict (elementwise results equal the
-    evaluator's bit for bit), flush_subnormals (they are zeros to arithmetic, as in XLA:CPU), effort (0 compiles faster), cache_dir (keeps compiled code),
+    evaluator's bit for bit), keep_subnormals (else they are zeros to arithmetic, as in XLA:CPU), effort (0 compiles faster), cache_dir (keeps compiled code),
     dump_dir (gets HLO after each pass, LLVM IR, assembly, the buffer plan), scatter_oob_window, memory_limit (bytes of
     a call, 0: none), disabled_passes, explain (called with each decision, a line each).
     """

@@ -21,7 +21,7 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
         return functools.partial(jit, **options)
     compiled: dict[Any, tuple[Executable, Any]] = {}
     # As XLA:CPU does.
-    settings = {"scatter_oob_window": True, "flush_subnormals": not options.get("strict", False), **options}
+    settings = {"scatter_oob_window": True, **options}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
