@@ -2,6 +2,7 @@
 // same everywhere. All exact for every type.
 #include <algorithm>
 
+#include "compiler/analysis/access.h"
 #include "compiler/ir/combining.h"
 #include "compiler/ir/instruction_set.h"
 #include "compiler/passes/simplify_rules.h"
@@ -353,19 +354,25 @@ bool takes_box(const Instruction* slice, const Instruction* target, const Ints& 
   return true;
 }
 
-/// `value` is computed from `target`, by arithmetic and moves, and not only from the elements in the box.
+/// `value` is computed from `target`, by arithmetic and moves, and not only from the element in the box that it
+/// replaces.
 bool reads_beside(const Instruction* value, const Instruction* target, const Ints& start, const Ints& box) {
   constexpr size_t kMaxSeen = 256;
-  std::vector<const Instruction*> open = {value};
-  InstructionSet seen(open);
+  struct Wanted {
+    const Instruction* value;
+    bool own;  // at the element at hand
+  };
+  std::vector<Wanted> open = {{value, true}};
+  InstructionSet here, elsewhere;
   for (size_t k = 0; k < open.size() && k < kMaxSeen; ++k) {
-    const Instruction* i = open[k];
+    const auto [i, own] = open[k];
     if (i == target) return true;
     bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kRandomPlaces | op_trait::kUpdates);
     if (!moves && !is_elementwise(i->opcode)) continue;
-    if (i->is(kSlice) && takes_box(i, target, start, box)) continue;
-    for (const Instruction* o : i->operands()) {
-      if (seen.insert(o)) open.push_back(o);
+    if (own && i->is(kSlice) && takes_box(i, target, start, box)) continue;
+    for (size_t n = 0; n < i->operand_count(); ++n) {
+      const bool stays = own && reads_own_element(*i, n);
+      if ((stays ? here : elsewhere).insert(i->operand(n))) open.push_back({i->operand(n), stays});
     }
   }
   return false;

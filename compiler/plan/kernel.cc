@@ -50,14 +50,29 @@ bool reads_updated_box(const Instruction* i, const Instruction* update) {
   return true;
 }
 
+/// Values that a result needs of other elements than its own; an update's own is that of what it puts in place.
+InstructionSet wanted_elsewhere(const Graph& g) {
+  InstructionSet here, elsewhere;
+  for (const Instruction* r : g.roots) here.insert(r->is(Opcode::kDynamicUpdateSlice) ? r->operand(1) : r);
+  for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
+    const Instruction* i = *at;
+    for (size_t k = 0; k < i->operand_count(); ++k) {
+      if (here.contains(i)) (reads_own_element(*i, k) ? here : elsewhere).insert(i->operand(k));
+      if (elsewhere.contains(i)) elsewhere.insert(i->operand(k));
+    }
+  }
+  return elsewhere;
+}
+
 /// The target of an update is memory of its own that nothing else in the kernel reads, but for elements as they are
 /// replaced.
 void check_target(const Graph& g, const Instruction* update, const Instruction* target) {
   if (g.has(target) || is_inline_constant(*target)) {
     refuse(quoted(update) + " updates a value of the kernel itself");
   }
+  const InstructionSet elsewhere = wanted_elsewhere(g);
   for (const Instruction* i : g.members) {
-    if (reads_updated_box(i, update)) continue;
+    if (reads_updated_box(i, update) && !elsewhere.contains(i)) continue;
     int64_t reads = std::ranges::count(i->operands(), target);
     if (reads > (i == update ? 1 : 0)) refuse("what " + update->name + " updates is read elsewhere");
   }

@@ -131,6 +131,7 @@ Family scatter_family();
 Family batched_gather_family();
 Family transposed_gather_family();
 Family known_gather_family();
+Family part_update_family();
 Family stack_family();
 Family long_row_family();
 Family halves_family();

@@ -83,7 +83,8 @@ const std::vector<Family>& families() {
                                                 halves_family(),
                                                 long_row_family(),
                                                 spread_convolution_family(),
-                                                wide_column_family()};
+                                                wide_column_family(),
+                                                part_update_family()};
   return kFamilies;
 }
 

@@ -43,6 +43,47 @@ Instruction* dynamic_update_slice(Draft& s) {
   return s.b.dynamic_update_slice(x, update, starts(s, x->shape.dims));
 }
 
+// What a part of an array is replaced by is made of that part: in place, or of other elements of it.
+Instruction* update_of_part(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.element_count() > 0; });
+  if (!x) return nullptr;
+  Ints sizes = part(s, x->shape.dims), begin, end;
+  std::vector<Instruction*> starts;
+  const DType index = index_type(s);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t room = std::min<int64_t>(x->shape.dims[d] - sizes[d], 100);
+    begin.push_back(s.random.between(0, room));
+    end.push_back(begin.back() + sizes[d]);
+    starts.push_back(s.b.constant(index, static_cast<double>(begin.back())));
+  }
+  Instruction* taken = s.b.slice(x, begin, end, Ints(sizes.size(), 1));
+  auto changed = [&](Instruction* u) {
+    for (int64_t n = s.random.between(0, 3); n > 0; --n) {
+      switch (s.random.below(4)) {
+        case 0: u = s.b.rev(u, {s.random.below(u->shape.rank())}); break;
+        case 1: {
+          Ints order = s.permutation(u->shape.rank());
+          Instruction* turned = s.b.transpose(u, order);
+          if (turned->shape.dims == sizes) u = turned;
+          break;
+        }
+        case 2:
+          u = is_pred(u->shape.type) ? s.b.unary(kNot, u) : s.b.binary(kAdd, u, s.of(u->shape.type, sizes));
+          break;
+        default: {  // by one to the side
+          const int64_t d = s.random.below(u->shape.rank());
+          std::vector<PadDim> padding(sizes.size());
+          padding[static_cast<size_t>(d)] = {1, -1, 0};
+          if (sizes[static_cast<size_t>(d)] > 0) u = s.b.pad(u, s.of(u->shape.type, {}), padding);
+        }
+      }
+    }
+    return u;
+  };
+  if (s.random.chance(0.3)) s.keep(changed(taken));
+  return s.b.dynamic_update_slice(x, changed(taken), starts);
+}
+
 // Each dimension of the operand plays a part: batching, collapsed, or windowed; some are indexed.
 Instruction* gather_from(Draft& s, Instruction* x, double batching, double collapsed, int64_t most_further) {
   GatherDims g;
@@ -285,6 +326,7 @@ Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_upd
 Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20}}, 0.05}; }
 Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 10}, {found_rows, 10}}, 0.05}; }
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
+Family part_update_family() { return {"updates of parts", {{update_of_part, 12}}, 0.05}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
