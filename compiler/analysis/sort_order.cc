@@ -29,7 +29,7 @@ bool is_constant(const Instruction& i, bool (*wanted)(double)) {
   return i.is(Opcode::kConstant) && i.literal && wanted(i.literal->as_double(0));
 }
 bool is_zero(double x) { return x == 0; }
-bool is_nan(double x) { return std::isnan(x); }
+bool is_nan(double x) { return std::isnan(x) && !std::signbit(x); }  // the last in the total order
 
 /// compare(x, x), NE, of floats.
 bool tests_nan(const Instruction& i, const Instruction* x) {

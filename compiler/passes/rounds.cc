@@ -17,7 +17,9 @@ std::optional<int64_t> integer(const Instruction* i) {
   if (!i->is(Opcode::kConstant) || !i->shape.is_scalar() || !is_integral(i->shape.type)) {
     return std::nullopt;
   }
-  return i->literal->as_int(0);
+  const int64_t value = i->literal->as_int(0);
+  if (value < 0 && !is_signed(i->shape.type)) return std::nullopt;  // more than int64_t holds
+  return value;
 }
 
 }  // namespace
