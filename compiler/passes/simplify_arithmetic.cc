@@ -67,10 +67,11 @@ bool invert(const Context& c, Literal& l, int64_t k) {
   const double v = l.as_double(k);
   l.set_double(k, 1 / v);
   const double r = l.as_double(k);
-  if (std::abs(std::frexp(v, &exponent)) == 0.5) return std::isfinite(r) && r == 1 / v;
-  if (c.strict) return false;
+  // A subnormal one would be taken for zero (Options::keep_subnormals).
   const DType type = l.shape().type;
-  return type == DType::kF32 ? std::isnormal(static_cast<float>(r)) : type == DType::kF64 && std::isnormal(r);
+  if (!(type == DType::kF64 ? std::isnormal(r) : std::isnormal(static_cast<float>(r)))) return false;
+  if (std::abs(std::frexp(v, &exponent)) == 0.5) return r == 1 / v;
+  return !c.strict && (type == DType::kF32 || type == DType::kF64);
 }
 
 bool has_reciprocals(DType t) { return is_float(t) && dtype_bits(t) >= 16; }
