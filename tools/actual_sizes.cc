@@ -124,7 +124,11 @@ const Instruction& with_actual_sizes(Module& scratch, const Instruction& i, std:
   for (const Literal& l : operands) in.push_back(b.parameter(actual(l)));
   try {
     Attributes attrs = with_sizes(i, operands);
-    if (!i.is(kDynamicSlice)) return *b.op(i.opcode, result_shape(i, operands), in, std::move(attrs), i.called);
+    if (!i.is(kDynamicSlice)) {
+      Instruction* made = b.op(i.opcode, result_shape(i, operands), in, std::move(attrs), i.called);
+      if (made->shape.is_array()) made->shape.type = i.shape.type;  // a product's may be wider than its operands'
+      return *made;
+    }
     operands.resize(1);  // its indices are in `attrs` now
     return *b.op(kSlice, {in[0]}, std::move(attrs));
   } catch (const Error& e) {

@@ -41,7 +41,7 @@ class Hoister {
     for (const Computation* c : loop_->called) {
       if (!std::ranges::all_of(c->parameters()[0]->users(), is_element)) return false;
     }
-    if (body_.root() == body_.parameters()[0]) return false;
+    if (body_.root() == body_.parameters()[0] || !body_.root()->users().empty()) return false;  // it grows below
     const InstructionSet invariant = invariant_values(body_);
     std::vector<Instruction*> dear;
     for (const auto& i : body_.instructions()) {

@@ -30,6 +30,17 @@ for wrong in (np.zeros(4, np.float32), np.zeros(3, np.int32)):
     except ValueError as e:
         assert "parameter 0" in str(e)
 
+# A size that is known at run time only is that of the result.
+CUT = """HloModule cut
+ENTRY e {
+  p = f32[4] parameter(0)
+  n = s32[] parameter(1)
+  d = f32[<=4] set-dimension-size(p, n), dimensions={0}
+  ROOT r = f32[<=4] add(d, d)
+}"""
+for cut in (hlojit.compile(CUT), hlojit.parse(CUT).evaluate):
+    np.testing.assert_array_equal(cut(np.arange(4, dtype=np.float32), np.int32(3)), [0, 2, 4])
+
 # Memory is read where it lies, of whatever shows it: a buffer, DLPack, and what has a type keeps it.
 class Tensor:
     def __init__(self, array: np.ndarray):

@@ -61,9 +61,13 @@ std::vector<Buffer> inputs(const std::vector<InputBytes>& arrays, const std::vec
   return out;
 }
 
+// (bytes, sizes) of each: sizes that are known at run time only are at most those of the program's result.
 nb::list outputs(std::vector<Buffer> buffers) {
   nb::list out;
-  for (Buffer& b : buffers) out.append(output(std::move(b)));
+  for (Buffer& b : buffers) {
+    nb::object sizes = nb::cast(b.shape().dims);
+    out.append(nb::make_tuple(output(std::move(b)), sizes));
+  }
   return out;
 }
 

@@ -24,7 +24,7 @@ def _options(threads: int = 0, isa: str = "native", strict: bool = False, keep_s
 
 
 def _leaves(results: list, shapes: list) -> np.ndarray | tuple[np.ndarray, ...]:
-    out = tuple(arrays.from_bytes(r, s) for r, s in zip(results, shapes))
+    out = tuple(arrays.from_bytes(data, (s[0], sizes, s[2])) for (data, sizes), s in zip(results, shapes))
     return out[0] if len(out) == 1 else out
 
 
