@@ -125,13 +125,15 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       continue;
     }
     if (loop.clip) break;  // its trip count is not known here
-    const auto [unit, per] = lane ? part_of_lanes(loop.extent, want, grain, overlap) : part_of_steps(loop.extent, want);
+    // What both compute is written by both at each step of the loops between: lines that go to and fro.
+    const bool both = overlap && at == taken;
+    const auto [unit, per] = lane ? part_of_lanes(loop.extent, want, grain, both) : part_of_steps(loop.extent, want);
     int64_t parts = (loop.extent + per - 1) / per;
     if (parts < 2) break;
     LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
     LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
     IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
-    if (loop.extent % per != 0 && lane && overlap) {
+    if (loop.extent % per != 0 && lane && both) {
       // The last part ends where the digit ends: all parts have the same code. It begins where a line may; the parts
       // are as much longer. (Cross products of 20001 vectors, the second half of which lay across lines: 12.3
       // us, 11.0.)
