@@ -50,6 +50,8 @@ class EntryEmitter : EntryFunctions {
   }
 
   EntryFacts run() {
+    look_at(*module_.entry(), nullptr, 0);
+    sharing_.decide();
     llvm::Function* body = function("body", [&] { computation(*module_.entry()); });
     int64_t tables = aligned(plan_.arena_bytes), scratch = aligned(tables + table_.bytes());
     auto* pointer = b_.getPtrTy();
@@ -138,8 +140,8 @@ class EntryEmitter : EntryFunctions {
     }
     update_copies(i, slices);
     if (frame_.loop && frame_.loop->inlined.contains(&i)) return inlined(i, slices);
-    const std::vector<KernelCall>& calls = kernels_.kernel(i, surroundings(i, slices));
-    const bool shared = hands_out(i, slices, calls);
+    const std::vector<KernelCall>& calls = calls_of(i, slices);
+    const bool shared = sharing_.hands_out(&i);
     ++facts_.kernels;
     llvm::Value* list = list_of(slices);
     auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
@@ -152,21 +154,44 @@ class EntryEmitter : EntryFunctions {
     }
   }
 
-  bool hands_out(const Instruction& i, std::span<const BufferSlice> slices, const std::vector<KernelCall>& calls) {
-    const size_t operands = slices.size() - plan_.slices.at(&i).size();
-    int64_t cost = 0, chunks = 1;
-    for (const KernelCall& k : calls) cost += k.cost_ns, chunks = std::max(chunks, k.chunks);
-    return sharing_.hands_out(slices.first(operands), slices.subspan(operands), cost, chunks > 1);
+  const std::vector<KernelCall>& calls_of(const Instruction& i, const std::vector<BufferSlice>& slices) {
+    const std::vector<KernelCall>*& known = calls_[&i];
+    if (!known) known = &kernels_.kernel(i, surroundings(i, slices));
+    return *known;
   }
 
-  // Who writes what a loop carries to its next iteration.
-  void look_ahead(const Computation& body) {
-    for (const auto& i : body.instructions()) {
-      if (!i->is(Opcode::kFusion) || is_small_copy(*i)) continue;
-      if (frame_.loop && frame_.loop->inlined.contains(i.get())) continue;
-      const std::vector<BufferSlice> slices = buffers_of(*i);
-      hands_out(*i, slices, kernels_.kernel(*i, surroundings(*i, slices)));
+  // Who works on what is decided before any of it is emitted.
+  void look_at(const Computation& c, const LoopState* loop, int loops) {
+    for (const auto& i : c.instructions()) look_at(*i, loop, loops);
+  }
+  void look_at(const Instruction& i, const LoopState* loop, int loops) {
+    constexpr int kMostTwice = 4;  // loops in loops
+    if (forwards(i) || i.is(Opcode::kParameter) || i.is(Opcode::kConstant) || i.is(Opcode::kAfterAll)) return;
+    if (i.is(Opcode::kConditional)) {
+      for (const Computation* c : i.called) look_at(*c, loop, loops);
+      return;
     }
+    if (i.is(Opcode::kWhile)) {
+      if (!loop) loop = inlining(i);
+      for (int round = 0; round < (loops < kMostTwice ? 2 : 1); ++round) {
+        look_at(*i.while_condition(), loop, loops + 1);
+        look_at(*i.while_body(), loop, loops + 1);
+      }
+      return;
+    }
+    const std::vector<BufferSlice> slices = buffers_of(i);
+    // A step decides for itself, when it runs; with little to work on it takes one core.
+    constexpr int64_t kLittle = 128 << 10;
+    auto is_little = [](const BufferSlice& s) { return s.size < kLittle; };
+    if (is_step(i) && !std::ranges::all_of(slices, is_little)) return sharing_.forget(slices);
+    const auto own = plan_.slices.find(&i);
+    const std::span all(slices);
+    const size_t operands = all.size() - (own == plan_.slices.end() ? 0 : own->second.size());
+    int64_t cost = 0, chunks = 1;
+    if (i.is(Opcode::kFusion) && !is_small_copy(i) && !(loop && loop->inlined.contains(&i))) {
+      for (const KernelCall& k : calls_of(i, slices)) cost += k.cost_ns, chunks = std::max(chunks, k.chunks);
+    }
+    sharing_.add(&i, all.first(operands), all.subspan(operands), cost, chunks > 1, loops);
   }
 
   // The kernel's code in place of a call: in order and by one thread, which is how a call would run it.
@@ -257,13 +282,22 @@ class EntryEmitter : EntryFunctions {
     b_.SetInsertPoint(next);
   }
 
+  // What of a loop in the entry's own sequence is inlined; null: nothing.
+  const LoopState* inlining(const Instruction& loop) {
+    if (size_of(loop) > kPart) return nullptr;
+    const auto [at, is_new] = loop_states_.try_emplace(&loop);
+    if (is_new) {
+      const bool donates = !module_.config.input_output_alias.empty();
+      at->second = loop_state(loop, plan_, options_.target->info(), donates);
+    }
+    return at->second.inlined.empty() ? nullptr : &at->second;
+  }
+
   void while_loop(const Instruction& i) {
-    if (frame_.loop || size_of(i) > kPart) return while_blocks(i);
-    bool donates = !module_.config.input_output_alias.empty();
-    LoopState state = loop_state(i, plan_, options_.target->info(), donates);
-    if (state.inlined.empty()) return while_blocks(i);
+    const LoopState* state = frame_.loop ? nullptr : inlining(i);
+    if (!state) return while_blocks(i);
     llvm::Function* loop = function(fmt::format("loop{}", parts_++), [&] {
-      frame_.loop = &state;
+      frame_.loop = state;
       begin_scalars();
       auto* begin = llvm::BasicBlock::Create(context_, "begin", frame_.function);
       b_.CreateBr(begin);
@@ -284,7 +318,6 @@ class EntryEmitter : EntryFunctions {
     llvm::Value* goes_on = b_.CreateLoad(b_.getInt8Ty(), pointer(plan_.slice(i.while_condition()->root())));
     b_.CreateCondBr(b_.CreateICmpNE(goes_on, b_.getInt8(0)), body, exit);
     b_.SetInsertPoint(body);
-    look_ahead(*i.while_body());
     computation(*i.while_body());
     stop_if_asked();
     b_.CreateBr(header);
@@ -388,6 +421,8 @@ class EntryEmitter : EntryFunctions {
   int64_t scratch_bytes_ = 0, parts_ = 0;
   std::unordered_map<const Instruction*, size_t> step_number_;
   std::unordered_map<const Computation*, int64_t> sizes_;
+  std::unordered_map<const Instruction*, const std::vector<KernelCall>*> calls_;
+  std::unordered_map<const Instruction*, LoopState> loop_states_;
 };
 
 }  // namespace
