@@ -27,8 +27,9 @@ size_t Sharing::node(const Instruction* i) {
 
 // Half of the bytes go to the other core, and the lines come back when they are written again.
 void Sharing::connect(size_t writer, size_t reader, int64_t bytes) {
-  constexpr double kBytesPerNs = 13;              // from core to core
-  if (writer == reader || bytes > most_) return;  // what no core's cache holds comes from further away for everybody
+  constexpr double kBytesPerNs = 13;  // from core to core
+  // What a core's cache does not keep until it is read comes from further away for everybody.
+  if (writer == reader || bytes > most_) return;
   for (const Edge& e : nodes_[writer].edges) {
     if (e.other == reader) return;
   }

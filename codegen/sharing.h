@@ -20,7 +20,7 @@ namespace hlojit::codegen {
 
 class Sharing {
  public:
-  explicit Sharing(const TargetInfo& target) : most_(target.l2_bytes) {}
+  explicit Sharing(const TargetInfo& target) : most_(target.l2_bytes / 4) {}
 
   /// Told in the order in which they run, each as often as that order tells something new: a loop's body twice, for its
   /// second round reads what the first has left. `cost_ns`: of all chunks together, for one core. `may`: it has

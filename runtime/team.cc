@@ -94,7 +94,7 @@ bool Team::Board::take(bool last) {
     const int64_t n = chunks.load(std::memory_order_relaxed), parts = groups.load(std::memory_order_relaxed);
     const auto group = static_cast<int64_t>(last ? --rest.last : rest.first++);
     if (!left.compare_exchange_weak(seen, rest.word(), std::memory_order_acquire)) continue;
-    for (int64_t c = group * n / parts; c < (group + 1) * n / parts; ++c) work(own, c);
+    work(own, group * n / parts, (group + 1) * n / parts);
     done.fetch_add(1, std::memory_order_release);
     return true;
   }

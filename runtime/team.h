@@ -14,8 +14,8 @@ namespace hlojit {
 /// Of one caller at a time.
 class Team {
  public:
-  /// Work on a chunk.
-  using Task = void (*)(void* context, int64_t chunk) noexcept;
+  /// Work on the chunks from the first up to the last.
+  using Task = void (*)(void* context, int64_t first, int64_t last) noexcept;
 
   /// `threads`: the caller's among them.
   explicit Team(int threads);
@@ -24,7 +24,7 @@ class Team {
   bool awake() const;
   /// Calls those that are not; does not wait for them.
   void call() noexcept;
-  /// task(context, c) for c in [0, chunks), by the caller from the first on and by whoever helps from the last.
+  /// All of [0, chunks), by the caller from the first on and by whoever helps from the last.
   /// `cost_ns`: of all together. Of chunks that take less than it does to get one, several are taken at once.
   void run(int64_t chunks, int64_t cost_ns, Task task, void* context) noexcept;
 

@@ -13,8 +13,8 @@ namespace {
 struct Counts {
   std::vector<int> of_chunk;  // each written by the one who works on the chunk
   explicit Counts(int64_t chunks) : of_chunk(static_cast<size_t>(chunks)) {}
-  static void count(void* self, int64_t chunk) noexcept {
-    ++static_cast<Counts*>(self)->of_chunk[static_cast<size_t>(chunk)];
+  static void count(void* self, int64_t first, int64_t last) noexcept {
+    for (int64_t c = first; c < last; ++c) ++static_cast<Counts*>(self)->of_chunk[static_cast<size_t>(c)];
   }
   bool once() const {
     for (int n : of_chunk) {
