@@ -30,9 +30,10 @@ void Sharing::connect(size_t writer, size_t reader, int64_t bytes) {
   constexpr double kBytesPerNs = 13;  // from core to core
   // What a core's cache does not keep until it is read comes from further away for everybody.
   if (writer == reader || bytes > most_) return;
-  for (const Edge& e : nodes_[writer].edges) {
-    if (e.other == reader) return;
-  }
+  // Of a value that thousands read the reader knows sooner.
+  const bool fewer = nodes_[reader].edges.size() < nodes_[writer].edges.size();
+  const size_t here = fewer ? reader : writer, there = fewer ? writer : reader;
+  if (std::ranges::count(nodes_[here].edges, there, &Edge::other) > 0) return;
   const double often = times(std::min(nodes_[writer].loops, nodes_[reader].loops));
   const double ns = often * static_cast<double>(bytes) / kBytesPerNs;
   nodes_[writer].edges.push_back({reader, ns});
