@@ -28,6 +28,7 @@
 #include "compiler/ir/module.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/plan/target_info.h"
+#include "layout/divide.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {
@@ -39,7 +40,7 @@ constexpr int64_t kPart = 1'000;
 /// Up to here memcpy on the caller beats a parallel region.
 constexpr int64_t kCopyBytes = int64_t{1} << 19;
 
-int64_t aligned(int64_t n) { return (n + kCacheLine - 1) / kCacheLine * kCacheLine; }
+int64_t aligned(int64_t n) { return round_up(n, kCacheLine); }
 
 class EntryEmitter : EntryFunctions {
  public:

@@ -408,7 +408,7 @@ class Emission {
           }
           return at;
         };
-        used += (rows * count * tile * dtype_bytes(place.stored) + kCacheLine - 1) / kCacheLine * kCacheLine;
+        used += round_up(rows * count * tile * dtype_bytes(place.stored), kCacheLine);
         e.place(v, std::move(place));
       }
       for (size_t k : plan_.stages[s].rereads) {

@@ -6,6 +6,7 @@
 
 #include "codegen/kernels/function.h"
 #include "compiler/plan/target_info.h"
+#include "layout/divide.h"
 
 namespace hlojit::codegen {
 
@@ -23,7 +24,7 @@ class Scratch {
   llvm::Value* take(int64_t bytes) {
     llvm::IRBuilder<>& b = kernel_.root().builder;
     llvm::Value* at = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel_.scratch(), static_cast<uint64_t>(used_));
-    used_ += (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+    used_ += round_up(bytes, kCacheLine);
     most_ = std::max(most_, used_);
     return at;
   }

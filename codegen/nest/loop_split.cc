@@ -26,7 +26,7 @@ Part evened(Part part, int64_t extent) {
 // How much of a lane digit is a part: a multiple of the grain, or where four cores would have parts that are far from
 // equal, of less of it, down to `finest`. All of it where even two would be. (A sum of 257 columns and what is done
 // with it, by grains of 256: 101 us, by 16: 41. Parts of 32 columns add up hardly faster than one of 64.)
-Part part_of_lanes(int64_t extent, int64_t want, int64_t grain, int64_t finest) {
+Part part_in_units(int64_t extent, int64_t want, int64_t grain, int64_t finest) {
   constexpr int64_t kLeast = 64, kCores = 4;
   Part part{2 * grain, 0};
   do {
@@ -40,8 +40,8 @@ Part part_of_lanes(int64_t extent, int64_t want, int64_t grain, int64_t finest) 
 // Parts that are not equal and do not overlap begin at whole vectors: nothing but the grain holds all of those.
 Part part_of_lanes(int64_t extent, int64_t want, int64_t grain, bool overlap) {
   constexpr int64_t kFinest = 16;
-  const Part part = part_of_lanes(extent, want, grain, kFinest);
-  return overlap || extent % part.size == 0 ? part : part_of_lanes(extent, want, grain, grain);
+  const Part part = part_in_units(extent, want, grain, kFinest);
+  return overlap || extent % part.size == 0 ? part : part_in_units(extent, want, grain, grain);
 }
 
 Part part_of_steps(int64_t extent, int64_t want) { return evened({1, std::max<int64_t>(1, extent / want)}, extent); }

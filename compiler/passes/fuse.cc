@@ -115,7 +115,7 @@ class Fuser {
     // What is computed again and again, or element by element, is asked as a whole. (Step by step each op of a
     // histogram's search, 60 of them, won a little and lost its lanes: 493 us instead of 104. Each of a blur's first
     // pass, 13, saved what it reads, and all of them together are computed seven times, once a tap of the second: 71
-    // us, 15.)
+    // us, 31.)
     for (size_t k = graph_.size(); k-- > 0;) {
       int p = static_cast<int>(k);
       if (repeats_in_reader(p) && !changes_layout(graph_[p].members[0])) join_readers(p, true);

@@ -50,11 +50,10 @@ bool reads_updated_box(const Instruction* i, const Instruction* update) {
   return true;
 }
 
-/// Values that a result needs of other elements than its own; an update's own is that of what it puts in place.
-InstructionSet wanted_elsewhere(const Graph& g) {
-  InstructionSet here, elsewhere;
-  for (const Instruction* r : g.roots) here.insert(r->is(Opcode::kDynamicUpdateSlice) ? r->operand(1) : r);
-  for (auto at = g.members.rbegin(); at != g.members.rend(); ++at) {
+/// Values that those which are wanted `here`, at the element at hand, need of other elements.
+InstructionSet wanted_elsewhere(Instructions members, InstructionSet here) {
+  InstructionSet elsewhere;
+  for (auto at = members.rbegin(); at != members.rend(); ++at) {
     const Instruction* i = *at;
     for (size_t k = 0; k < i->operand_count(); ++k) {
       if (here.contains(i)) (reads_own_element(*i, k) ? here : elsewhere).insert(i->operand(k));
@@ -70,7 +69,10 @@ void check_target(const Graph& g, const Instruction* update, const Instruction* 
   if (g.has(target) || is_inline_constant(*target)) {
     refuse(quoted(update) + " updates a value of the kernel itself");
   }
-  const InstructionSet elsewhere = wanted_elsewhere(g);
+  // Of an update the element at hand is that of what it puts in place.
+  InstructionSet here;
+  for (const Instruction* r : g.roots) here.insert(r->is(Opcode::kDynamicUpdateSlice) ? r->operand(1) : r);
+  const InstructionSet elsewhere = wanted_elsewhere(g.members, std::move(here));
   for (const Instruction* i : g.members) {
     if (reads_updated_box(i, update) && !elsewhere.contains(i)) continue;
     int64_t reads = std::ranges::count(i->operands(), target);
@@ -388,19 +390,9 @@ bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   if (!from.is_array() || from.dims != to.dims || from.layout != to.layout || element_bits(from) != element_bits(to)) {
     return false;
   }
-  // Backwards: values wanted at the result's element, and values wanted anywhere else.
-  InstructionSet here(plan->roots), elsewhere;
-  const auto& all = fused.instructions();
-  for (auto at = all.rbegin(); at != all.rend(); ++at) {
-    const Instruction* i = at->get();
-    for (size_t k = 0; k < i->operand_count(); ++k) {
-      const Instruction* o = i->operand(k);
-      bool same = reads_own_element(*i, k);
-      if (here.contains(i)) (same ? here : elsewhere).insert(o);
-      if (elsewhere.contains(i)) elsewhere.insert(o);
-    }
-  }
-  return !elsewhere.contains(read);
+  std::vector<const Instruction*> all;
+  for (const auto& i : fused.instructions()) all.push_back(i.get());
+  return !wanted_elsewhere(all, InstructionSet(plan->roots)).contains(read);
 }
 
 std::vector<Update> updated_parameters(const Computation& fused) {

@@ -72,6 +72,7 @@ StepFunction cholesky_of(const Instruction& i) {
   return [=](const StepCall& call) {
     const T* in = static_cast<const T*>(call.buffers[0]);
     T* out = static_cast<T*>(call.buffers[1]);
+    // As measured of 4 to 64 rows: 20 ns to 0.6 us.
     run_lapack(call.pool, count, count * (20 + size * n / 200), [&](int64_t k) {
       T* a = out + k * size;
       std::memcpy(a, in + k * size, static_cast<size_t>(size) * sizeof(T));

@@ -181,8 +181,8 @@ StepFunction select(Rows rows) {
       return;
     }
     int64_t group = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, rows.length));
-    const int64_t row_ns =
-        rows.length / 4 + 20 * rows.k;  // measured: few elements of a row are better than the k so far
+    // As measured: few elements of a row are better than the k so far.
+    const int64_t row_ns = rows.length / 4 + 20 * rows.k;
     run_chunks(call.pool, (rows.count + group - 1) / group, rows.count * row_ns, [&](int64_t c) {
       Selection<Type> selection(rows);
       for (int64_t r = c * group; r < std::min(rows.count, (c + 1) * group); ++r) {
