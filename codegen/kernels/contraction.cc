@@ -74,8 +74,8 @@ class Product {
   // Which operands are read where they lie, and what of scratch the others and the sums get.
   void choose_places(Scratch& scratch) {
     const int64_t bytes = dtype_bytes(type_), packed_bytes = dtype_bytes(packed_type_);
-    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
-    slices_ = ceil_div(product_.k, kc);
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = packed_depth();
+    slices_ = ceil_div(product_.k, blocks_.depth);
     panels_ = blocks_.columns / nr;
     tiles_ = blocks_.rows / mr;
     const RowsInPlace rows = rows_as_planned();
@@ -121,7 +121,7 @@ class Product {
   /// to be there may be subnormal, which on some machines takes a product a hundred times as long. (A convolution to 67
   /// features: 7.6 ms instead of 0.6.)
   void clear_rests(Scope& root) {
-    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = blocks_.depth;
+    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns, kc = packed_depth();
     llvm::IRBuilder<>& b = root.builder;
     auto clear = [&](llvm::Value* condition, llvm::Value* at, int64_t elements) {
       guarded(
@@ -188,6 +188,8 @@ class Product {
     if (site_.left || !dot_.operand(product_.rows_operand())->is(Opcode::kParameter)) return {};
     RowsInPlace rows = rows_in_place(dot_, product_, blocks_.multiply_add, blocks_.tile_columns);
     const int64_t kc = blocks_.depth;
+    // In place nothing fills up a slice that ends within a step.
+    if (kc < product_.k && kc % form_.step != 0) return {};
     // Slices are made of whole stretches, or stretches of whole slices.
     const bool even = rows.stretch > 0 && (rows.stretch % kc == 0 || kc % rows.stretch == 0 || product_.k <= kc);
     if (!even) rows.stretch = 0;
@@ -199,7 +201,7 @@ class Product {
   void pack_left(Scope& ss, llvm::Value* rows_left, llvm::Value* tile_count) {
     if (left_) return;
     if (pointers_) return pointers_->begin_slice(ss, m0_, k0_, rows_left);
-    const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
+    const int64_t mr = blocks_.tile_rows, kc = packed_depth();
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     const bool runs = by_rows_ && (!form_.tiles() || reads_.in_runs(reads_.left_side()));
     llvm::Value* count = runs ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
@@ -222,7 +224,7 @@ class Product {
 
   // A group of panels, from number `first_panel` of the block on.
   void pack_right(Scope& gs, const IndexExpr& first_panel, llvm::Value* columns_left) {
-    const int64_t nr = blocks_.tile_columns, kc = blocks_.depth, run = std::max<int64_t>(product_.run, 1);
+    const int64_t nr = blocks_.tile_columns, kc = packed_depth(), run = std::max<int64_t>(product_.run, 1);
     IndexExpr first = n0_ + first_panel * nr;
     if (!reads_.in_runs(reads_.right_side()) && !blocks_.along_depth)
       return packing_.pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, first, false);
@@ -253,7 +255,7 @@ class Product {
 
   // Of tile number t, which begins at a row of the block.
   TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& t, const IndexExpr& row) {
-    const int64_t mr = blocks_.tile_rows, kc = blocks_.depth;
+    const int64_t mr = blocks_.tile_rows, kc = packed_depth();
     llvm::IRBuilder<>& b = ts.builder;
     if (pointers_) return pointers_->tile(ts, t, k0_, form_.terms);
     TileRows rows;
@@ -328,6 +330,7 @@ class Product {
             .accumulates = slices_ > 1};
   }
 
+  int64_t packed_depth() const { return packing_.form().packed_depth(); }
   /// Packed bytes of the left side are 128 too large.
   bool biased() const { return blocks_.multiply_add == MultiplyAdd::kBytes; }
   /// Groups of terms in the slice, which are whole steps.
@@ -364,7 +367,7 @@ class Product {
   llvm::Value* packed_panel(Scope& ps, const IndexExpr& in_group) {
     llvm::Type* packed = storage_type(ps.builder, packed_type_, 1);
     return ps.builder.CreateInBoundsGEP(packed, b_panel_.pointer,
-                                        e_.index(in_group * (blocks_.depth * blocks_.tile_columns), ps));
+                                        e_.index(in_group * (packed_depth() * blocks_.tile_columns), ps));
   }
   llvm::Value* right_base(Scope& ps, const IndexExpr& column) {
     if (in_panels_) return operand_at(ps, reads_.right_side(), IndexExpr(0), column);

@@ -190,7 +190,7 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
 
 void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width,
                    int64_t size, const IndexExpr& first, bool left) {
-  const int64_t kc = form_.depth;
+  const int64_t kc = form_.packed_depth();
   int side = left ? reads_.left_side() : reads_.right_side();
   auto emit_box = [&](int64_t columns, int64_t depth) {
     in_groups(depth, [&](const Groups& g) {
@@ -226,7 +226,7 @@ void Packing::pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& 
         if (!g.there) return std::nullopt;
         return reads_.read_at(reads_.left_side(), reads_.result_coords(first + c[0], IndexExpr(0)), k0_ + k_at(c));
       };
-      auto place = [&](const Coords& c) { return offset + c[0] * form_.depth + k_at(c); };
+      auto place = [&](const Coords& c) { return offset + c[0] * form_.packed_depth() + k_at(c); };
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(form_.type, place(c));
         if (g.there) reads_.walk(w, *source(c));

@@ -12,6 +12,7 @@
 
 #include "codegen/nest/element_emitter.h"
 #include "compiler/plan/blocks.h"
+#include "layout/divide.h"
 
 namespace hlojit::codegen {
 
@@ -66,12 +67,17 @@ struct PackedForm {
   bool biased = false;  ///< the left operand's bytes are made unsigned: 128 is added
   int64_t depth = 256;  ///< of a slice
   int vector_bytes = 32;
+
+  /// Of a slice as it lies: zeros fill up its last step.
+  int64_t packed_depth() const { return round_up(depth, step); }
 };
 
 class Packing {
  public:
   Packing(ElementEmitter& emitter, VarSource& vars, ProductReads& reads, const MatrixProduct& product, PackedForm form)
       : e_(emitter), vars_(vars), reads_(reads), product_(product), form_(form) {}
+
+  const PackedForm& form() const { return form_; }
 
   /// What follows is about the slice of the depth from k0 on.
   void begin_slice(const IndexExpr& k0) { k0_ = k0; }
