@@ -29,6 +29,16 @@ struct Surroundings {
   std::vector<std::vector<bool>> overlap;
   /// Of each operand: it is a product (compiler/analysis/products.h).
   std::vector<bool> products;
+
+  /// A result lies in an operand's memory: no element may be computed twice, its second reading would be of itself.
+  bool in_place() const {
+    for (size_t result = products.size(); result < overlap.size(); ++result) {
+      for (size_t operand = 0; operand < products.size(); ++operand) {
+        if (overlap[result][operand]) return true;
+      }
+    }
+    return false;
+  }
 };
 
 }  // namespace hlojit::codegen

@@ -23,6 +23,7 @@ class BlockKernel {
               const EmitOptions& options)
       : module_(module),
         plan_(plan),
+        around_(around),
         options_(options),
         first_(*std::ranges::find_if(plan.stages, [](const Stage& s) { return s.product != nullptr; })),
         product_(matrix_product(plan, first_, options.vector_size())),
@@ -86,7 +87,7 @@ class BlockKernel {
   }
 
   ProductSite site(const Stage& stage) {
-    ProductSite site{batch_, m0_, n0_, std::nullopt, std::nullopt};
+    ProductSite site{batch_, m0_, n0_, std::nullopt, std::nullopt, around_.in_place()};
     if (!plan_.by_blocks()) return site;
     int taken = taken_operand(plan_, stage.product);
     for (size_t k = 0; k < plan_.tiles.size(); ++k) {
@@ -112,7 +113,7 @@ class BlockKernel {
     row_ = IndexExpr::var(var, rows);
     size_t s = first;
     for (; s < plan_.stages.size() && !plan_.stages[s].product; ++s) {
-      stages_.run(kernel_, *loop, s, outer_at(m0_ + row_), {}, true);
+      stages_.run(kernel_, *loop, s, outer_at(m0_ + row_), {}, !around_.in_place());
     }
     close_loop(root, std::move(loop));
     return s;
@@ -139,6 +140,7 @@ class BlockKernel {
 
   llvm::Module& module_;
   const KernelPlan& plan_;
+  const Surroundings& around_;
   const EmitOptions& options_;
   const Stage& first_;  // product
   MatrixProduct product_;

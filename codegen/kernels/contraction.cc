@@ -97,8 +97,9 @@ class Product {
     if (!right_ && columns_in_place(dot_, product_, blocks_, options_.target_info())) {
       right_ = in_place(reads_.right_side());
     }
-    // A last panel moved left computes some columns twice, which must not be added up.
-    bool repeats = !in_panels_ && product_.n > nr && product_.n % nr != 0 && site_.sums && slices_ > 1;
+    // A last panel moved left computes some columns twice, which must not be added up, nor stored where read.
+    const bool once = site_.once || (site_.sums && slices_ > 1);
+    bool repeats = once && !in_panels_ && product_.n > nr && product_.n % nr != 0;
     if (right_ && ((right_->along != 1 && !blocks_.along_depth) || repeats)) right_.reset();
     group_ = right_ ? 1 : panels_at_once();
 
@@ -473,6 +474,76 @@ class Product {
   /// The tile's rows, of `columns` from number `first` of the tile on. `whole`: all columns are the result's.
   void box(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
            const ColumnsAt& columns_at) {
+    auto by_rows = [&] { rows(outer, t, columns, first, whole, columns_at); };
+    if (!whole || columns == 1 || reads_.in_runs(reads_.left_side()) || !rows_alternate()) return by_rows();
+    auto together = [&] { e_.within(outer, [&] { rows_together(outer, t, columns, first, columns_at); }); };
+    if (product_.m % blocks_.tile_rows == 0) return together();
+    llvm::Value* full = outer.builder.CreateICmpEQ(t.rows, i64(outer.builder, blocks_.tile_rows));
+    guarded(outer, full, together, by_rows);
+  }
+
+  /// Neighbouring columns do not lie side by side in some result: several rows at once may be stored as vectors.
+  bool rows_alternate() const {
+    return std::ranges::any_of(stage_.stores, [&](size_t k) {
+      auto address = [&](int64_t column) {
+        return linear_index(plan_.roots[k]->shape, reads_.result_coords(IndexExpr(0), IndexExpr(column)));
+      };
+      return !(address(1) - address(0) == IndexExpr(1));
+    });
+  }
+
+  /// Of a tile that has all its rows: loops by where the results lie, blocks transposed in registers.
+  void rows_together(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first,
+                     const ColumnsAt& columns_at) {
+    auto at = [&](const Coords& c) {
+      return reads_.joined(product_.split(!product_.swapped, t.row + c[0]), columns_at(c[1]));
+    };
+    auto sum_at = [&](const Coords& c) { return t.sums + c[0] * c_.stride + first + c[1]; };
+    auto walk = [&](AccessWalk& w, const Coords& c) {
+      w.stop_at(&dot_, [place = sum_at(c)](const Coords&) { return place; });
+      for (size_t k : stage_.stores) {
+        w.write(plan_.roots[k]->shape, at(c));
+        w.read(plan_.roots[k], at(c));
+      }
+    };
+    const int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
+    const LoopPlanOptions options{.max_lanes = lanes, .unroll = lanes, .overlap = !site_.once};
+    const Ints dims = {blocks_.tile_rows, columns};
+    for (LoopPiece& piece : plan_loops(dims, vars_, walk, options)) {
+      e_.loops(outer, piece, 0, e_.widths(piece, lanes, lanes, !site_.once), {},
+               [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
+                 e_.in_parts(s, c, piece.unroll, [&](Scope& in, const Coords& part_at, const Unroll& part) {
+                   store_block(in, part_at, part, at, sum_at);
+                 });
+                 return ElementEmitter::Carried{};
+               });
+    }
+  }
+
+  void store_block(Scope& s, const Coords& c, const Unroll& unroll, const std::function<Coords(const Coords&)>& at,
+                   const std::function<IndexExpr(const Coords&)>& sum_at) {
+    std::vector<std::vector<Value>> values(stage_.stores.size());
+    std::vector<std::vector<IndexExpr>> addresses(stage_.stores.size());
+    for (const Coords& x : e_.elements(c, unroll)) {
+      sum_at_ = sum_at(x);
+      for (size_t k = 0; k < values.size(); ++k) {
+        const Instruction* root = plan_.roots[stage_.stores[k]];
+        values[k].push_back(e_.emit(root, at(x), s));
+        addresses[k].push_back(linear_index(root->shape, at(x)));
+      }
+    }
+    for (size_t k = 0; k < values.size(); ++k) {
+      const BufferRef& result = kernel_.result(stage_.stores[k]);
+      if (unroll.var >= 0)
+        e_.store_block(s, result, addresses[k], values[k]);
+      else
+        e_.store(s, result, addresses[k][0], values[k][0]);
+    }
+  }
+
+  /// Row by row.
+  void rows(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
+            const ColumnsAt& columns_at) {
     auto row_loop = open_loop(outer, t.rows, 1, "row");
     int i = vars_.fresh(), j = vars_.fresh();
     e_.bind(i, *row_loop, row_loop->counter);
@@ -485,7 +556,7 @@ class Product {
     piece.coords = {IndexExpr::var(j, columns)};
     int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
     auto elements = [&] {
-      e_.loops(*row_loop, piece, 0, e_.widths(piece, lanes, lanes, true), {},
+      e_.loops(*row_loop, piece, 0, e_.widths(piece, lanes, lanes, !site_.once), {},
                [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
                  sum_at_ = t.sums + in_tile * c_.stride + first + c[0];
                  store_results(s, reads_.joined(rows_at, columns_at(c[0])), part.count, whole || row_runs);

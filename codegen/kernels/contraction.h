@@ -21,6 +21,7 @@ struct ProductSite {
   IndexExpr m0{0}, n0{0};       ///< first row and column of the block
   std::optional<RowTile> left;  ///< the rows' operand, where an earlier stage left it
   std::optional<RowTile> sums;  ///< the whole block's sums are left here; none: they go through the epilogue
+  bool once = false;            ///< no result may be stored twice
 };
 
 /// Emits stage `number` of the plan into the kernel's root scope. Of `scratch` it uses what is free, and leaves

@@ -76,11 +76,6 @@ class Emission {
     plan_ = *plan;
     vector_bytes_ = options.vector_size();
     cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target_).work_ns(), 1e15));
-    // A result in an operand's memory must not be computed twice: its second reading would be of itself.
-    size_t operands = fusion.operand_count();
-    for (size_t r = operands; r < around.overlap.size(); ++r) {
-      for (size_t o = 0; o < operands; ++o) in_place_ |= around.overlap[r][o];
-    }
     shares_bytes_ = std::ranges::any_of(
         plan_.roots, [](const Instruction* r) { return r->shape.is_array() && element_bits(r->shape) < 8; });
   }
@@ -165,7 +160,7 @@ class Emission {
 
   // Neighbouring vectors and tasks may compute some elements both. (Where vectors begin anywhere, elements that share
   // bytes are stored one by one: 300x1002 of s4 in 3.3 ms.)
-  bool overlaps() { return !in_place_ && !shares_bytes_ && !streams_unaligned(); }
+  bool overlaps() { return !around_.in_place() && !shares_bytes_ && !streams_unaligned(); }
 
   bool gives_masks() const {
     return std::ranges::any_of(plan_.roots,
@@ -493,7 +488,6 @@ class Emission {
   ColumnStrips strips_{plan_, stages_, target_, vars_};
   int vector_bytes_ = 32;
   int64_t cost_ns_ = 0;
-  bool in_place_ = false;
   bool shares_bytes_ = false;  // elements of a result
   std::vector<KernelFunction> functions_;
 };

@@ -7,18 +7,6 @@
 #include "layout/index.h"
 
 namespace hlojit::codegen {
-namespace {
-
-// The coordinates of each element of a block.
-std::vector<Coords> block_of(ElementEmitter& e, const Coords& coords, const Unroll& unroll) {
-  if (unroll.var < 0) return {coords};
-  std::vector<Coords> block;
-  for (const IndexExpr& number : e.block()) block.push_back(substitute(coords, unroll.var, number));
-  return block;
-}
-
-}  // namespace
-
 bool Stages::is_update(const Instruction* root) const {
   return plan_.kind == KernelKind::kNest && root->is(Opcode::kDynamicUpdateSlice);
 }
@@ -78,7 +66,7 @@ void Stages::walk(AccessWalk& walk, const Stage& stage, const Coords& at) const 
 void Stages::store_roots(KernelBuilder& kernel, Scope& scope, const Coords& coords, const Unroll& unroll,
                          const std::vector<size_t>& which) const {
   ElementEmitter& e = kernel.emitter();
-  std::vector<Coords> block = block_of(e, coords, unroll);
+  std::vector<Coords> block = e.elements(coords, unroll);
   // All values before the first store: a result may lie in an operand's memory.
   std::vector<std::vector<Value>> values(which.size());
   std::vector<std::vector<IndexExpr>> addresses(which.size());
@@ -109,7 +97,7 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
   e.begin_stage(number);
   if (!stage.inner) return store_roots(kernel, scope, at, unroll, stage.stores);
   Pass pass;
-  for (const Coords& c : block_of(e, at, unroll)) {
+  for (const Coords& c : e.elements(at, unroll)) {
     for (const Instruction* r : stage.reduces) pass.members.push_back({r, c});
   }
   pass.sizes = plan_.inner_sizes();
@@ -135,7 +123,7 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
   const bool more = !stage.keeps.empty() || !stage.stores.empty();
   if (more)
     pass.with = [&](Scope& s, const Coords& along) {
-      for (const Coords& c : block_of(e, at, unroll)) {
+      for (const Coords& c : e.elements(at, unroll)) {
         for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
       }
       if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);

@@ -60,7 +60,7 @@ Scope& ElementEmitter::deepest(const IndexExpr& expr, Scope& scope) {
 }
 
 Scope& ElementEmitter::home(const Coords& coords, Scope& scope) {
-  Scope* best = &root_;
+  Scope* best = outermost_;
   for (const IndexExpr& e : coords) {
     Scope& s = deepest(e, scope);
     if (s.depth > best->depth) best = &s;

@@ -104,6 +104,15 @@ class ElementEmitter {
   using Provider = std::function<Value(ElementEmitter&, Scope&, const Coords&)>;
   void provide(const Instruction* instruction, Provider provider) { providers_[instruction] = std::move(provider); }
 
+  /// While `emit_values` runs nothing is made outside of `scope`: what is read there is not the same in each of its
+  /// turns, though no coordinate may say so.
+  template <class F>
+  void within(Scope& scope, F emit_values) {
+    Scope* before = std::exchange(outermost_, &scope);
+    emit_values();
+    outermost_ = before;
+  }
+
   /// Values of these types are only moved (compiler/analysis/movement.h): they are kept as the integers that their
   /// bits are, and a NaN keeps its payload.
   void move_in_bits(std::set<DType> types) { in_bits_ = std::move(types); }
@@ -155,6 +164,8 @@ class ElementEmitter {
   void in_parts(Scope& scope, const Coords& at, const Unroll& unroll,
                 const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
   const std::vector<IndexExpr>& block() const { return block_; }
+  /// The coordinates of each element of the block; without one, of the element.
+  std::vector<Coords> elements(const Coords& at, const Unroll& unroll) const;
   int block_id(size_t k) const { return block_ids_[k]; }
 
   /// The expression's value: i64 scalar, or vector where it depends on lanes. Terms of outer
@@ -258,6 +269,7 @@ class ElementEmitter {
   std::unordered_map<int, Bound> bound_;
   std::unordered_map<const Instruction*, Placed> placed_;
   size_t stage_ = 0;
+  Scope* outermost_ = &root_;  ///< in which values are made
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
   bool in_groups_ = false;  ///< steps along rows are written out in groups

@@ -329,6 +329,13 @@ ElementEmitter::Carried ElementEmitter::loops(Scope& scope, const LoopPiece& pie
   return nest(scope, piece, first, std::move(carried));
 }
 
+std::vector<Coords> ElementEmitter::elements(const Coords& at, const Unroll& unroll) const {
+  if (unroll.var < 0) return {at};
+  std::vector<Coords> all;
+  for (const IndexExpr& number : block_) all.push_back(substitute(at, unroll.var, number));
+  return all;
+}
+
 void ElementEmitter::in_parts(Scope& scope, const Coords& at, const Unroll& unroll,
                               const std::function<void(Scope&, const Coords&, const Unroll&)>& body) {
   if (unroll.var < 0) return body(scope, at, unroll);
