@@ -381,9 +381,12 @@ int64_t KernelPlan::block_rows() const {
 
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   auto plan = plan_kernel(fused, {});
-  // Whether a convolution has blocks, and with them another order, depends on the target.
-  bool convolves = std::ranges::any_of(fused.instructions(), [](auto& i) { return i->is(Opcode::kConvolution); });
-  if (!plan || convolves || plan->kind != KernelKind::kNest || !updated_parameters(fused).empty()) return false;
+  if (!plan || !updated_parameters(fused).empty()) return false;
+  const bool one_product = plan->kind == KernelKind::kContraction && plan->stages.size() == 1;
+  if (plan->kind != KernelKind::kNest && !one_product) return false;
+  // Which of several products have blocks, and with them stages of their own, depends on the target.
+  const auto contracts = [](const auto& i) { return i->is(Opcode::kDot) || i->is(Opcode::kConvolution); };
+  if (std::ranges::count_if(fused.instructions(), contracts) > 1) return false;
   const Instruction* read = fused.parameters().at(parameter);
   const Shape& from = read->shape;
   const Shape& to = plan->roots.at(root)->shape;

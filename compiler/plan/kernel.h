@@ -143,7 +143,7 @@ bool is_inline_constant(const Instruction& instruction);
 /// entry code runs it only if the caller gave the two different memory.
 bool is_donated_copy(const Instruction& instruction);
 
-/// A nest that computes root number `root` reads parameter `parameter` only at the very element it
+/// A nest or a product that computes root number `root` reads parameter `parameter` only at the very element it
 /// writes, and both have the same sizes, layout and element width: the two may be one buffer.
 bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root);
 /// A parameter that a result of the fused computation is an update of (dynamic-update-slice, scatter): it
