@@ -13,6 +13,7 @@
 
 #include <llvm/IR/Module.h>
 
+#include "codegen/kernels/epilogue.h"
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/matrix_tile.h"
 #include "codegen/kernels/micro_kernel.h"
@@ -116,6 +117,7 @@ class Product {
     } else {
       c_ = {scratch.take(mr * nr * bytes), nr};
     }
+    if (!site_.sums) epilogue_.emplace(kernel_, vars_, plan_, stage_, reads_, c_, site_.once);
   }
 
   /// Zeros where tiles compute what no one packs: rows beyond the last, columns beyond the only panel's. What happened
@@ -313,9 +315,11 @@ class Product {
                                                           b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
-    if (slices_ == 1) return epilogue(ts, row, column, c_offset);
+    // A last panel moved left is whole.
+    const bool whole = right_ && !in_panels_ && product_.n > nr;
+    if (slices_ == 1) return epilogue_->tile(ts, row, column, c_offset, whole);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
-    guarded(ts, last, [&] { epilogue(ts, row, column, c_offset); }, [] {});
+    guarded(ts, last, [&] { epilogue_->tile(ts, row, column, c_offset, whole); }, [] {});
   }
 
   /// A tile's, but for what depends on how the operands are read.
@@ -416,183 +420,6 @@ class Product {
     return group;
   }
 
-  /// A tile of sums on its way to the result.
-  struct Tile {
-    IndexExpr row, column;  // of the product, where it begins
-    IndexExpr sums;         // where its sums begin
-    llvm::Value* rows;      // that are the result's
-  };
-  using ColumnsAt = std::function<Coords(const IndexExpr&)>;  // free coordinates of a column of a box
-
-  void epilogue(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& sums) {
-    const int64_t mr = blocks_.tile_rows, nr = blocks_.tile_columns;
-    e_.provide(&dot_, [this](ElementEmitter& emitter, Scope& s, const Coords&) {
-      Value raw = emitter.load(s, {c_.pointer, nullptr, nullptr}, type_, sum_at_);
-      return convert(s.builder, emitter.number(), raw, dot_.shape.type);
-    });
-    Tile t{row, column, sums, i64(scope.builder, mr)};
-    if (product_.m % mr != 0) t.rows = minimum(scope, e_.index(IndexExpr(product_.m) - row, scope), mr);
-    if (reads_.in_runs(reads_.right_side())) return run_boxes(scope, t);
-    auto columns_at = [&](const IndexExpr& j) { return product_.split(product_.swapped, column + j); };
-    auto all = [&] { box(scope, t, nr, IndexExpr(0), true, columns_at); };
-    if ((right_ && !in_panels_ && product_.n > nr) || product_.n % nr == 0) return all();
-    llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(column, scope), i64(scope.builder, product_.n - nr));
-    guarded(scope, whole, all, [&] { box(scope, t, product_.n % nr, IndexExpr(0), true, columns_at); });
-  }
-
-  /// The tile's columns run by run: what of a run overhangs is no result's.
-  void run_boxes(Scope& scope, const Tile& t) {
-    const int64_t run = product_.run, nr = blocks_.tile_columns;
-    llvm::Value* count = i64(scope.builder, nr / run);
-    if (product_.n % nr != 0) {
-      llvm::Value* left = scope.builder.CreateSub(i64(scope.builder, product_.n), e_.index(t.column, scope));
-      count = scope.builder.CreateUDiv(minimum(scope, left, nr), i64(scope.builder, run));
-    }
-    auto run_loop = open_loop(scope, count, 1, "run");
-    int r = vars_.fresh();
-    e_.bind(r, *run_loop, run_loop->counter);
-    IndexExpr first = IndexExpr::var(r, nr / run) * run;
-    Coords start = reads_.starts(*run_loop, reads_.right_side(), t.column + first);
-    auto columns_at = [&](const IndexExpr& j) {
-      Coords at = start;
-      at.back() = at.back() + j;
-      return at;
-    };
-    Coords zero(product_.rhs_free.size(), IndexExpr(0));
-    llvm::Value* whole = in_result(*run_loop, reads_.joined(zero, columns_at(IndexExpr(run - 1))));
-    auto all = [&] { box(*run_loop, t, run, first, true, columns_at); };
-    auto some = [&] {
-      if (run > 1) box(*run_loop, t, run, first, false, columns_at);
-    };
-    if (whole)
-      guarded(*run_loop, whole, all, some);
-    else
-      all();
-    close_loop(scope, std::move(run_loop));
-  }
-
-  /// The tile's rows, of `columns` from number `first` of the tile on. `whole`: all columns are the result's.
-  void box(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
-           const ColumnsAt& columns_at) {
-    auto by_rows = [&] { rows(outer, t, columns, first, whole, columns_at); };
-    if (!whole || columns == 1 || reads_.in_runs(reads_.left_side()) || !rows_alternate()) return by_rows();
-    auto together = [&] { e_.within(outer, [&] { rows_together(outer, t, columns, first, columns_at); }); };
-    if (product_.m % blocks_.tile_rows == 0) return together();
-    llvm::Value* full = outer.builder.CreateICmpEQ(t.rows, i64(outer.builder, blocks_.tile_rows));
-    guarded(outer, full, together, by_rows);
-  }
-
-  /// Neighbouring columns do not lie side by side in some result: several rows at once may be stored as vectors.
-  bool rows_alternate() const {
-    return std::ranges::any_of(stage_.stores, [&](size_t k) {
-      auto address = [&](int64_t column) {
-        return linear_index(plan_.roots[k]->shape, reads_.result_coords(IndexExpr(0), IndexExpr(column)));
-      };
-      return !(address(1) - address(0) == IndexExpr(1));
-    });
-  }
-
-  /// Of a tile that has all its rows: loops by where the results lie, blocks transposed in registers.
-  void rows_together(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first,
-                     const ColumnsAt& columns_at) {
-    auto at = [&](const Coords& c) {
-      return reads_.joined(product_.split(!product_.swapped, t.row + c[0]), columns_at(c[1]));
-    };
-    auto sum_at = [&](const Coords& c) { return t.sums + c[0] * c_.stride + first + c[1]; };
-    auto walk = [&](AccessWalk& w, const Coords& c) {
-      w.stop_at(&dot_, [place = sum_at(c)](const Coords&) { return place; });
-      for (size_t k : stage_.stores) {
-        w.write(plan_.roots[k]->shape, at(c));
-        w.read(plan_.roots[k], at(c));
-      }
-    };
-    const int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
-    const LoopPlanOptions options{.max_lanes = lanes, .unroll = lanes, .overlap = !site_.once};
-    const Ints dims = {blocks_.tile_rows, columns};
-    for (LoopPiece& piece : plan_loops(dims, vars_, walk, options)) {
-      e_.loops(outer, piece, 0, e_.widths(piece, lanes, lanes, !site_.once), {},
-               [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
-                 e_.in_parts(s, c, piece.unroll, [&](Scope& in, const Coords& part_at, const Unroll& part) {
-                   store_block(in, part_at, part, at, sum_at);
-                 });
-                 return ElementEmitter::Carried{};
-               });
-    }
-  }
-
-  void store_block(Scope& s, const Coords& c, const Unroll& unroll, const std::function<Coords(const Coords&)>& at,
-                   const std::function<IndexExpr(const Coords&)>& sum_at) {
-    std::vector<std::vector<Value>> values(stage_.stores.size());
-    std::vector<std::vector<IndexExpr>> addresses(stage_.stores.size());
-    for (const Coords& x : e_.elements(c, unroll)) {
-      sum_at_ = sum_at(x);
-      for (size_t k = 0; k < values.size(); ++k) {
-        const Instruction* root = plan_.roots[stage_.stores[k]];
-        values[k].push_back(e_.emit(root, at(x), s));
-        addresses[k].push_back(linear_index(root->shape, at(x)));
-      }
-    }
-    for (size_t k = 0; k < values.size(); ++k) {
-      const BufferRef& result = kernel_.result(stage_.stores[k]);
-      if (unroll.var >= 0)
-        e_.store_block(s, result, addresses[k], values[k]);
-      else
-        e_.store(s, result, addresses[k][0], values[k][0]);
-    }
-  }
-
-  /// Row by row.
-  void rows(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
-            const ColumnsAt& columns_at) {
-    auto row_loop = open_loop(outer, t.rows, 1, "row");
-    int i = vars_.fresh(), j = vars_.fresh();
-    e_.bind(i, *row_loop, row_loop->counter);
-    IndexExpr in_tile = IndexExpr::var(i, blocks_.tile_rows);
-    const bool row_runs = reads_.in_runs(reads_.left_side());
-    Coords rows_at = reads_.starts(*row_loop, reads_.left_side(), t.row + in_tile);
-    LoopPiece piece;
-    piece.loops = {{j, columns, std::nullopt, std::nullopt}};
-    piece.has_lanes = columns > 1;
-    piece.coords = {IndexExpr::var(j, columns)};
-    int lanes = std::min<int>(lanes_, vector_bytes_ / 4);
-    auto elements = [&] {
-      e_.loops(*row_loop, piece, 0, e_.widths(piece, lanes, lanes, !site_.once), {},
-               [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
-                 sum_at_ = t.sums + in_tile * c_.stride + first + c[0];
-                 store_results(s, reads_.joined(rows_at, columns_at(c[0])), part.count, whole || row_runs);
-                 return ElementEmitter::Carried{};
-               });
-    };
-    llvm::Value* there = row_runs ? in_result(*row_loop, reads_.joined(rows_at, columns_at(IndexExpr(0)))) : nullptr;
-    if (there)
-      guarded(*row_loop, there, elements, [] {});
-    else
-      elements();
-    close_loop(outer, std::move(row_loop));
-  }
-
-  /// What is stored of one element (a vector of them) at these coordinates; only where they are the result's,
-  /// unless all are.
-  void store_results(Scope& s, const Coords& at, int lanes, bool all) {
-    llvm::Value* there = all ? nullptr : in_result(s, at);
-    if (there) there = splat(s.builder, {DType::kPred, there}, lanes).v;
-    std::vector<Value> values;
-    e_.under(there, [&] {
-      for (size_t k : stage_.stores) values.push_back(e_.emit(plan_.roots[k], at, s));
-    });
-    for (size_t k = 0; k < values.size(); ++k) {
-      size_t root = stage_.stores[k];
-      e_.store(s, kernel_.result(root), linear_index(plan_.roots[root]->shape, at), values[k], there);
-    }
-  }
-
-  // Whether coordinates are the result's: null if they always are.
-  llvm::Value* in_result(Scope& scope, const Coords& at) {
-    std::vector<Guard> guards;
-    for (size_t d = 0; product_.overhangs() && d < at.size(); ++d) guards.push_back({at[d], 0, dot_.shape.dims[d]});
-    return e_.holds(guards, scope);
-  }
-
   llvm::Module& module_;
   const KernelPlan& plan_;
   const Stage& stage_;
@@ -621,9 +448,9 @@ class Product {
   std::optional<RowPointers> pointers_;         // to the left one's rows
   bool by_rows_ = false;                        // the left block is packed row by row
   BufferRef b_panel_, a_block_;
-  BufferRef bias_;       // of biased bytes: a panel's, and the left row that it is the product with
-  IndexExpr sum_at_{0};  // the sum that the epilogue asks for
-  RowTile c_;            // sums: a tile, or all of the block's where slices repeat or stages follow
+  BufferRef bias_;  // of biased bytes: a panel's, and the left row that it is the product with
+  RowTile c_;       // sums: a tile, or all of the block's where slices repeat or stages follow
+  std::optional<Epilogue> epilogue_;
 };
 
 }  // namespace
