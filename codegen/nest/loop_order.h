@@ -30,9 +30,8 @@ struct LoopOrder {
   bool lanes_apart(int operations) const;
   /// Does some element of a vector lie where another one says?
   bool lanes_looked_up() const;
-  /// Takes a block out of a digit along which some access is contiguous that strides along the lanes; `overlap`: its
-  /// last blocks may do some elements twice.
-  Unroll choose_unroll(int block, bool overlap);
+  /// Takes a block out of a digit along which some access is contiguous that strides along the lanes.
+  Unroll choose_unroll(int block, const LoopPlanOptions& options);
   /// Values of a transposing block to be worked on at a time: all, where more is touched than so many bytes.
   int64_t part_of(const Unroll& block, int64_t most_bytes) const;
   /// Takes a block out of a digit: all of a short one that the result alternates along beside the lanes, else so many
@@ -53,6 +52,9 @@ struct LoopOrder {
   const Access* leader() const;
   bool can_be_innermost(const LoopDigit& digit) const;
   bool interleaves(const Access& write, int64_t stride, int block) const;
+  std::vector<size_t> filling_digits(const Access& write, int64_t stride) const;
+  void merge_filling_digits(int block);
+  void merge(size_t outer, size_t inner);
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   std::optional<size_t> interleaved_digit() const;

@@ -214,7 +214,7 @@ class LoopPlanner {
     made.has_lanes = options_.lanes && c.choose_lanes(options_, block, moves);
     made.apart = made.has_lanes && c.lanes_apart(accesses_.operations());
     made.looked_up = made.has_lanes && c.lanes_looked_up();
-    if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_.overlap);
+    if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_);
     if (made.unroll.var >= 0) made.unroll.part = c.part_of(made.unroll, options_.in_parts);
     if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
       made.unroll = c.choose_shared(options_.shared, options_.overlap);

@@ -1,5 +1,7 @@
 // Stores, the mirror of load.cc: contiguous, reversed, a block transposed or interleaved in registers, else a scatter.
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 
 #include <llvm/IR/MDBuilder.h>
@@ -36,19 +38,47 @@ llvm::Value* interleaved(llvm::IRBuilderBase& b, std::vector<llvm::Value*> rows)
   return rows[0];
 }
 
-// Of any number of rows, so interleaved, a vector of `lanes`: number `part`.
-llvm::Value* interleaved_part(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, int64_t part, int64_t lanes) {
-  const auto count = std::ssize(rows);
+// Vector number `part` of a prime number of rows, their elements in turn.
+llvm::Value* interleaved_part(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, size_t part) {
+  const size_t lanes = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
   llvm::Value* run = llvm::PoisonValue::get(rows[0]->getType());
-  for (int64_t k = 0; k < count; ++k) {
+  for (size_t k = 0; k < rows.size(); ++k) {
     std::vector<int> mask;
-    for (int64_t l = 0; l < lanes; ++l) {
-      int64_t at = part * lanes + l;
-      mask.push_back(static_cast<int>(at % count == k ? lanes + at / count : l));
+    for (size_t l = 0; l < lanes; ++l) {
+      const size_t at = part * lanes + l;
+      mask.push_back(static_cast<int>(at % rows.size() == k ? lanes + at / rows.size() : l));
     }
-    run = b.CreateShuffleVector(run, rows[static_cast<size_t>(k)], mask);
+    run = b.CreateShuffleVector(run, rows[k], mask);
   }
   return run;
+}
+
+// Of any number of rows, so interleaved, as many vectors. By prime factors: nine rows are three times three, each three
+// of which take nine shuffles.
+std::vector<llvm::Value*> interleaved_vectors(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows) {
+  const size_t count = rows.size();
+  size_t factor = 2;
+  while (count % factor != 0) ++factor;
+  if (factor >= count) {
+    std::vector<llvm::Value*> vectors;
+    for (size_t part = 0; part < count; ++part) vectors.push_back(interleaved_part(b, rows, part));
+    return vectors;
+  }
+  // Every so many-th row: sequences of `factor` vectors, which alternate in turn.
+  const size_t apart = count / factor;
+  std::vector<std::vector<llvm::Value*>> sequences;
+  for (size_t first = 0; first < apart; ++first) {
+    std::vector<llvm::Value*> some;
+    for (size_t row = first; row < count; row += apart) some.push_back(rows[row]);
+    sequences.push_back(interleaved_vectors(b, some));
+  }
+  std::vector<llvm::Value*> vectors;
+  for (size_t k = 0; k < factor; ++k) {
+    std::vector<llvm::Value*> side_by_side;
+    for (const std::vector<llvm::Value*>& sequence : sequences) side_by_side.push_back(sequence[k]);
+    std::ranges::move(interleaved_vectors(b, side_by_side), std::back_inserter(vectors));
+  }
+  return vectors;
 }
 
 }  // namespace
@@ -139,8 +169,10 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
     if (std::has_single_bit(static_cast<uint64_t>(count))) {
       return store_vector(scope, buffer, element, interleaved(b, std::move(rows)), base);
     }
-    for (int64_t part = 0; part < count; ++part) {
-      store_vector(scope, buffer, element, interleaved_part(b, rows, part, lanes), base + IndexExpr(part * lanes));
+    int64_t at = 0;
+    for (llvm::Value* v : interleaved_vectors(b, rows)) {
+      store_vector(scope, buffer, element, v, base + IndexExpr(at));
+      at += lanes;
     }
     return;
   }

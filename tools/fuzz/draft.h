@@ -133,6 +133,7 @@ Family transposed_gather_family();
 Family known_gather_family();
 Family part_update_family();
 Family stack_family();
+Family repeats_family();
 Family long_row_family();
 Family halves_family();
 Family reduction_family();

@@ -84,7 +84,8 @@ const std::vector<Family>& families() {
                                                 long_row_family(),
                                                 spread_convolution_family(),
                                                 wide_column_family(),
-                                                part_update_family()};
+                                                part_update_family(),
+                                                repeats_family()};
   return kFamilies;
 }
 

@@ -205,6 +205,27 @@ Instruction* stack(Draft& s) {
   return s.b.binary(kAdd, all, s.b.broadcast_in_dim(s.b.constant(std::move(numbers)), all->shape.dims, {last}));
 }
 
+// Pixels whose neighbours share some of their values, side by side: several short digits fill what vectors of every
+// so many-th pixel leave free.
+Instruction* stack_of_repeats(Draft& s) {
+  const DType t = s.type();
+  const int64_t rows = s.random.between(1, 5), columns = s.random.between(1, 70), times = s.random.between(2, 4);
+  const Ints sizes = {rows, columns * times, 1};
+  Builder::Values parts;
+  for (int64_t n = s.random.between(2, 5); n > 0; --n) {
+    Instruction* x = s.of(t, {rows, columns * times});
+    if (s.random.chance(0.6)) {
+      x = s.b.broadcast_in_dim(s.of(t, {rows, columns}), {rows, columns, times}, {0, 1});
+      if (s.random.chance(0.2)) x = s.b.broadcast_in_dim(s.of(t, {rows, times}), {rows, columns, times}, {0, 2});
+    }
+    parts.push_back(s.b.reshape(x, sizes));
+  }
+  Instruction* all = s.b.concat_in_dim(std::move(parts), 2);
+  if (s.random.chance(0.2)) all = s.b.transpose(all, s.permutation(3));
+  if (s.random.chance(0.3)) all = s.b.rev(all, {s.random.below(3)});
+  return all;
+}
+
 // Rows of many vectors that begin anywhere, more of them than a first cache holds: parts of them, turned round, padded,
 // joined and masked by their coordinates, beside what all rows or all columns have in common.
 Instruction* long_rows(Draft& s) {
@@ -241,6 +262,7 @@ Instruction* long_rows(Draft& s) {
 
 Family long_row_family() { return {"long rows", {{long_rows, 8}}, 0.04}; }
 Family stack_family() { return {"stacks", {{stack, 20}}, 0.05}; }
+Family repeats_family() { return {"stacks of repeats", {{stack_of_repeats, 10}}, 0.04}; }
 Family movement_family() {
   return {"movement",
           {{broadcast, 4},
