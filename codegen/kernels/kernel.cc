@@ -174,6 +174,7 @@ class Emission {
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
     options.in_parts = target_.l2_bytes / 2;
     options.shared = inner ? 0 : kShared;
+    options.interleaves = plan_.kind == KernelKind::kColumns && !keeps_values();
     options.alternating = keeps_values() ? 0 : kTileRows;
     return options;
   }

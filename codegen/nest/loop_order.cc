@@ -215,7 +215,7 @@ double LoopOrder::share(const Access& a, int max_lanes, int block) const {
 double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options, int block, double apart) const {
   double score = 0, loss = 0;
   // Sums are blocks of the few values of such a digit (choose_shared).
-  const int most = std::max<int>(block, options.shared > 0 ? kFewStrides : 0);
+  const int most = std::max<int>(block, options.shared > 0 || options.interleaves ? kFewStrides : 0);
   for (const Access& a : accesses) {
     if (a.bytes == 0) continue;
     auto s = a.address.coefficient(l.var);
@@ -382,11 +382,16 @@ std::optional<size_t> LoopOrder::interleaved_digit() const {
   return std::nullopt;
 }
 
+Unroll LoopOrder::choose_interleaved() {
+  const auto whole = interleaved_digit();
+  return whole ? take_block(*whole, loops[*whole].extent) : Unroll{};
+}
+
 // The outermost digit along which windows overlap: neighbours along an inner one lie in the same few rows, which stay
 // in cache anyway, but are walked through with gaps then. (Four columns of a depthwise convolution: 2.5 times as long;
 // two rows: 0.7.) Else the innermost.
 Unroll LoopOrder::choose_shared(int64_t block, bool overlap) {
-  if (const auto whole = interleaved_digit()) return take_block(*whole, loops[*whole].extent);
+  if (const Unroll whole = choose_interleaved(); whole.var >= 0) return whole;
   auto any = [&](const LoopDigit& l, bool all) {
     return std::ranges::any_of(accesses, [&](const Access& a) { return reads_again(a, l, all); });
   };

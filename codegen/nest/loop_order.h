@@ -37,6 +37,8 @@ struct LoopOrder {
   /// Takes a block out of a digit: all of a short one that the result alternates along beside the lanes, else so many
   /// of one along which reductions read the same elements, which are then loaded once for all of the block.
   Unroll choose_shared(int64_t block, bool overlap);
+  /// Takes out all of a short digit that the result alternates along beside the lanes.
+  Unroll choose_interleaved();
   /// Takes out a small digit along which some access is contiguous, of loops without lanes; else one of up to so many
   /// rows that alternate in memory.
   Unroll choose_group(int64_t alternating);

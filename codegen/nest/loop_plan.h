@@ -81,7 +81,8 @@ struct LoopPlanOptions {
   int outer_lane = -1;    ///< a variable bound outside that takes lanes
   int alternating = 0;    ///< of groups: so many rows that alternate in memory are one
   bool packs = false;     ///< vectors of the result are wanted, however its elements are gathered
-  int shared = 0;         ///< > 0: blocks of this many values whose reductions read the same elements
+  bool interleaves = false;  ///< the few values that alternate in the result beside the lanes are a block
+  int shared = 0;            ///< > 0: blocks of this many values whose reductions read the same elements
 };
 
 /// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.

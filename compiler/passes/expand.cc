@@ -119,6 +119,11 @@ Instruction* expand_top_k(Builder& b, const Instruction& op) {
   return wide ? wide : expand_short_top_k(b, op);
 }
 
+Instruction* expand_reductions(Builder& b, const Instruction& op) {
+  Instruction* few = expand_short_reduce(b, op);
+  return few ? few : expand_reduce(b, op);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
@@ -134,7 +139,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
     case Opcode::kRaggedDot: return expand_ragged_dot(b, op);
-    case Opcode::kReduce: return expand_reduce(b, op);
+    case Opcode::kReduce: return expand_reductions(b, op);
     case Opcode::kReduceWindow: return expand_reduce_window(b, op);
     case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);

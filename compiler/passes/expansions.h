@@ -52,6 +52,9 @@ Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetI
 /// Sums of elementwise products. nullptr if it has more than a few terms, or the right side's rows fill no vector.
 Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
+/// Steps between its terms, elementwise. nullptr if it has more than a few, or they lie in memory as they are.
+Instruction* expand_short_reduce(Builder& b, const Instruction& op);
+
 /// A convolution without gaps in its input. nullptr if it has none, or they are not worth it.
 Instruction* expand_dilated(Builder& b, const Instruction& op, const TargetInfo& target);
 

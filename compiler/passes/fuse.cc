@@ -97,6 +97,22 @@ bool packs(const Instruction* i) {
   return changes_layout(i) && std::ranges::all_of(i->users(), multiplies);
 }
 
+/// What a single reader has of an array: one of its few places along a dim. Null if it is no such slice.
+Instruction* slice_for_one(Instruction* value) {
+  auto single = [](const Instruction* i) { return i->users().size() == 1 && !i->is_root(); };
+  if (!single(value)) return nullptr;
+  if (value->is(Opcode::kReshape)) value = value->operand(0);
+  if (!value->is(Opcode::kSlice) || !single(value)) return nullptr;
+  constexpr int64_t kFewPlaces = 4;
+  const Ints &from = value->operand(0)->shape.dims, &to = value->shape.dims;
+  int64_t cut = 0;
+  for (size_t d = 0; d < to.size(); ++d) {
+    if (from[d] != to[d] && (to[d] != 1 || from[d] > kFewPlaces)) return nullptr;
+    cut += from[d] != to[d] ? 1 : 0;
+  }
+  return cut == 1 && !value->operand(0)->is(Opcode::kParameter) ? value : nullptr;
+}
+
 struct Candidate {
   KernelPlan plan;
   KernelCost cost;
@@ -107,6 +123,7 @@ class Fuser {
   Fuser(Computation& c, const PipelineOptions& options) : c_(c), options_(options), graph_(c) {}
 
   bool run() {
+    gather_short_sums();
     for (size_t k = 0; k < graph_.size(); ++k) price(static_cast<int>(k));
     for (size_t k = graph_.size(); k-- > 0;) {
       int p = static_cast<int>(k);  // clusters were made in order of position
@@ -163,9 +180,35 @@ class Fuser {
     return cost.buffers <= kMaxBuffers && cost.streams <= kMaxStreams && cost.instructions <= kMaxInstructions;
   }
 
+  /// Steps between an array's few places (expand_short_reduce) are one cluster from the beginning, as the sum was that
+  /// they are: some of them alone in a kernel would leave the array, several times as large, to others. (Mixtures of
+  /// eight Gaussians in space: 22.6 us, 28.6.)
+  void gather_short_sums() {
+    InstructionMap<const Instruction*> summed;  // so far: what the places are of
+    for (const auto& i : c_.instructions()) {
+      if (!is_elementwise(i->opcode) || i->operand_count() != 2) continue;
+      Instruction *left = i->operand(0), *right = slice_for_one(i->operand(1));
+      if (!right || graph_.home(i.get()) < 0) continue;
+      const Instruction* x = right->operand(0);
+      std::vector<Instruction*> parts = {right, i->operand(1)};
+      if (Instruction* other = slice_for_one(left); other && other->operand(0) == x) {
+        parts.insert(parts.end(), {other, left});
+      } else if (const auto* sum = summed.find(left); sum && *sum == x && left->opcode == i->opcode) {
+        parts.push_back(left);
+      } else if (!left->is(Opcode::kBroadcast)) {
+        continue;
+      }
+      summed[i.get()] = x;
+      for (Instruction* part : parts) {
+        const int from = graph_.home(part), to = graph_.home(i.get());
+        if (from >= 0 && from != to && part->users().size() == 1) graph_.merge(from, to);
+      }
+    }
+  }
+
   void price(int c) {
     Cluster& cluster = graph_[c];
-    if (!cluster.kernel || cluster.roots.empty()) return;
+    if (!cluster.alive || !cluster.kernel || cluster.roots.empty()) return;
     const Instruction* only = cluster.members[0];
     if (only->operand_count() == 1 && keeps_memory(*only)) free_.insert(only);
     std::string why;

@@ -427,9 +427,19 @@ class Sweep {
     own.crossed |= d.crossed || crosses_borders(*i);
     own.spacing = std::max(own.spacing, apart_by);
     // What is repeated along the lanes is computed before their loop.
-    if (minor < 0 || in_lanes) return;
+    if (minor < 0 || in_lanes || is_block(i->shape, minor)) return;
     own.hoisted += elements;
     if (d.elements() < elements * vector_lanes(i->shape)) own.bare += elements;
+  }
+
+  /// Sums of a few neighbours each, such as coordinates: these are a block, lanes go along another dim, and what the
+  /// neighbours share is computed once for them.
+  bool is_block(const Shape& shape, int dim) const {
+    constexpr int64_t kMost = 4;
+    const int64_t size = shape.dims[static_cast<size_t>(dim)];
+    if (plan_.kind != KernelKind::kColumns || shape.dims != plan_.domain || size > kMost) return false;
+    return !contains(plan_.inner, int64_t{dim}) &&
+           product<double>(outer_) >= vector_lanes(shape) * static_cast<double>(size);
   }
 
   void compute(const Instruction* i, double elements) {
