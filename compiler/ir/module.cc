@@ -214,23 +214,28 @@ void Computation::remove(Instruction* instruction) {
 
 void Computation::remove_all(std::span<Instruction* const> dead) {
   std::unordered_set<const Instruction*> gone(dead.begin(), dead.end());
+  for (const auto& i : instructions_) {
+    auto& order = i->control_predecessors;
+    if (order.empty() || gone.contains(i.get())) continue;
+    // What had to wait for a dead instruction waits for what that one waited for and read.
+    std::unordered_set<Instruction*> listed(order.begin(), order.end());
+    auto list = [&](std::span<Instruction* const> before) {
+      for (Instruction* p : before) {
+        if (listed.insert(p).second) order.push_back(p);
+      }
+    };
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Instruction* p = order[k];  // `list` moves the others
+      if (!gone.contains(p)) continue;
+      list(p->control_predecessors);
+      list(p->operands());
+    }
+    std::erase_if(order, [&](Instruction* p) { return gone.contains(p); });
+  }
   for (Instruction* i : dead) {
     ensure(i != root_, "the root is removed");
     i->set_operands({});  // an operand read twice counts once
     if (i->is(Opcode::kParameter)) std::erase(parameters_, i);
-  }
-  for (const auto& i : instructions_) {
-    auto& order = i->control_predecessors;
-    if (order.empty() || gone.contains(i.get())) continue;
-    // What had to wait for a dead instruction waits for what that one waited for.
-    std::unordered_set<Instruction*> listed(order.begin(), order.end());
-    for (size_t k = 0; k < order.size(); ++k) {
-      if (!gone.contains(order[k])) continue;
-      for (Instruction* p : order[k]->control_predecessors) {
-        if (listed.insert(p).second) order.push_back(p);
-      }
-    }
-    std::erase_if(order, [&](Instruction* p) { return gone.contains(p); });
   }
   std::erase_if(instructions_, [&](const auto& i) { return gone.contains(i.get()); });
 }
