@@ -19,6 +19,23 @@ bool has_own_effect(const Instruction& i) {
   return i.info().op_class == OpClass::kEffect && !has_trait(i, op_trait::kSilent);
 }
 
+bool any_has_effect(const auto& computations) {
+  // Each computation once: calls that share callees would take exponential time otherwise.
+  std::vector<const Computation*> reached(std::begin(computations), std::end(computations));
+  std::unordered_set<const Computation*> seen(reached.begin(), reached.end());
+  while (!reached.empty()) {
+    const Computation* c = reached.back();
+    reached.pop_back();
+    for (const auto& i : c->instructions()) {
+      if (has_own_effect(*i)) return true;
+      for (const Computation* callee : i->called) {
+        if (seen.insert(callee).second) reached.push_back(callee);
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool Instruction::is_root() const { return parent_ && parent_->root_ == this; }
@@ -83,21 +100,12 @@ CompareType effective_compare_type(const Instruction& compare) {
 }
 
 bool has_side_effect(const Instruction& instruction) {
-  if (has_own_effect(instruction)) return true;
-  // Each computation once: calls that share callees would take exponential time otherwise.
-  std::vector<const Computation*> reached(instruction.called.begin(), instruction.called.end());
-  std::unordered_set<const Computation*> seen(reached.begin(), reached.end());
-  while (!reached.empty()) {
-    const Computation* c = reached.back();
-    reached.pop_back();
-    for (const auto& i : c->instructions()) {
-      if (has_own_effect(*i)) return true;
-      for (const Computation* callee : i->called) {
-        if (seen.insert(callee).second) reached.push_back(callee);
-      }
-    }
-  }
-  return false;
+  return has_own_effect(instruction) || any_has_effect(instruction.called);
+}
+
+bool has_side_effect(const Computation& computation) {
+  const Computation* one[] = {&computation};
+  return any_has_effect(one);
 }
 
 }  // namespace hlojit

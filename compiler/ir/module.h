@@ -183,6 +183,7 @@ CompareType default_compare_type(DType element);
 CompareType effective_compare_type(const Instruction& compare);
 /// Instructions that must not be removed, duplicated or merged (tokens, rng, side-effecting calls).
 bool has_side_effect(const Instruction& instruction);
+bool has_side_effect(const Computation& computation);
 
 inline bool has_trait(const Instruction& i, uint32_t traits) { return has_trait(i.opcode, traits); }
 

@@ -27,6 +27,7 @@ size_t size_of(const Computation& body) {
 
 /// Nothing in it must run in the order it is written in, or runs other computations.
 bool is_plain(const Computation& body) {
+  if (has_side_effect(body)) return false;
   return std::ranges::all_of(body.instructions(), [](const auto& i) {
     return i->info().op_class != OpClass::kEffect && !has_trait(*i, op_trait::kRuns) && i->control_predecessors.empty();
   });
@@ -63,7 +64,8 @@ bool double_in(Computation& c, const PipelineOptions& options) {
     }
     size_t k = 0;
     while (k < body.root()->operand_count() && !needs_other_memory(body, k)) ++k;
-    if (k == body.root()->operand_count() || !is_plain(body) || !loop->control_predecessors.empty()) continue;
+    if (k == body.root()->operand_count() || !is_plain(body) || !is_plain(*loop->while_condition())) continue;
+    if (!loop->control_predecessors.empty()) continue;
     if (*rounds % 2 == 1 && size_of(body) > kMaxBefore) continue;
     explain(options, "double_buffer", c, "{}: element {} of its state has two buffers in turn", loop->name, k);
     if (*rounds % 2 == 1) {

@@ -28,6 +28,7 @@ std::optional<int64_t> counted_rounds(const Instruction& loop) {
   const Computation& condition = *loop.while_condition();
   const Computation& body = *loop.while_body();
   const Instruction* test = condition.root();
+  if (has_side_effect(condition)) return std::nullopt;  // it is asked once more than there are rounds
   if (!loop.operand(0)->is(Opcode::kTuple) || !body.root()->is(Opcode::kTuple)) return std::nullopt;
   if (!test->is(Opcode::kCompare) || test->attrs.direction != Direction::kLt) return std::nullopt;
   int64_t k = state_element(test->operand(0), condition);

@@ -36,6 +36,7 @@ Instruction* known_branch(Context& c, Instruction* i) {
 
 Instruction* no_round(Context&, Instruction* i) {
   const Literal* test = splat_value(i->while_condition()->root());
+  if (has_side_effect(*i->while_condition())) return nullptr;  // it is asked once all the same
   return test && test->as_int(0) == 0 ? i->operand(0) : nullptr;
 }
 
