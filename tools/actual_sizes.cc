@@ -70,8 +70,7 @@ void cut_to_each_other(const Instruction& i, std::vector<Literal>& operands) {
   }
   for (size_t k = 0; k < operands.size(); ++k) {
     const Shape& said = i.operand(k)->shape;
-    bool cuttable = said.rank() == i.shape.rank() && !said.has_dynamic_dims();
-    if (cuttable && operands[k].shape().dims != least) operands[k] = cut_to(operands[k], least);
+    if (said.rank() == i.shape.rank() && operands[k].shape().dims != least) operands[k] = cut_to(operands[k], least);
   }
 }
 

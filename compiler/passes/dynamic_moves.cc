@@ -81,7 +81,7 @@ void DynamicRules::follow(Instruction* i) {
     for (size_t k = 0; k < coords.size(); ++k) {
       auto d = static_cast<size_t>(std::ranges::find(at, coords[k]) - at.begin());
       bool whole = sizes[k] && d < at.size() && i->shape.dims[d] == x->shape.dims[k];
-      if (whole && !result[d]) result[d] = sizes[k];
+      if (whole) result[d] = least(result[d], sizes[k]);
       if (!sizes[k] || whole || !walks(coords[k], at, i->shape.dims)) continue;
       throw Error(ErrorKind::kUnsupported, i->location,
                   fmt::format("{} of parts of dimension {}, whose size is known at run time only: it must take all of "
@@ -133,7 +133,7 @@ Instruction* DynamicRules::concatenate(Instruction* i) {
     along |= of[d] != nullptr;
     if (sizes.empty()) sizes = of;
     for (size_t k = 0; k < of.size(); ++k) {
-      if (!sizes[k]) sizes[k] = of[k];
+      sizes[k] = least(sizes[k], of[k]);
     }
   }
   if (!along) {

@@ -63,6 +63,24 @@ Instruction* DynamicRules::runtime_size(const Instruction* x, int64_t d) {
   return size ? size : s32(x->shape.dims[d]);
 }
 
+// The lesser of two sizes that should be one, as in XLA: what is behind either's end is nothing. A chain of ops on the
+// same few sizes asks once.
+Instruction* DynamicRules::least(Instruction* x, Instruction* y) {
+  if (!x || !y || x == y) return x ? x : y;
+  std::set<const Instruction*> of;
+  for (const Instruction* size : {x, y}) {
+    auto at = least_of_.find(size);
+    if (at == least_of_.end())
+      of.insert(size);
+    else
+      of.insert(at->second.begin(), at->second.end());
+  }
+  auto [at, is_new] = least_.try_emplace(of);
+  if (is_new) at->second = b_.binary(kMinimum, x, y);
+  least_of_[at->second] = std::move(of);
+  return at->second;
+}
+
 // ---- masks ----------------------------------------------------------------------------------
 
 // Which elements lie within the sizes of the dimensions `among`; null if all do.
@@ -172,14 +190,13 @@ void DynamicRules::dot(Instruction* i) {
   DimSizes left = dims(x), right = dims(y);
   for (size_t k = 0; k < d.lhs_contracting.size(); ++k) {
     Instruction *&l = left[d.lhs_contracting[k]], *&r = right[d.rhs_contracting[k]];
-    if (l || r) l = r = l ? l : r;
+    if (l || r) l = r = least(l, r);
   }
   i->set_operand(0, masked(x, left, d.lhs_contracting, zero(x->shape.type)));
   i->set_operand(1, masked(y, right, d.rhs_contracting, zero(y->shape.type)));
   DimSizes sizes;
   for (size_t k = 0; k < d.lhs_batch.size(); ++k) {
-    Instruction* l = left[d.lhs_batch[k]];
-    sizes.push_back(l ? l : right[d.rhs_batch[k]]);
+    sizes.push_back(least(left[d.lhs_batch[k]], right[d.rhs_batch[k]]));
   }
   auto append_free = [&](const DimSizes& of, const Ints& batch, const Ints& contracting) {
     for (int64_t k = 0; k < std::ssize(of); ++k) {
@@ -204,7 +221,7 @@ void DynamicRules::convolution(Instruction* i) {
                 "convolution with a kernel or groups of dynamic size is not compiled yet");
   }
   Instruction*& features = in[c.lhs_feature];
-  if (Instruction* f = features ? features : k[c.rhs_input_feature]) features = k[c.rhs_input_feature] = f;
+  if (Instruction* f = least(features, k[c.rhs_input_feature])) features = k[c.rhs_input_feature] = f;
   Ints among = c.lhs_spatial;
   among.push_back(c.lhs_feature);
   i->set_operand(0, masked(x, in, among, zero(x->shape.type)));

@@ -1,6 +1,8 @@
 // What each op does to run-time sizes; the walk over a module is in dynamic.cc.
 #pragma once
 
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +34,7 @@ class DynamicRules {
 
  private:
   Instruction* runtime_size(const Instruction* x, int64_t d);
+  Instruction* least(Instruction* x, Instruction* y);
   Instruction* inside(const Shape& shape, const DimSizes& sizes, const Ints& among);
   Instruction* masked(Instruction* x, const DimSizes& sizes, const Ints& among, Instruction* fill);
   Instruction* masked(Instruction* x, const Ints& among, Instruction* fill) { return masked(x, dims(x), among, fill); }
@@ -70,6 +73,8 @@ class DynamicRules {
 
   Builder& b_;
   std::unordered_map<const Instruction*, LeafSizes>& known_;
+  std::map<std::set<const Instruction*>, Instruction*> least_;                     // of these sizes
+  std::unordered_map<const Instruction*, std::set<const Instruction*>> least_of_;  // the other way
 };
 
 }  // namespace hlojit
