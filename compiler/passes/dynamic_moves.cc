@@ -299,13 +299,15 @@ Instruction* DynamicRules::get_dimension_size(Instruction* i) {
   return runtime_size(i->operand(0), i->attrs.dimensions.at(0));
 }
 
-// More than the bound is the bound, less than nothing is nothing. A static result is whole again.
+// More than the bound is the bound, less than nothing is nothing. A static result is whole again; only where the size
+// is a constant that is less, it is that, whatever the shape says, as in XLA.
 Instruction* DynamicRules::set_dimension_size(Instruction* i) {
-  Instruction* x = i->operand(0);
+  Instruction *x = i->operand(0), *n = i->operand(1);
   const int64_t d = i->attrs.dimensions.at(0);
   DimSizes sizes = dims(x);
-  bool becomes_static = static_cast<size_t>(d) >= i->shape.dynamic.size() || !i->shape.dynamic[d];
-  sizes[d] = becomes_static ? nullptr : clamped(i->operand(1), x->shape.dims[d]);
+  const bool less = n->is(kConstant) && n->literal->as_int(0) < x->shape.dims[d];
+  const bool says_dynamic = static_cast<size_t>(d) < i->shape.dynamic.size() && i->shape.dynamic[d];
+  sizes[d] = less || says_dynamic ? clamped(n, x->shape.dims[d]) : nullptr;
   // A value of its own: the same x may have other sizes elsewhere.
   Instruction* made = b_.unary(kCopy, x);
   set_dims(made, std::move(sizes));
