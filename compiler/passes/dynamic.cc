@@ -201,7 +201,8 @@ std::vector<DynamicDim> dynamic_dims(const Shape& shape) { return slots_of(shape
 bool has_dynamic_sizes(const Module& module) {
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
-      bool of_sizes = i->is(kGetDimensionSize) || i->is(kSetDimensionSize) || i->is(kDynamicReshape);
+      bool of_sizes = i->is(kGetDimensionSize) || i->is(kSetDimensionSize) || i->is(kDynamicReshape) ||
+                      is_pad_to_static(*i) || is_slice_to_dynamic(*i);
       if (of_sizes || has_dynamic(i->shape)) return true;
     }
   }

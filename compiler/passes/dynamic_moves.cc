@@ -308,10 +308,31 @@ Instruction* DynamicRules::set_dimension_size(Instruction* i) {
   const bool less = n->is(kConstant) && n->literal->as_int(0) < x->shape.dims[d];
   const bool says_dynamic = static_cast<size_t>(d) < i->shape.dynamic.size() && i->shape.dynamic[d];
   sizes[d] = less || says_dynamic ? clamped(n, x->shape.dims[d]) : nullptr;
-  // A value of its own: the same x may have other sizes elsewhere.
+  return resized(x, std::move(sizes));
+}
+
+// A value of its own: the same x may have other sizes elsewhere.
+Instruction* DynamicRules::resized(Instruction* x, DimSizes sizes) {
   Instruction* made = b_.unary(kCopy, x);
   set_dims(made, std::move(sizes));
   return made;
+}
+
+// What XLA:CPU writes where it takes sizes out of an array, (x, sizes...), and where it puts them back.
+Instruction* DynamicRules::pad_to_static(Instruction* i) {
+  Instruction* x = i->operand(0);
+  Builder::Values elements = {resized(x, DimSizes(x->shape.dims.size()))};
+  for (int64_t d = 0; d < x->shape.rank(); ++d) elements.push_back(runtime_size(x, d));
+  return b_.tuple(std::move(elements));
+}
+
+Instruction* DynamicRules::slice_to_dynamic(Instruction* i) {
+  DimSizes sizes;
+  for (size_t d = 0; d < i->shape.dims.size(); ++d) {
+    const bool is_dynamic = d < i->shape.dynamic.size() && i->shape.dynamic[d];
+    sizes.push_back(is_dynamic ? clamped(i->operand(d + 1), i->shape.dims[d]) : nullptr);
+  }
+  return resized(i->operand(0), std::move(sizes));
 }
 
 // Indices behind the end point nowhere; windows of dynamic size would need masks of their own.

@@ -28,6 +28,25 @@ Ints all_dims(const Instruction* x) {
 
 }  // namespace
 
+bool is_pad_to_static(const Instruction& i) {
+  if (!i.is(kCustomCall) || i.attrs.custom_call_target != "PadToStatic" || i.operand_count() != 1) return false;
+  const Shape& x = i.operand(0)->shape;
+  if (!x.is_array() || !i.shape.is_tuple() || std::ssize(i.shape.elements) != x.rank() + 1) return false;
+  const Shape& padded = i.shape.elements[0];
+  return padded.is_array() && padded.type == x.type && padded.dims == x.dims &&
+         std::all_of(i.shape.elements.begin() + 1, i.shape.elements.end(),
+                     [](const Shape& s) { return s.is_scalar() && s.type == DType::kS32; });
+}
+
+bool is_slice_to_dynamic(const Instruction& i) {
+  if (!i.is(kCustomCall) || i.attrs.custom_call_target != "SliceToDynamic" || !i.shape.is_array()) return false;
+  if (i.operand_count() != i.shape.dims.size() + 1) return false;
+  const Shape& x = i.operand(0)->shape;
+  return x.is_array() && x.type == i.shape.type && x.dims == i.shape.dims &&
+         std::ranges::all_of(i.operands().subspan(1),
+                             [](const Instruction* n) { return n->shape.is_scalar() && n->shape.type == DType::kS32; });
+}
+
 // ---- sizes ----------------------------------------------------------------------------------
 
 LeafSizes DynamicRules::sizes(const Instruction* value) const {
@@ -275,6 +294,10 @@ Instruction* DynamicRules::apply(Instruction* i) {
     case kGetDimensionSize: return get_dimension_size(i);
     case kSetDimensionSize: return set_dimension_size(i);
     case kDynamicReshape: return dynamic_reshape(i);
+    case kCustomCall:
+      if (is_pad_to_static(*i)) return pad_to_static(i);
+      if (is_slice_to_dynamic(*i)) return slice_to_dynamic(i);
+      break;
     default: break;
   }
   if (std::ranges::none_of(i->operands(), [&](auto* o) { return is_dynamic(o); })) return i;

@@ -15,6 +15,10 @@ using DimSizes = std::vector<Instruction*>;
 /// The same for each array in a value, depth first.
 using LeafSizes = std::vector<DimSizes>;
 
+/// Custom calls of XLA:CPU after its own passes: (x, sizes...) of a dynamic x; and x with the sizes behind it.
+bool is_pad_to_static(const Instruction& i);
+bool is_slice_to_dynamic(const Instruction& i);
+
 class DynamicRules {
  public:
   DynamicRules(Builder& b, std::unordered_map<const Instruction*, LeafSizes>& known) : b_(b), known_(known) {}
@@ -56,6 +60,9 @@ class DynamicRules {
   Instruction* compacted(Instruction* x, const Shape& shape, const DimSizes& sizes);
   Instruction* get_dimension_size(Instruction* i);
   Instruction* set_dimension_size(Instruction* i);
+  Instruction* resized(Instruction* x, DimSizes sizes);
+  Instruction* pad_to_static(Instruction* i);
+  Instruction* slice_to_dynamic(Instruction* i);
   void reduce(Instruction* i);
   void reduce_window(Instruction* i);
   void select_and_scatter(Instruction* i);
