@@ -1,13 +1,18 @@
-// See inline_calls.h. Callees come before callers, so by the time a call is inlined its callee holds no
-// call any more. A computation called n times is cloned n times; since that doubles at each level of a
-// hostile module, the total is bounded.
+// See inline_calls.h. Callers come first: a body is pasted where its call is, calls and all, which are then met there.
+// So calls nested in a line cost no more than they leave. A computation called n times is cloned n times; since that
+// doubles at each level of a hostile module, the total is bounded.
 #include "compiler/passes/inline_calls.h"
 
 #include <algorithm>
+#include <map>
+#include <ranges>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/instruction_set.h"
 #include "compiler/ir/module.h"
+#include "compiler/passes/replace_ops.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit {
@@ -25,11 +30,17 @@ class Inliner {
  public:
   Inliner(Module& module, const TargetInfo& target) : module_(module), target_(target) {
     refuse_explosion();
-    for (const auto& c : module.computations()) total_ += c->instructions().size();
+    for (const auto& c : module_.computations()) total_ += c->instructions().size();
   }
 
   bool run() {
-    for (const auto& c : module_.computations()) inline_into(*c);
+    std::unordered_set<const Computation*> needed = {module_.entry()};
+    for (const auto& c : std::views::reverse(module_.computations())) {
+      if (!needed.contains(c.get())) continue;
+      inline_into(*c);
+      for (const auto& i : c->instructions()) needed.insert(i->called.begin(), i->called.end());
+    }
+    changed_ |= needed.size() < module_.computations().size();
     changed_ |= unshare(module_);
     if (changed_) module_.remove_unreachable();
     return changed_;
@@ -51,11 +62,13 @@ class Inliner {
     if (size.at(module_.entry()) > kMaxInstructions) refuse_size();
   }
 
-  bool dissolves(const Instruction& i) const {
+  bool dissolves(const Instruction& i) {
     if (i.is(Opcode::kCall)) return true;
     if (!i.is(Opcode::kFusion)) return false;
-    bool small = i.to_apply()->instructions().size() <= kMaxKept;
-    return !small || !has_kernel_config(i) || !plan_kernel(*i.to_apply(), target_, i.attrs.backend_config);
+    if (i.to_apply()->instructions().size() > kMaxKept || !has_kernel_config(i)) return true;
+    auto [kept, is_new] = kept_.try_emplace({i.to_apply(), i.attrs.backend_config});
+    if (is_new) kept->second = plan_kernel(*i.to_apply(), target_, i.attrs.backend_config).has_value();
+    return !kept->second;
   }
 
   void grow(size_t instructions) {
@@ -64,28 +77,26 @@ class Inliner {
   }
 
   void inline_into(Computation& c) {
-    std::vector<Instruction*> dead;
-    std::unordered_map<Instruction*, Instruction*> result_of;
-    for (Instruction* i : c.snapshot()) {
+    std::vector<Instruction*> dead, open = c.snapshot();
+    StandIns instead;
+    for (size_t k = 0; k < open.size(); ++k) {
+      Instruction* i = open[k];
       if (!dissolves(*i)) continue;
       grow(i->to_apply()->instructions().size());
       const size_t before = c.instructions().size();
       Instruction* result = paste(c, *i->to_apply(), i->operands());
-      for (size_t k = before; k < c.instructions().size(); ++k) {
-        auto& waits = c.instructions()[k]->control_predecessors;
+      const auto pasted = std::span(c.instructions()).subspan(before);
+      instead[i] = {result};
+      for (const auto& p : pasted) {
+        open.push_back(p.get());
+        auto& waits = p->control_predecessors;
         waits.insert(waits.end(), i->control_predecessors.begin(), i->control_predecessors.end());
       }
-      result_of[i] = result;
       i->replace_all_uses_with(result);
       dead.push_back(i);
     }
     if (!dead.empty()) {
-      for (const auto& i : c.instructions()) {
-        for (Instruction*& p : i->control_predecessors) {
-          while (result_of.contains(p)) p = result_of.at(p);
-        }
-        std::erase(i->control_predecessors, i.get());
-      }
+      redirect_waits(c, instead);
       c.remove_all(dead);
       changed_ = true;
     }
@@ -95,6 +106,7 @@ class Inliner {
 
   Module& module_;
   const TargetInfo& target_;
+  std::map<std::pair<const Computation*, std::string>, bool> kept_;  // fusions of our own
   int64_t total_ = 0;
   bool changed_ = false;
 };
@@ -118,10 +130,15 @@ Instruction* paste(Computation& into, const Computation& body, std::span<Instruc
 }
 
 bool bypass_tuples(Computation& c) {
-  std::vector<Instruction*> dead;
-  for (Instruction* i : c.snapshot()) {
-    if (!i->is(Opcode::kGetTupleElement) || !i->operand(0)->is(Opcode::kTuple)) continue;
-    i->replace_all_uses_with(i->operand(0)->operand(i->attrs.tuple_index));
+  std::vector<Instruction*> dead, open = c.snapshot();
+  InstructionSet done;
+  for (size_t k = 0; k < open.size(); ++k) {
+    Instruction* i = open[k];
+    if (!i->is(Opcode::kGetTupleElement) || !i->operand(0)->is(Opcode::kTuple) || done.contains(i)) continue;
+    Instruction* element = i->operand(0)->operand(i->attrs.tuple_index);
+    if (element->is(Opcode::kTuple)) open.insert(open.end(), i->users().begin(), i->users().end());
+    i->replace_all_uses_with(element);
+    done.insert(i);
     dead.push_back(i);
   }
   if (!dead.empty()) c.remove_all(dead);

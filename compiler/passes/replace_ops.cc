@@ -2,6 +2,7 @@
 #include "compiler/passes/replace_ops.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/passes/explain.h"
 #include "compiler/passes/inline_calls.h"
@@ -10,16 +11,19 @@ namespace hlojit {
 namespace {
 
 using Waits = std::vector<Instruction*>;
-using StandIns = std::unordered_map<const Instruction*, Waits>;  // whom to wait for instead
 
 Waits redirected(const Waits& waits, const StandIns& instead) {
-  Waits all;
-  for (Instruction* p : waits) {
+  Waits all, open(waits.rbegin(), waits.rend());
+  std::unordered_set<const Instruction*> seen;  // what stands for one may have been replaced, too
+  while (!open.empty()) {
+    Instruction* p = open.back();
+    open.pop_back();
+    if (!seen.insert(p).second) continue;
     auto at = instead.find(p);
-    Waits others = at == instead.end() ? Waits{p} : redirected(at->second, instead);
-    for (Instruction* other : others) {
-      if (std::ranges::find(all, other) == all.end()) all.push_back(other);
-    }
+    if (at == instead.end())
+      all.push_back(p);
+    else
+      open.insert(open.end(), at->second.rbegin(), at->second.rend());
   }
   return all;
 }
@@ -55,10 +59,17 @@ bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& o
     dead.push_back(i);
   }
   if (dead.empty()) return false;
-  for (const auto& i : c.instructions()) {
-    if (!i->control_predecessors.empty()) i->control_predecessors = redirected(i->control_predecessors, instead);
-  }
+  redirect_waits(c, instead);
   return remove_replaced(c, dead);
+}
+
+void redirect_waits(Computation& c, const StandIns& instead) {
+  if (instead.empty()) return;
+  for (const auto& i : c.instructions()) {
+    if (i->control_predecessors.empty()) continue;
+    i->control_predecessors = redirected(i->control_predecessors, instead);
+    std::erase(i->control_predecessors, i.get());
+  }
 }
 
 bool remove_replaced(Computation& c, std::span<Instruction* const> dead) {

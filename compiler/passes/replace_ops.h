@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "compiler/pipeline.h"
 
@@ -14,6 +16,10 @@ namespace hlojit {
 /// replacement.
 bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& options,
                  const std::function<Instruction*(const Instruction&)>& make);
+
+/// Who waits for an instruction that is replaced waits for all that stand for it.
+using StandIns = std::unordered_map<const Instruction*, std::vector<Instruction*>>;
+void redirect_waits(Computation& c, const StandIns& instead);
 
 /// Ends such a walk: removes `dead`, reads through tuples that have become explicit, and puts operands
 /// before their users. Returns whether there was anything to remove.

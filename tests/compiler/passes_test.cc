@@ -151,5 +151,28 @@ TEST_CASE("calls that multiply are an error, not a full memory") {
   CHECK_THROWS_AS(run_pipeline(*module, {}), Error);
 }
 
+TEST_CASE("calls nested in a line cost no more than they leave") {
+  constexpr int kLevels = 5000;  // each level copied into the next would be millions
+  Module module("m");
+  const Shape shape = Shape::parse("f32[]");
+  Computation* callee = nullptr;
+  for (int k = 0; k < kLevels; ++k) {
+    Computation* c = module.add_computation("level");
+    Instruction* value = c->add_parameter(0, shape);
+    if (callee) {
+      value = c->add(Opcode::kCall, shape, {value});
+      value->called = {callee};
+    }
+    c->set_root(c->add(Opcode::kNegate, shape, {value}));
+    callee = c;
+  }
+  module.set_entry(callee);
+  PipelineOptions options;
+  options.only = {"inline_calls"};
+  run_pipeline(module, options);
+  CHECK(module.computations().size() == 1);
+  CHECK(module.entry()->instructions().size() == kLevels + 1);
+}
+
 }  // namespace
 }  // namespace hlojit::test
