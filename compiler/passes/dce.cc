@@ -1,32 +1,14 @@
 // See dce.h. Marks backwards from roots and effects, then removes what is not marked.
 #include "compiler/passes/dce.h"
 
-#include <algorithm>
 #include <unordered_set>
+
+#include "compiler/analysis/effects.h"
 
 namespace hlojit {
 namespace {
 
-using Computations = std::unordered_set<const Computation*>;
-
-/// has_side_effect, without walking into loops and branches again for each level of nesting.
-bool has_effect(const Instruction& i, const Computations& with_effects) {
-  if (i.info().op_class != OpClass::kControl) return has_side_effect(i);
-  return std::ranges::any_of(i.called, [&](auto* c) { return with_effects.contains(c); });
-}
-
-/// Computations that hold an effect, in callees included.
-Computations computations_with_effects(const Module& module) {
-  Computations set;
-  for (const auto& c : module.computations()) {
-    for (const auto& i : c->instructions()) {
-      if (has_effect(*i, set)) set.insert(c.get());
-    }
-  }
-  return set;
-}
-
-bool sweep(Computation& c, const Computations& effects) {
+bool sweep(Computation& c, const Effects& effects) {
   std::unordered_set<const Instruction*> live;
   std::vector<Instruction*> work;
   auto mark = [&](Instruction* i) {
@@ -34,7 +16,7 @@ bool sweep(Computation& c, const Computations& effects) {
   };
   mark(c.root());
   for (const auto& i : c.instructions()) {
-    if (i->is(Opcode::kParameter) || has_effect(*i, effects)) mark(i.get());
+    if (i->is(Opcode::kParameter) || effects.has(*i)) mark(i.get());
   }
   while (!work.empty()) {
     Instruction* i = work.back();
@@ -53,7 +35,7 @@ bool sweep(Computation& c, const Computations& effects) {
 
 bool dce(Module& module, const PipelineOptions&) {
   bool changed = false;
-  auto effects = computations_with_effects(module);
+  const Effects effects(module);
   for (const auto& c : module.computations()) changed |= sweep(*c, effects);
   size_t before = module.computations().size();
   module.remove_unreachable();

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/analysis/effects.h"
 #include "compiler/ir/instruction_set.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/replace_ops.h"
@@ -78,6 +80,8 @@ class Inliner {
 
   void inline_into(Computation& c) {
     std::vector<Instruction*> dead, open = c.snapshot();
+    InstructionSet awaited;
+    for (const Instruction* i : open) awaited.insert_all(i->control_predecessors);
     StandIns instead;
     for (size_t k = 0; k < open.size(); ++k) {
       Instruction* i = open[k];
@@ -86,12 +90,21 @@ class Inliner {
       const size_t before = c.instructions().size();
       Instruction* result = paste(c, *i->to_apply(), i->operands());
       const auto pasted = std::span(c.instructions()).subspan(before);
-      instead[i] = {result};
       for (const auto& p : pasted) {
         open.push_back(p.get());
+        awaited.insert_all(p->control_predecessors);
+      }
+      if (awaited.contains(i)) {
+        instead[i] = last_effects(pasted);
+        instead[i].push_back(result);
+        awaited.insert_all(instead[i]);
+      }
+      for (const auto& p : pasted) {
         auto& waits = p->control_predecessors;
         waits.insert(waits.end(), i->control_predecessors.begin(), i->control_predecessors.end());
       }
+      const bool is_new = std::ranges::find(pasted, result, &std::unique_ptr<Instruction>::get) != pasted.end();
+      if (!is_new) hand_on_waits(*i, instead);
       i->replace_all_uses_with(result);
       dead.push_back(i);
     }
@@ -104,9 +117,26 @@ class Inliner {
     if (!dead.empty()) c.sort_topologically();
   }
 
+  /// What has an effect in a body that was pasted, but what runs before another such anyway. (That a call is over says
+  /// more than that its result is there.)
+  std::vector<Instruction*> last_effects(std::span<const std::unique_ptr<Instruction>> pasted) {
+    if (!effects_) effects_.emplace(module_);
+    std::vector<Instruction*> last;
+    InstructionSet before_another;
+    for (const auto& i : std::views::reverse(pasted)) {
+      const bool followed = before_another.contains(i.get()), acts = effects_->has(*i);
+      if (acts && !followed) last.push_back(i.get());
+      if (!acts && !followed) continue;
+      before_another.insert_all(i->operands());
+      before_another.insert_all(i->control_predecessors);
+    }
+    return last;
+  }
+
   Module& module_;
   const TargetInfo& target_;
   std::map<std::pair<const Computation*, std::string>, bool> kept_;  // fusions of our own
+  std::optional<Effects> effects_;
   int64_t total_ = 0;
   bool changed_ = false;
 };

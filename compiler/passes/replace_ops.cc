@@ -47,20 +47,24 @@ bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& o
       is_new |= &fresh == made;
     }
     explain(options, pass, c, "{} {}: {} instructions", op_name(i->opcode), i->name, c.instructions().size() - before);
-    Waits& whom = instead[i] = {made};
-    if (!is_new && !waits.empty()) {
-      // It was there before and waits for nobody: its new readers do.
-      whom.insert(whom.end(), waits.begin(), waits.end());
-      for (Instruction* user : i->users()) {
-        user->control_predecessors.insert(user->control_predecessors.end(), waits.begin(), waits.end());
-      }
-    }
+    instead[i] = {made};
+    if (!is_new) hand_on_waits(*i, instead);
     i->replace_all_uses_with(made);
     dead.push_back(i);
   }
   if (dead.empty()) return false;
   redirect_waits(c, instead);
   return remove_replaced(c, dead);
+}
+
+void hand_on_waits(const Instruction& i, StandIns& instead) {
+  const Waits& waits = i.control_predecessors;
+  if (waits.empty()) return;
+  Waits& whom = instead[&i];
+  whom.insert(whom.end(), waits.begin(), waits.end());
+  for (Instruction* user : i.users()) {
+    user->control_predecessors.insert(user->control_predecessors.end(), waits.begin(), waits.end());
+  }
 }
 
 void redirect_waits(Computation& c, const StandIns& instead) {

@@ -21,6 +21,9 @@ bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& o
 using StandIns = std::unordered_map<const Instruction*, std::vector<Instruction*>>;
 void redirect_waits(Computation& c, const StandIns& instead);
 
+/// `i` is about to be replaced by what was there before and waits for nobody: its readers wait, and who waited for it.
+void hand_on_waits(const Instruction& i, StandIns& instead);
+
 /// Ends such a walk: removes `dead`, reads through tuples that have become explicit, and puts operands
 /// before their users. Returns whether there was anything to remove.
 bool remove_replaced(Computation& c, std::span<Instruction* const> dead);
