@@ -1,10 +1,13 @@
 // Packing: an operand's part of a block of a product, copied into the order in which the micro-kernel reads it.
 //
 // The copy is a nest through the operand's access relation, so any layout can be read, producers are emitted on
-// the way, and what a convolution finds in its padding is zero. Two forms: panels, [k][width], and rows,
-// [row][k]. Where an operand is looked up in runs (MatrixProduct::run) their first positions are taken apart
-// into coordinates once a run, and runs that lie inside of the operand whatever the window's position are
-// copied without guards.
+// the way, and what a convolution finds in its padding is zero. (Times a weight that is inf or NaN that is NaN, where
+// a sum that is pulled leaves it out, as the evaluator does. So it is in XLA:CPU, too; to look for such weights would
+// be one more pass over them each call, and a second way to compute each product.)
+//
+// Two forms: panels, [k][width], and rows, [row][k]. Where an operand is looked up in runs (MatrixProduct::run) their
+// first positions are taken apart into coordinates once a run, and runs that lie inside of the operand whatever the
+// window's position are copied without guards.
 #pragma once
 
 #include <functional>

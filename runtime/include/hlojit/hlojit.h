@@ -50,7 +50,8 @@ struct Options {
   int threads = 0;
   std::string isa = "native";  ///< "native", "avx2" or "avx512"
   /// No contraction: elementwise results equal the evaluator's bit for bit. And no instruction that takes subnormal
-  /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise.
+  /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise. (A convolution's padding times a weight that
+  /// is inf or NaN is nothing to the evaluator; compiled it may be NaN, as in XLA:CPU, with strict, too.)
   bool strict = false;
   /// f32, f64 and bf16 that are subnormal keep their value where they are computed with and where they come out, as
   /// they do with strict. Else they are zeros there, as in XLA:CPU: some machines take a hundred times as long for
