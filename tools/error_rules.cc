@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <set>
 
 #include "compiler/analysis/movement.h"
 #include "compiler/ir/combining.h"
@@ -56,6 +57,17 @@ Range range(const Literal& l) {
   return r;
 }
 
+// So few numbers that a row of them is likely to be one again and again.
+bool repeats(const Literal& l) {
+  constexpr size_t kFew = 16;
+  std::set<double> seen;
+  for (int64_t i = 0, n = l.shape().element_count(); i < n && seen.size() <= kFew; ++i) {
+    const double m = magnitude(l, i);
+    if (std::isfinite(m)) seen.insert(m);
+  }
+  return seen.size() <= kFew;
+}
+
 bool any_magnitude(const Literal& l, auto test) {
   for (int64_t i = 0, n = l.shape().element_count(); i < n; ++i) {
     if (test(magnitude(l, i))) return true;
@@ -87,7 +99,8 @@ bool may_be_operand(const Instruction& i) {
   }
 }
 
-// Padding times a weight that is no number: nothing in the evaluator, NaN in products of blocks. XLA:CPU has both.
+// Padding times a weight that is no number: nothing in the evaluator, NaN in products of blocks (codegen/kernels/
+// packing.h). XLA:CPU has both.
 bool pads_beside_nan(const Instruction& i, const Literal& weights) {
   const bool pads = std::ranges::any_of(i.attrs.window, [](auto& w) { return w.pad_low > 0 || w.pad_high > 0; });
   return i.is(Opcode::kConvolution) && pads && any_magnitude(weights, [](double m) { return !std::isfinite(m); });
@@ -138,6 +151,10 @@ double free_order(double n, double u, double sum) { return (16 + 4 * std::sqrt(n
 double in_chains(double n, double u, double sum) {
   return (32 + std::sqrt(std::min(n, 1024.0))) * u * sum + evaluators(n, u, sum);
 }
+
+// What equal terms add to that: they are all rounded the same way, by up to half an ulp of what there is so far, which
+// is a third of their number at the end. A slice of a dot's depth is one chain, of some thousand terms at most.
+double in_step(double n, double u, double sum) { return std::min(n, 4096.0) / 3 * u * sum; }
 
 }  // namespace
 
@@ -435,8 +452,9 @@ double ErrorRules::contracted(const Instruction& i, const In& in, const Literal&
   double n = std::sqrt(static_cast<double>(in[0]->leaf->shape().element_count()) *
                        static_cast<double>(in[1]->leaf->shape().element_count()));
   double rounded = i.attrs.dot_algorithm.empty() ? 0 : 0x1p-7 * sum;
+  const bool alike = repeats(*in[0]->leaf) && repeats(*in[1]->leaf);
   return n * (ea * b.most + eb * a.most + least) + in_chains(n, sum_unit(t), sum) +
-         2 * unit_roundoff(t) * largest_magnitude(out) + rounded;
+         (alike ? in_step(n, sum_unit(t), sum) : 0) + 2 * unit_roundoff(t) * largest_magnitude(out) + rounded;
 }
 
 // Windows and scatters, whose sums are over no more than everything.
