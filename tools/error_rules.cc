@@ -425,8 +425,10 @@ double ErrorRules::reduced(const Instruction& i, const In& in, size_t k, const L
         powers = v == 0 || !std::isfinite(v) || v == 1 || (std::frexp(v, &exponent) == 0.5 && n < 8);
       }
       if (powers) return 0;
-      return sure ? free_order(n, sum_unit(t), largest_magnitude(out)) + 2 * unit_roundoff(t) * largest_magnitude(out)
-                  : kUnbounded;
+      if (!sure) return kUnbounded;
+      // The last term: of what underflows on the way the sign is anything.
+      return free_order(n, sum_unit(t), largest_magnitude(out)) + 2 * unit_roundoff(t) * largest_magnitude(out) +
+             sum_least(t);
     }
     default: {
       if (error > 0) return kUnbounded;
