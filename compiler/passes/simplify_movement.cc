@@ -233,6 +233,7 @@ Instruction* slice_pad(Context& c, Instruction* i) {
 Instruction* fixed_slice(Context& c, Instruction* i) {
   Ints starts, limits;
   const Shape& from = i->operand(0)->shape;
+  if (std::ssize(i->operands()) != from.rank() + 1) return nullptr;  // one vector of starts, before `expand`
   for (int64_t d = 0; d < from.rank(); ++d) {
     int64_t slack = from.dims[d] - i->shape.dims[d], start = 0;
     const Instruction* at = i->operand(d + 1);
@@ -384,6 +385,7 @@ Instruction* update_from_neighbours(Context& c, Instruction* i) {
   Instruction *target = i->operand(0), *update = i->operand(1);
   const Ints &whole = i->shape.dims, &box = update->shape.dims;
   if (2 * update->shape.element_count() < i->shape.element_count() || i->shape.has_dynamic_dims()) return nullptr;
+  if (i->operand_count() != box.size() + 2) return nullptr;  // one vector of starts, before `expand`
   Ints start;
   std::vector<PadDim> around;
   for (size_t d = 0; d < box.size(); ++d) {

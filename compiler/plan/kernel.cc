@@ -42,6 +42,7 @@ bool reads_updated_box(const Instruction* i, const Instruction* update) {
   if (!i->is(Opcode::kSlice) || !update->is(Opcode::kDynamicUpdateSlice) || dims_of(i) != update_sizes(*update)) {
     return false;
   }
+  if (update->operand_count() != i->attrs.slice.size() + 2) return false;  // one vector of starts
   for (size_t d = 0; d < i->attrs.slice.size(); ++d) {
     const Instruction* start = update->operand(d + 2);
     if (!start->is(Opcode::kConstant) || start->literal->as_int(0) != i->attrs.slice[d].start) return false;
