@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "compiler/analysis/access.h"
+#include "compiler/ir/combining.h"
 #include "compiler/passes/dynamic_rules.h"
 #include "compiler/verify/rules.h"
 #include "layout/lists.h"
@@ -335,7 +336,32 @@ Instruction* DynamicRules::slice_to_dynamic(Instruction* i) {
   return resized(i->operand(0), std::move(sizes));
 }
 
-// Indices behind the end point nowhere; windows of dynamic size would need masks of their own.
+// A window is written as far as its size goes: what is behind that combines to nothing, or is behind the end of the
+// operand, too, which is as long.
+Instruction* DynamicRules::window_updates(const Instruction* i, size_t k) {
+  const ScatterDims& s = i->attrs.scatter;
+  const size_t n = i->operand_count() / 2;
+  Instruction *x = i->operand(k), *updates = i->operand(n + 1 + k);
+  const DimSizes to = dims(x), of = dims(updates);
+  Ints among;
+  for (size_t d = 0, next = 0; d < to.size(); ++d) {
+    if (contains(s.inserted_window_dims, static_cast<int64_t>(d))) continue;
+    if (contains(s.input_batching_dims, static_cast<int64_t>(d))) continue;
+    const int64_t window = s.update_window_dims[next++];
+    const bool whole = of[window] == to[d] && updates->shape.dims[window] == x->shape.dims[d];
+    if (of[window] && !whole) among.push_back(window);
+  }
+  if (among.empty()) return updates;
+  std::optional<Opcode> op = n == 1 ? combining_op(*i->to_apply()) : std::nullopt;
+  std::optional<Literal> neutral = op ? neutral_number(*op, updates->shape.type) : std::nullopt;
+  if (neutral) return masked(updates, among, b_.constant(std::move(*neutral)));
+  throw Error(ErrorKind::kUnsupported, i->location,
+              fmt::format("scatter of windows whose dimension {} has a size known at run time only, other than the "
+                          "operand's, is compiled only where what they are combined by has an identity",
+                          among[0]));
+}
+
+// Indices behind the end point nowhere.
 void DynamicRules::scatter(Instruction* i) {
   const ScatterDims& s = i->attrs.scatter;
   const size_t n = i->operand_count() / 2;
@@ -344,18 +370,11 @@ void DynamicRules::scatter(Instruction* i) {
   // Of a type that can name a place outside every dimension.
   if (indices->shape.type != DType::kS32) indices = b_.convert(indices, DType::kS64);
   for (size_t k = 0; k < n; ++k) {
-    Instruction* updates = i->operand(n + 1 + k);
-    DimSizes of = dims(updates);
+    DimSizes of = dims(i->operand(n + 1 + k));
+    i->set_operand(n + 1 + k, window_updates(i, k));
     size_t next = 0;
     for (int64_t d = 0; d < std::ssize(of); ++d) {
-      if (contains(s.update_window_dims, d)) {
-        if (!of[d]) continue;
-        throw Error(
-            ErrorKind::kUnsupported, i->location,
-            fmt::format("scatter of windows whose dimension {} has a size known at run time only is not compiled: "
-                        "only what scatter_indices number may be so",
-                        d));
-      }
+      if (contains(s.update_window_dims, d)) continue;
       if (static_cast<int64_t>(next) == s.index_vector_dim) ++next;
       if (next < batch.size() && !batch[next]) batch[next] = of[d];
       ++next;

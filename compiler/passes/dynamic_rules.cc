@@ -73,8 +73,11 @@ void DynamicRules::set_dims(const Instruction* value, DimSizes sizes) {
   set(value, LeafSizes(leaf_count(value->shape), sizes));
 }
 
+// One for each size and bound, so that what has the same size is known to.
 Instruction* DynamicRules::clamped(Instruction* size, int64_t bound) {
-  return b_.op(kClamp, {s32(0), size, s32(bound)});
+  Instruction*& made = clamped_[{size, bound}];
+  if (!made) made = b_.op(kClamp, {s32(0), size, s32(bound)});
+  return made;
 }
 
 Instruction* DynamicRules::runtime_size(const Instruction* x, int64_t d) {

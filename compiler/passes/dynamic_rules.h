@@ -69,6 +69,7 @@ class DynamicRules {
   void dot(Instruction* i);
   void convolution(Instruction* i);
   void scatter(Instruction* i);
+  Instruction* window_updates(const Instruction* i, size_t k);
   Instruction* sort(Instruction* i);
   void top_k(Instruction* i);
   Instruction* fft(Instruction* i);
@@ -80,6 +81,7 @@ class DynamicRules {
 
   Builder& b_;
   std::unordered_map<const Instruction*, LeafSizes>& known_;
+  std::map<std::pair<const Instruction*, int64_t>, Instruction*> clamped_;
   std::map<std::set<const Instruction*>, Instruction*> least_;                     // of these sizes
   std::unordered_map<const Instruction*, std::set<const Instruction*>> least_of_;  // the other way
 };
