@@ -74,8 +74,12 @@ Instruction* summable(Draft& s, Instruction* x, int64_t dim) {
 
 // ---- ops that carry the size on ----------------------------------------------------------------------
 
+// With an array of the same size, or of one of its own: the result has the lesser.
 void elementwise(Draft& s, Sized& v) {
-  Instruction* y = like(s, v);
+  Sized other = v;
+  if (s.random.chance(0.5)) other.size = s.b.constant(DType::kS32, static_cast<double>(s.random.between(0, v.bound())));
+  Instruction* y = like(s, other);
+  if (other.size != v.size) v.size = s.b.binary(kMinimum, v.size, other.size);
   DType t = v.type();
   if (is_pred(t))
     v.x = s.b.op(kXor, {v.x, y});
