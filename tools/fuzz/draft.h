@@ -136,6 +136,7 @@ Family stack_family();
 Family repeats_family();
 Family long_row_family();
 Family halves_family();
+Family counter_family();
 Family reduction_family();
 Family wide_column_family();
 Family chain_family();

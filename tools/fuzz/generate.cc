@@ -81,6 +81,7 @@ const std::vector<Family>& families() {
                                                 known_gather_family(),
                                                 stack_family(),
                                                 halves_family(),
+                                                counter_family(),
                                                 long_row_family(),
                                                 spread_convolution_family(),
                                                 wide_column_family(),
