@@ -322,10 +322,26 @@ KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view
   return plan;
 }
 
+/// A nest has results of one size. Asked first: of a large kernel the graph takes long to make, and most of the results
+/// that are tried together differ.
+void check_sizes(Instructions members, Instructions roots) {
+  const Instruction* first = roots[0];
+  auto is_same = [&](const Instruction* r) { return r->shape.is_array() && r->shape.dims == first->shape.dims; };
+  if (!first->shape.is_array() || std::ranges::all_of(roots, is_same)) return;
+  auto is_plain = [](const Instruction* i) {
+    return i->shape.is_array() &&
+           (is_elementwise(i->opcode) || is_movement(*i) || i->is(Opcode::kIota) || i->is(Opcode::kConstant) ||
+            i->is(Opcode::kCopy)) &&
+           !is_reduction(*i) && !has_trait(*i, op_trait::kUpdates);
+  };
+  if (std::ranges::all_of(members, is_plain)) refuse("results of different sizes");
+}
+
 std::optional<KernelPlan> plan_or_reason(Instructions members, Instructions roots, const TargetInfo& target,
                                          std::string_view config, std::string* why_not) {
   try {
     if (roots.empty()) refuse("no result");
+    check_sizes(members, roots);
     return plan_graph(Graph(members, roots), target, config);
   } catch (const Refused& refused) {
     if (why_not) *why_not = refused.why;
