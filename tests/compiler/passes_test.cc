@@ -2,8 +2,8 @@
 // (Passes that reorder sums or contract products would need a tolerance; these do not.)
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
