@@ -218,7 +218,7 @@ class LoopPlanner {
     if (made.unroll.var >= 0) made.unroll.part = c.part_of(made.unroll, options_.in_parts);
     if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
       made.unroll = c.choose_shared(options_.shared, options_.overlap);
-    if (made.has_lanes && options_.interleaves) made.unroll = c.choose_interleaved();
+    if (made.has_lanes && made.unroll.var < 0 && options_.interleaves) made.unroll = c.choose_interleaved();
     if (!options_.lanes && options_.unroll > 0) made.unroll = c.choose_group(options_.alternating);
     made.loops = std::move(c.loops);
     made.coords = std::move(c.coords);
