@@ -5,7 +5,7 @@
 //
 // What is elementwise belongs to whatever uses it: a kernel reduces along one set of dims, and distances between
 // points, sums of their own, would be in memory before they are summed up or compared. (Forces between 1000 bodies:
-// 780 us, a matrix of 4 MB between two kernels; 240 so.)
+// 777 us with one thread, a matrix of 4 MB between two kernels; 452 so.)
 #include <algorithm>
 
 #include "compiler/passes/expansions.h"

@@ -201,7 +201,8 @@ class Fuser {
       summed[i.get()] = x;
       for (Instruction* part : parts) {
         const int from = graph_.home(part), to = graph_.home(i.get());
-        if (from >= 0 && from != to && part->users().size() == 1) graph_.merge(from, to);
+        if (from < 0 || from == to || part->users().size() != 1) continue;
+        if (fusable(from) && fusable(to)) graph_.merge(from, to);
       }
     }
   }
