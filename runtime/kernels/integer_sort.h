@@ -18,6 +18,9 @@ struct Wide {
 template <class Key>
 void sort_integers(Key* keys, size_t n);
 
+/// The same for words by AVX2's instructions, whatever the machine has.
+void sort_words_avx2(uint32_t* keys, size_t n);
+
 /// Sorts keys[0, n) on the pool with scratch[0, n); returns which of the two holds the result. (The
 /// result is the same however the work is split: equal keys are the same bits.)
 template <class Key>
