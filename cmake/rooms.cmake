@@ -107,7 +107,7 @@ function(hlojit_user_library)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(hlojit PRIVATE
     $<BUILD_INTERFACE:hlojit_flags> $<BUILD_INTERFACE:hlojit_llvm>
-    $<BUILD_INTERFACE:TBB::tbb> $<BUILD_INTERFACE:hwy::hwy_contrib> $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:Threads::Threads>)
+    $<BUILD_INTERFACE:TBB::tbb> $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:Threads::Threads>)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   target_link_options(hlojit PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL
     -Wl,--version-script=${exports} $<$<CONFIG:Release>:-Wl,-z,defs>)

@@ -7,27 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <hwy/contrib/sort/vqsort.h>
-
-#include "codegen/target.h"
-
 namespace hlojit {
 namespace {
 
 constexpr size_t kSmallestPart = 1 << 14;
 constexpr size_t kFew = 32;
-
-const hwy::Sorter& sorter() {
-  static thread_local hwy::Sorter own;  // holds scratch of its own
-  return own;
-}
-
-// Highway parts words by vpcompressd to memory where there is AVX-512; Zen 4 takes some hundred cycles for one. A
-// million words: 37 ms, with AVX2's instructions 5.1. (Of 64 bits 8.5 and 12: left as they are.)
-bool parts_words_slowly() {
-  static const bool slowly = codegen::Target::get("native").cpu() == "znver4";
-  return slowly;
-}
 
 // How many of the first `count` elements of the merged a[0, n) and b[0, m) come from a.
 template <class Key>
@@ -85,13 +69,14 @@ void sort_integers(Key* keys, size_t n) {
   if (n <= kFew) return sort_few(keys, n);
   if constexpr (sizeof(Key) == 1) {
     sort_bytes(keys, n);
-  } else if constexpr (std::is_same_v<Key, Wide>) {
-    static_assert(sizeof(hwy::uint128_t) == sizeof(Wide));
-    sorter()(reinterpret_cast<hwy::uint128_t*>(keys), n, hwy::SortAscending());
-  } else if (std::is_same_v<Key, uint32_t> && parts_words_slowly()) {
-    sort_words_avx2(reinterpret_cast<uint32_t*>(keys), n);
+  } else if constexpr (sizeof(Key) == 2) {
+    vector_sorts().of_16(keys, n);
+  } else if constexpr (sizeof(Key) == 4) {
+    vector_sorts().of_32(keys, n);
+  } else if constexpr (sizeof(Key) == 8) {
+    vector_sorts().of_64(keys, n);
   } else {
-    sorter()(keys, n, hwy::SortAscending());
+    vector_sorts().of_128(keys, n);
   }
 }
 

@@ -1,4 +1,4 @@
-// Sorts of integers whatever this machine would choose: what is kept for another one is run here, too.
+// Sorts of integers in vectors, for each set of instructions that this machine has.
 #include "runtime/kernels/integer_sort.h"
 
 #include <algorithm>
@@ -7,20 +7,49 @@
 
 #include <doctest/doctest.h>
 
-namespace hlojit {
+#include "codegen/target.h"
 
-TEST_CASE("words sorted by AVX2's instructions are sorted") {
-  std::mt19937 random(1);
+namespace hlojit {
+namespace {
+
+template <class Key>
+Key key(uint64_t bits) {
+  return static_cast<Key>(bits);
+}
+template <>
+Wide key(uint64_t bits) {
+  return {bits * 0x9e3779b97f4a7c15, bits >> 60};
+}
+
+template <class Key>
+void check(void (*sort)(Key*, size_t)) {
+  auto bits = [](const Key& a, const Key& b) { return !(a < b) && !(b < a); };
+  std::mt19937_64 random(1);
   for (size_t n : {0, 1, 7, 33, 100, 1000, 4097, 100003}) {
-    for (uint32_t most : {0u, 3u, ~0u}) {
-      std::vector<uint32_t> keys(n);
-      for (uint32_t& k : keys) k = static_cast<uint32_t>(random()) & most;
-      std::vector<uint32_t> wanted = keys;
-      std::ranges::sort(wanted);
-      sort_words_avx2(keys.data(), n);
-      CHECK(keys == wanted);
+    for (uint64_t most : {0ull, 3ull, ~0ull}) {
+      std::vector<Key> keys;
+      for (size_t k = 0; k < n; ++k) keys.push_back(key<Key>(random() & most));
+      std::vector<Key> wanted = keys;
+      std::sort(wanted.begin(), wanted.end());
+      sort(keys.data(), n);
+      CHECK(std::ranges::equal(keys, wanted, bits));
     }
   }
+}
+
+void check_all(const VectorSorts& sorts) {
+  check(sorts.of_16);
+  check(sorts.of_32);
+  check(sorts.of_64);
+  check(sorts.of_128);
+}
+
+}  // namespace
+
+TEST_CASE("keys of all widths are sorted by each set of instructions") {
+  check_all(kVectorSortsAvx2);
+  if (codegen::Target::get("native").isa() == codegen::Isa::kAvx512) check_all(kVectorSortsAvx512);
+  check_all(vector_sorts());
 }
 
 }  // namespace hlojit
