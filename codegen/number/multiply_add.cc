@@ -144,6 +144,13 @@ bool has_fast_instruction(MultiplyAdd kind, const Target& target) {
 
 Value* tile_row_twin(llvm::IRBuilderBase& b, MultiplyAdd kind, std::span<Value* const> x, std::span<Value* const> y,
                      Value* sums) {
+  if (!sums->getType()->isVectorTy()) {
+    auto one_lane = [&](Value* v) { return b.CreateBitCast(v, llvm::FixedVectorType::get(v->getType(), 1)); };
+    std::vector<Value*> xs, ys;
+    for (Value* v : x) xs.push_back(one_lane(v));
+    for (Value* v : y) ys.push_back(one_lane(v));
+    return b.CreateBitCast(tile_row_twin(b, kind, xs, ys, one_lane(sums)), sums->getType());
+  }
   if (kind == MultiplyAdd::kBfloatTiles) return Twin(b, sums).bfloat_step(x, y);
   for (size_t k = 0; k < x.size(); ++k) sums = Twin(b, sums).integers(x[k], y[k], 8, true);
   return sums;
