@@ -51,7 +51,7 @@ std::optional<ColumnStrips::Cut> ColumnStrips::cut(const LoopPiece& piece, int v
   for (size_t k = 0; k + 1 < piece.loops.size(); ++k) outer *= piece.loops[k].extent;
   const int64_t strips = std::max(ceil_div(kFloat * lane.extent, kPage), ceil_div(kFewestTasks, outer));
   Cut cut{piece, 0, std::move(*rows)};
-  cut.tasks = split_for_chunks(cut.piece, outer * strips, kVectors * vector_bytes, vars_, true);
+  cut.tasks = split_for_chunks(cut.piece, outer * strips, kVectors * vector_bytes, vars_, 1);
   if (cut.tasks + 1 != cut.piece.loops.size() || cut.piece.loops.back().clip) return std::nullopt;
   const int64_t total = outer * cut.rows.step * cut.rows.piece.loops[0].extent;
   const bool far = cut.piece.loops.back().extent * cut.rows.bytes >= kPage / 2 && total >= 4 * target_.l2_bytes;

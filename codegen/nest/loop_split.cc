@@ -108,7 +108,7 @@ size_t next_to_cut(const LoopPiece& piece, size_t from, const std::function<bool
 
 }  // namespace
 
-size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap,
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, int64_t overlap,
                         const std::function<bool(int)>& apart) {
   size_t taken = 0;
   int64_t have = 1;
@@ -126,7 +126,7 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     }
     if (loop.clip) break;  // its trip count is not known here
     // What both compute is written by both at each step of the loops between: lines that go to and fro.
-    const bool both = overlap && at == taken;
+    const bool both = overlap > 0 && at == taken;
     const auto [unit, per] = lane ? part_of_lanes(loop.extent, want, grain, both) : part_of_steps(loop.extent, want);
     int64_t parts = (loop.extent + per - 1) / per;
     if (parts < 2) break;
@@ -134,10 +134,9 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
     IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
     if (loop.extent % per != 0 && lane && both) {
-      // The last part ends where the digit ends: all parts have the same code. It begins where a line may; the parts
-      // are as much longer. (Cross products of 20001 vectors, the second half of which lay across lines: 12.3
-      // us, 11.0.)
-      const int64_t begin = std::min(kCacheLine, unit), last = (loop.extent - per) / begin * begin;
+      // The last part ends where the digit ends: all parts have the same code, and are longer by what it begins
+      // earlier.
+      const int64_t begin = std::min(overlap, unit), last = (loop.extent - per) / begin * begin;
       outer.steps = Steps{IndexExpr(0), per, last};
       so_far = IndexExpr::var(outer.var, Range{0, last});
       inner.extent = loop.extent - last;

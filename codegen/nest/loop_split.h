@@ -23,10 +23,11 @@ int64_t chunks_for(int64_t ns);
 /// leading loops of the piece are then chunk loops; their extents' product is the chunk count.
 /// Never splits the reduction of one value. `grain`: a split loop keeps multiples of it inside; no
 /// vector along it has more lanes.
-/// `overlap`: neighbouring chunks may compute some elements both.
+/// `overlap`: neighbouring chunks may compute some elements both; the last one, which does, begins at a multiple of so
+/// many. 0: none may.
 /// `apart`: whether steps along a loop's variable, if it has one, lie lines of the caches apart in what is written.
 /// Other loops are not cut where one of these can be: two cores that write one line by turns take many times as long.
-size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, bool overlap = false,
+size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, int64_t overlap = 0,
                         const std::function<bool(int)>& apart = nullptr);
 
 /// Cuts the piece's loops into levels of at most `most` steps each, so that a sum over them can be made of
