@@ -83,7 +83,7 @@ Instruction* Builder::op(Opcode opcode, Shape shape, Values operands, Attributes
                          std::vector<Computation*> called) {
   std::vector<const Shape*> shapes;
   for (const Instruction* o : operands) shapes.push_back(&o->shape);
-  Shape inferred = infer_shape(opcode, shapes, attributes, called);
+  Shape inferred = infer_shape(opcode, shapes, attributes, called, shape.type == DType::kInvalid ? nullptr : &shape);
   if (shape.type == DType::kInvalid) {
     shape = std::move(inferred);
   } else if (inferred.type != DType::kInvalid && !compatible(shape, inferred)) {

@@ -38,8 +38,8 @@ Shape apply(const Use& use) {
 }  // namespace rules
 
 Shape infer_shape(Opcode opcode, std::span<const Shape* const> operands, const Attributes& attrs,
-                  std::span<Computation* const> called) {
-  return rules::apply({opcode, operands, attrs, called});
+                  std::span<Computation* const> called, const Shape* declared) {
+  return rules::apply({opcode, operands, attrs, called, declared});
 }
 
 bool shape_may_be_omitted(Opcode opcode) { return rules::entry_of(opcode).result == rules::ResultShape::kOmit; }

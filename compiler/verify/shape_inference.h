@@ -19,9 +19,10 @@ namespace hlojit {
 /// (convert, reshape, iota, broadcast, parameter, constant, custom-call, ...: it must be declared).
 /// Throws Error(kInvalid) with rule, message and details, but without a location, when the operands
 /// do not fit. Operand shapes must themselves be valid (shape_errors); called computations need
-/// their root and parameters set.
+/// their root and parameters set. `declared`, if not null, chooses where operands allow several results (the
+/// type in which a dot adds up).
 Shape infer_shape(Opcode opcode, std::span<const Shape* const> operands, const Attributes& attrs,
-                  std::span<Computation* const> called);
+                  std::span<Computation* const> called, const Shape* declared = nullptr);
 
 /// Whether HLO text may leave out the result shape of this op.
 bool shape_may_be_omitted(Opcode opcode);

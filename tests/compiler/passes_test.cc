@@ -121,7 +121,7 @@ ENTRY e {
   auto module = parse_module(kText);
   run_pipeline(*module, options);
   const std::string after = to_string(*module);
-  CHECK(after.find("f32[256,32,64]{2,1,0} reshape(") != std::string::npos);
+  CHECK(after.find("f32[128,64,64]{2,1,0} reshape(") != std::string::npos);
   CHECK(after.find("dimensions={0}, to_apply=max") != std::string::npos);
   CHECK(after.find("lhs_batch_dims={0}") != std::string::npos);
 }
