@@ -37,7 +37,8 @@ namespace {
 struct Pass {
   std::string_view name;
   bool (*run)(Module&, const PipelineOptions&);
-  bool needed = false;  ///< for more than speed
+  bool needed = false;          ///< for more than speed
+  std::string_view again = {};  ///< where to go on if it changed something
 };
 
 constexpr Pass kPasses[] = {
@@ -57,8 +58,9 @@ constexpr Pass kPasses[] = {
     // Constants first: what they decide (branches, neutral elements) is simplified away.
     {"fold", fold},
     {"simplify", simplify},
-    // What has become constants only now. (Left for the next compiler of what we print, sums had other bits there.)
-    {"fold", fold},
+    // What has become constants only now, and what these decide, until nothing is left. (Left for the next compiler of
+    // what we print, sums and quotients had other bits there.)
+    {"fold", fold, false, "simplify"},
     {"squeeze", squeeze},
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
@@ -107,6 +109,14 @@ std::vector<Pass> chosen(const PipelineOptions& options) {
   return list;
 }
 
+// Where the pass of this name came last before `at`; behind `at` if it is left out.
+size_t last_of(const std::vector<Pass>& passes, size_t at, std::string_view name) {
+  for (size_t k = at; k > 0; --k) {
+    if (passes[k - 1].name == name) return k - 1;
+  }
+  return at + 1;
+}
+
 void verify_after(const Pass& pass, const Module& module) {
   std::vector<Diagnostic> found = verify(module);
   if (found.empty()) return;
@@ -119,7 +129,9 @@ void verify_after(const Pass& pass, const Module& module) {
 std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& options) {
   std::vector<PassTime> times;
   module.freeze_entry_layout();
-  for (const Pass& pass : chosen(options)) {
+  const std::vector<Pass> passes = chosen(options);
+  for (size_t k = 0; k < passes.size();) {
+    const Pass& pass = passes[k];
     auto start = std::chrono::steady_clock::now();
     bool changed = pass.run(module, options);
     std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
@@ -127,6 +139,7 @@ std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& option
     if (changed && options.verify) verify_after(pass, module);
     if (changed && options.after_pass) options.after_pass(times.back().name, module);
     if (pass.name == options.until) break;
+    k = changed && !pass.again.empty() ? last_of(passes, k, pass.again) : k + 1;
   }
   return times;
 }

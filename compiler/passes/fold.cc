@@ -89,6 +89,7 @@ class Folder {
 
   static bool may_fold(const Instruction& i) {
     if (i.operand_count() == 0 || !i.shape.is_array() || i.shape.has_dynamic_dims()) return false;
+    if (i.users().empty() && !i.is_root()) return false;  // folded before
     if (!i.control_predecessors.empty() || has_side_effect(i)) return false;
     switch (i.info().op_class) {
       case OpClass::kElementwise:
