@@ -55,19 +55,28 @@ Literal sum(const Computation& f, const Literals& group) {
   return as(group[0].shape().type, total);
 }
 
-// Rows of what member k has, [from, from + size) of each other member's slice, written where it says.
+// n rows of x from `from` on, zeros behind its end.
+Literal rows(const Literal& x, int64_t from, int64_t n) {
+  const int64_t there = std::clamp<int64_t>(x.shape().dims[0] - from, 0, n);
+  Shape missing = Shape::array(x.shape().type, x.shape().dims);
+  missing.dims[0] = n - there;
+  return joined({cut(x, 0, there > 0 ? from : 0, there), Literal(missing)}, 0);
+}
+
+// Rows of what member k has, [from, from + size) of each other member's slices, written where it says: as far as there
+// are such places in the result. Places in front of an array are its first.
 Literals ragged(const std::vector<const Literals*>& group) {
   Literals out;
   for (const Literals* own : group) out.push_back((*own)[1]);
-  for (size_t k = 0; k < group.size(); ++k) {
-    const Literals& own = *group[k];
-    for (size_t j = 0; j < group.size(); ++j) {
-      auto at = static_cast<int64_t>(j);
-      int64_t from = own[2].as_int(at), size = own[3].as_int(at), to = own[4].as_int(at);
-      if (size <= 0) continue;
-      int64_t rows = out[j].shape().dims[0];
-      Literal block = cut(own[0], 0, from, size);
-      out[j] = joined({cut(out[j], 0, 0, to), block, cut(out[j], 0, to + size, rows - to - size)}, 0);
+  const int64_t updates = (*group[0])[2].shape().element_count() / std::ssize(group);
+  for (const Literals* sender : group) {
+    const Literals& own = *sender;
+    for (int64_t at = 0; at < updates * std::ssize(group); ++at) {
+      Literal& to = out[static_cast<size_t>(at / updates)];
+      const int64_t all = to.shape().dims[0], place = own[4].as_int(at), begin = std::clamp<int64_t>(place, 0, all);
+      const int64_t end = place > all ? all : std::clamp<int64_t>(place + own[3].as_int(at), begin, all);
+      Literal block = rows(own[0], std::max<int64_t>(own[2].as_int(at), 0), end - begin);
+      to = joined({cut(to, 0, 0, begin), block, cut(to, 0, end, all - end)}, 0);
     }
   }
   return out;

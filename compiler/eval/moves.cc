@@ -198,19 +198,24 @@ Literal dynamic_update_slice(const Instruction& op, Operands in) {
   return result;
 }
 
-// ragged-all-to-all of a device with itself: slices of dimension 0 of the input, by offset and
-// size, land at their output offsets. Rows outside either array are dropped.
+// ragged-all-to-all of a device with itself: slices of dimension 0 of the input, by offset and size, land at their
+// output offsets. As XLA's decomposition has it, offsets in front of an array are 0, rows behind the input are zeros,
+// and rows behind the result are left out.
 Literal ragged_all_to_all_alone(const Instruction& op, Operands in) {
   const Literal& input = *in[0];
   Literal result = reshape(op, in.subspan(1));
   const int64_t rows_in = input.shape().dims.at(0), rows_out = op.shape.dims.at(0);
-  if (rows_in == 0 || rows_out == 0) return result;
-  const size_t row = input.bytes().size() / rows_in;
+  if (rows_out == 0) return result;
+  const size_t row = result.bytes().size() / rows_out;
   for (int64_t slice = 0; slice < in[2]->shape().element_count(); ++slice) {
-    const int64_t from = in[2]->as_int(slice), size = in[3]->as_int(slice), to = in[4]->as_int(slice);
-    if (from < 0 || to < 0) continue;
-    for (int64_t i = 0; i < size && from < rows_in - i && to < rows_out - i; ++i) {
-      std::memcpy(result.bytes().data() + (to + i) * row, input.bytes().data() + (from + i) * row, row);
+    const int64_t size = in[3]->as_int(slice), to = in[4]->as_int(slice), first = std::max<int64_t>(to, 0);
+    const int64_t from = std::max<int64_t>(in[2]->as_int(slice), 0);
+    for (int64_t r = first; r < rows_out && r - to < size; ++r) {
+      std::byte* at = result.bytes().data() + r * row;
+      if (from < rows_in - (r - first))
+        std::memcpy(at, input.bytes().data() + (from + r - first) * row, row);
+      else
+        std::memset(at, 0, row);
     }
   }
   return result;

@@ -251,10 +251,16 @@ class Collective {
   }
 
   // Member j's update u for me is rows [in, in + size) of its input, to stand at [out, out + size)
-  // of my result. Row r of the result is looked up in each of them in turn; later ones win.
+  // of my result. Row r of the result is looked up in each of them in turn; later ones win. As XLA's decomposition has
+  // it, places in front of an array are its first, what is read behind the input is zero (as is the row added to it),
+  // and what lies outside of the result is left out.
   Instruction* ragged_all_to_all() {
-    Values all;
-    for (size_t k : {0, 2, 3, 4}) all.push_back(gather_rows(op_.operand(k)));
+    Instruction* input = op_.operand(0);
+    std::vector<PadDim> behind(input->shape.dims.size());
+    behind[0].high = 1;
+    Instruction* zero = b_.constant(Literal(Shape::scalar(input->shape.type)));
+    Values all = {gather_rows(b_.pad(input, zero, behind))};
+    for (size_t k : {2, 3, 4}) all.push_back(gather_rows(op_.operand(k)));
     Instruction* result = op_.operand(1);
     const int64_t updates = op_.operand(2)->shape.dims[0] / members();
     Instruction* rank = my_rank();
@@ -266,7 +272,9 @@ class Collective {
         Instruction* from = b_.binary(kSubtract, r, out);
         Instruction* taken =
             b_.binary(kAnd, b_.compare(Direction::kGe, from, s64(0)), b_.compare(Direction::kLt, from, size));
-        Instruction* rows = rows_at(row(all[0], j), b_.binary(kAdd, from, in));
+        Instruction* first = b_.binary(kMaximum, in, s64(0));
+        Instruction* start = b_.binary(kAdd, b_.binary(kMinimum, out, s64(0)), first);
+        Instruction* rows = rows_at(row(all[0], j), b_.binary(kAdd, from, start));
         result = b_.select(b_.broadcast_in_dim(taken, result->shape.dims, {0}), rows, result);
       }
     }
@@ -283,7 +291,7 @@ class Collective {
     g.collapsed_slice_dims = g.start_index_map = {0};
     g.index_vector_dim = 1;
     g.slice_sizes = x->shape.dims;
-    if (x->shape.dims[0] > 0) g.slice_sizes[0] = 1;
+    g.slice_sizes[0] = 1;
     for (int64_t d = 1; d < x->shape.rank(); ++d) g.offset_dims.push_back(d);
     return b_.gather(x, indices, std::move(g));
   }

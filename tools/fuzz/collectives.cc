@@ -180,23 +180,27 @@ Instruction* broadcast(Draft& s) {
   return s.b.op(kCollectiveBroadcast, Shape::array(x->shape.type, x->shape.dims), {x}, std::move(a));
 }
 
-// Slice k of the first dimension goes to member k; each starts where it started.
+// Several slices of rows from each member to each, of any places and sizes, also such as lie outside of the arrays.
 Instruction* ragged(Draft& s) {
   if (!may_meet(s)) return nullptr;
   Attributes a;
-  Ints sizes = s.shape(1, 2);
-  int64_t n = s.draw.devices / s.draw.partitions, each = s.random.between(0, 3);
+  const DType t = s.type(), count = s.random.chance(0.5) ? DType::kS32 : DType::kS64;
+  Ints from = s.shape(1, 2), to = from;
+  to[0] = s.random.between(0, 8);
+  if (!s.fits(from) || !s.fits(to)) return nullptr;
   a.other.emplace_back("replica_groups", "{}");
-  sizes[0] = n * each + s.random.between(0, 2);
-  DType t = s.type();
-  if (!s.fits(sizes)) return nullptr;
-  Literal offsets(Shape::array(DType::kS32, {n})), counts(offsets.shape());
-  for (int64_t k = 0; k < n; ++k) offsets.set_int(k, k * each), counts.set_int(k, each);
-  // What device k sends to member j lands in slice k there: the same place for all of k's slices.
-  Instruction* id = s.b.convert(s.b.op(kReplicaId, {}), DType::kS32);
-  Instruction *from = s.b.constant(offsets), *size = s.b.constant(counts);
-  Instruction* at = s.b.op(kMultiply, {s.b.broadcast(id, {n}), s.splat(DType::kS32, static_cast<double>(each), {n})});
-  return s.b.op(kRaggedAllToAll, Shape::array(t, sizes), {s.of(t, sizes), s.of(t, sizes), from, size, at, size}, a);
+  const int64_t members = s.draw.devices / s.draw.partitions, n = members * s.random.between(0, 3);
+  Instruction *own = s.b.op(kReplicaId, {}), *zero = s.b.constant(DType::kU32, 0);
+  auto table = [&](int64_t rows) {
+    Literal places(Shape::array(count, {members, n}));
+    for (int64_t k = 0; k < members * n; ++k) {
+      const bool outside = s.random.chance(0.1);
+      places.set_int(k, outside ? s.random.between(-3, rows + 3) : s.random.between(0, rows));
+    }
+    return s.b.reshape(s.b.dynamic_slice(s.b.constant(places), {own, zero}, {1, n}), {n});
+  };
+  Instruction *in = table(from[0]), *size = table(from[0] / 2), *out = table(to[0]);
+  return s.b.op(kRaggedAllToAll, Shape::array(t, to), {s.of(t, from), s.of(t, to), in, size, out, size}, a);
 }
 
 Instruction* own_number(Draft& s) { return s.b.op(s.random.chance(0.7) ? kReplicaId : kPartitionId, {}); }
