@@ -254,13 +254,11 @@ bool print_layout_constraints(const Instruction& i, std::string& out) {
 }
 
 void read_literal_attribute(AttributeTarget& t) {
-  Shape shape = t.in.shape();
-  t.instruction.literal = std::make_shared<const Literal>(read_literal(t.in, shape));
+  t.instruction.literal = std::make_shared<const Literal>(read_shaped_literal(t.in));
 }
 bool print_literal_attribute(const Instruction& i, std::string& out) {
   if (!i.literal) return false;
-  out += i.literal->shape().to_string() + ' ';
-  append_literal(*i.literal, out);
+  append_shaped_literal(*i.literal, out);
   return true;
 }
 

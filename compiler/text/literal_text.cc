@@ -441,6 +441,34 @@ std::string literal_to_string(const Literal& literal) {
 
 Literal read_literal(Cursor& in, const Shape& shape) { return Reader(in).literal(shape, 0); }
 
+void append_shaped_literal(const Literal& literal, std::string& out) {
+  if (!literal.shape().is_tuple()) {
+    out += literal.shape().to_string() + ' ';
+    append_literal(literal, out);
+    return;
+  }
+  out += "( ";
+  for (const Literal& e : literal.elements()) {
+    if (&e != literal.elements().data()) out += ", ";
+    append_shaped_literal(e, out);
+  }
+  out += " )";
+}
+
+Literal read_shaped_literal(Cursor& in, int depth) {
+  if (depth > kMaxNesting) in.fail(in.pos(), "nesting", "literal nested too deeply");
+  if (!in.accept('(')) {
+    const Shape shape = in.shape();
+    return read_literal(in, shape);
+  }
+  std::vector<Literal> elements;
+  while (!in.accept(')')) {
+    if (!elements.empty()) in.expect(',', "between a tuple's elements");
+    elements.push_back(read_shaped_literal(in, depth + 1));
+  }
+  return Literal::tuple(std::move(elements));
+}
+
 Literal parse_literal(const Shape& shape, std::string_view text) {
   Cursor in(text);
   Literal made = read_literal(in, shape);

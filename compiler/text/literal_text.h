@@ -20,4 +20,8 @@ Literal parse_literal(const Shape& shape, std::string_view text);
 /// Reads a literal of the given shape at the cursor.
 Literal read_literal(Cursor& in, const Shape& shape);
 
+/// With the shape in front of each array: `s32[2]{0} {1, 2}`, `( f32[] 1, ( u8[1]{0} {3} ) )`.
+void append_shaped_literal(const Literal& literal, std::string& out);
+Literal read_shaped_literal(Cursor& in, int depth = 0);
+
 }  // namespace hlojit

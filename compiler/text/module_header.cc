@@ -63,9 +63,12 @@ void read_header_attributes(Cursor& in, ModuleConfig& config) {
   static constexpr std::string_view kTyped[] = {"is_scheduled",       "entry_computation_layout",
                                                 "input_output_alias", "buffer_donor",
                                                 "replica_count",      "num_partitions"};
-  static constexpr std::string_view kText[] = {
-      "alias_passthrough_params", "allow_spmd_sharding_propagation_to_parameters",
-      "allow_spmd_sharding_propagation_to_output", "frontend_attributes", "origin_recovery_table"};
+  static constexpr std::string_view kText[] = {"alias_passthrough_params",
+                                               "allow_spmd_sharding_propagation_to_parameters",
+                                               "allow_spmd_sharding_propagation_to_output",
+                                               "frontend_attributes",
+                                               "origin_recovery_table",
+                                               "debug_attributes"};
   std::vector<std::string_view> seen;
   while (in.accept(',')) {
     in.skip();
@@ -89,7 +92,7 @@ void read_header_attributes(Cursor& in, ModuleConfig& config) {
     } else if (name == "num_partitions") {
       config.num_partitions = device_count(in);
     } else if (std::ranges::find(kText, name) != std::end(kText)) {
-      bool braces = in.peek() == '{' || name == kText[3] || name == kText[4];
+      bool braces = in.peek() == '{' || std::ranges::find(kText, name) - std::begin(kText) >= 3;
       std::string text = braces ? std::string(in.balanced()) : in.boolean() ? "true" : "false";
       config.other.emplace_back(name, std::move(text));
     } else {
