@@ -86,6 +86,9 @@ constexpr Pass kPasses[] = {
     {"schedule", schedule, true},
 };
 
+// Of two passes that take turns; each makes constants of what is nested one deeper.
+constexpr int kMostRounds = 16;
+
 bool is_in(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -130,6 +133,7 @@ std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& option
   std::vector<PassTime> times;
   module.freeze_entry_layout();
   const std::vector<Pass> passes = chosen(options);
+  int rounds = 0;
   for (size_t k = 0; k < passes.size();) {
     const Pass& pass = passes[k];
     auto start = std::chrono::steady_clock::now();
@@ -139,7 +143,8 @@ std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& option
     if (changed && options.verify) verify_after(pass, module);
     if (changed && options.after_pass) options.after_pass(times.back().name, module);
     if (pass.name == options.until) break;
-    k = changed && !pass.again.empty() ? last_of(passes, k, pass.again) : k + 1;
+    const bool again = changed && !pass.again.empty() && ++rounds < kMostRounds;
+    k = again ? last_of(passes, k, pass.again) : k + 1;
   }
   return times;
 }

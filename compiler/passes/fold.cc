@@ -41,7 +41,7 @@ class Folder {
       }
     }
     for (Instruction* i : c_.snapshot()) {
-      if (has_trait(*i, op_trait::kRandomPlaces)) fold_places(*i);
+      if (has_trait(*i, op_trait::kRandomPlaces) && (i->is_root() || !i->users().empty())) fold_places(*i);
     }
     if (changed_) c_.sort_topologically();
     return changed_;
@@ -58,7 +58,7 @@ class Folder {
     for (const Symbol& s : known_relation(i, at, {}, vars).symbols) {
       Instruction* places = i.operand(s.operand);
       std::unordered_set<const Instruction*> seen;
-      if (places->is(Opcode::kConstant) || !made_of_constants(*places, seen)) continue;
+      if (splat_value(places) || places->is(Opcode::kConstant) || !made_of_constants(*places, seen)) continue;
       std::unordered_map<const Instruction*, Literal> known;
       if (const Literal* value = fold_source(*places, known)) replace(places, c_.add_constant(*value, places->name));
     }
