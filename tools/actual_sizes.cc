@@ -62,15 +62,44 @@ Shape result_shape(const Instruction& i, const std::vector<Literal>& operands) {
   return Shape::array(i.shape.type, whole->shape().dims);
 }
 
-void cut_to_each_other(const Instruction& i, std::vector<Literal>& operands) {
-  Ints least = i.shape.dims;
-  for (const Literal& l : operands) {
-    if (l.shape().dims.size() != least.size()) continue;
-    for (size_t d = 0; d < least.size(); ++d) least[d] = std::min(least[d], l.shape().dims[d]);
+// One element along some dimensions, as often as asked for.
+Literal repeated(const Literal& x, const Ints& sizes) {
+  Module scratch("repeated");
+  Builder b(scratch, "repeated");
+  Ints rest, at;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (x.shape().dims[d] != sizes[d]) continue;
+    rest.push_back(sizes[d]);
+    at.push_back(static_cast<int64_t>(d));
+  }
+  Literal flat(Shape::array(x.shape().type, rest));
+  std::ranges::copy(x.bytes(), flat.bytes().begin());
+  return *evaluate_instruction(*b.broadcast_in_dim(b.parameter(flat.shape()), sizes, at), {&flat, 1});
+}
+
+// The sizes that all have: where one has a single element and others more, it stands for as many; of what is as long as
+// the bound, and no more than said, there is as much as of the others.
+void fit_to_each_other(const Instruction& i, std::vector<Literal>& operands) {
+  Ints common = i.shape.dims;
+  auto whole = [&](size_t k) { return i.operand(k)->shape.rank() == i.shape.rank(); };
+  for (size_t d = 0; d < common.size(); ++d) {
+    int64_t least = -1, more = -1;  // of all that have a size of their own; of those with more than one
+    for (size_t k = 0; k < operands.size(); ++k) {
+      if (!whole(k)) continue;
+      const Shape& said = i.operand(k)->shape;
+      const int64_t size = operands[k].shape().dims[d];
+      if (size == said.dims[d] && (said.dynamic.empty() || !said.dynamic[d])) continue;
+      least = least < 0 ? size : std::min(least, size);
+      if (size > 1) more = more < 0 ? size : std::min(more, size);
+    }
+    if (least >= 0) common[d] = least == 1 && more > 1 ? more : least;
   }
   for (size_t k = 0; k < operands.size(); ++k) {
-    const Shape& said = i.operand(k)->shape;
-    if (said.rank() == i.shape.rank() && operands[k].shape().dims != least) operands[k] = cut_to(operands[k], least);
+    if (!whole(k) || operands[k].shape().dims == common) continue;
+    Ints least = common;
+    for (size_t d = 0; d < common.size(); ++d) least[d] = std::min(common[d], operands[k].shape().dims[d]);
+    operands[k] = cut_to(operands[k], least);
+    if (least != common) operands[k] = repeated(operands[k], common);
   }
 }
 
@@ -117,7 +146,7 @@ bool has_actual_sizes(const Instruction& i) {
 }
 
 const Instruction& with_actual_sizes(Module& scratch, const Instruction& i, std::vector<Literal>& operands) {
-  if (i.info().op_class == OpClass::kElementwise) cut_to_each_other(i, operands);
+  if (i.info().op_class == OpClass::kElementwise) fit_to_each_other(i, operands);
   Builder b(scratch, "actual");
   Builder::Values in;
   for (const Literal& l : operands) in.push_back(b.parameter(actual(l)));

@@ -13,8 +13,9 @@ namespace hlojit::tools {
 /// Whether sizes come in: dynamic dimensions among the operands and the result, or an op that asks for or sets a size.
 bool has_actual_sizes(const Instruction& i);
 
-/// The op with the shapes that the operands have, made in `scratch`, which must outlive it. An operand of an
-/// elementwise op that is as large as the bound, and no more than said, is cut to what the others are. Throws
+/// The op with the shapes that the operands have, made in `scratch`, which must outlive it. Of an
+/// elementwise op's operands one that is as large as the bound, and no more than said, is cut to what the others are,
+/// and one of a single element is repeated. Throws
 /// Error(kUnsupported) for ops whose result does not follow from that.
 const Instruction& with_actual_sizes(Module& scratch, const Instruction& i, std::vector<Literal>& operands);
 

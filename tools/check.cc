@@ -65,7 +65,7 @@ std::string index_text(const Shape& shape, int64_t i) {
 
 struct Leaf {
   size_t number;
-  const Literal& got;
+  Literal got;
   const ErrorBound& want;
 };
 
@@ -156,7 +156,8 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
   Bounds want = evaluated(r, asked, inputs);
   for (size_t d = 0; d < got.size(); ++d) {
     std::string device = devices == 1 ? "" : fmt::format("device {} ", d);
-    for (size_t k = 0; k < got[d].size(); ++k) out(device + compare(r, {k, dense(got[d][k]), want.at(d).at(k)}));
+    for (size_t k = 0; k < got[d].size(); ++k)
+      out(device + compare(r, {k, said_part(dense(got[d][k]), want.at(d).at(k)), want.at(d).at(k)}));
   }
 }
 

@@ -331,6 +331,14 @@ void collect(const BoundedValue& v, std::vector<ErrorBound>& out) {
   for (const BoundedValue& e : v.elements) collect(e, out);
 }
 
+// A result that is said to have all elements may have been given a lesser size.
+bool is_part(const Literal& value, const Shape& said) {
+  for (size_t d = 0; d < said.dims.size(); ++d) {
+    if (value.shape().dims[d] < said.dims[d] && (said.dynamic.empty() || !said.dynamic[d])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
@@ -345,9 +353,19 @@ std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
   }
   std::vector<std::vector<ErrorBound>> results;
   Walk walk(module.config, strict, scatter_oob_window, stop, host);
-  for (const BoundedValue& v : walk.run(*module.entry(), arguments)) collect(v, results.emplace_back());
+  const std::vector<const Shape*> said = hlojit::leaves(module.entry()->root()->shape);
+  for (const BoundedValue& v : walk.run(*module.entry(), arguments)) {
+    collect(v, results.emplace_back());
+    for (size_t k = 0; k < said.size(); ++k) results.back()[k].part = is_part(results.back()[k].value, *said[k]);
+  }
   for (size_t d = 0; const BoundedValue& v : walk.handed_over()) collect(v, results[d++]);
   return results;
+}
+
+Literal said_part(Literal got, const ErrorBound& want) {
+  Ints least = got.shape().dims;
+  for (size_t d = 0; want.part && d < least.size(); ++d) least[d] = std::min(least[d], want.value.shape().dims[d]);
+  return least == got.shape().dims ? got : cut_to(got, least);
 }
 
 int64_t first_beyond(const Literal& got, const ErrorBound& want) {

@@ -16,8 +16,9 @@
 namespace hlojit::tools {
 
 struct ErrorBound {
-  Literal value;     ///< what the evaluator says of a result leaf
-  double error = 0;  ///< absolute, for every element; infinite if the program is chaotic for these values
+  Literal value;      ///< what the evaluator says of a result leaf
+  double error = 0;   ///< absolute, for every element; infinite if the program is chaotic for these values
+  bool part = false;  ///< of what the program returns: what is behind it is not said
 };
 
 /// Evaluates the entry computation on every device that the module's header says; `leaves[d]` are the values
@@ -29,6 +30,9 @@ std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
                                                           bool scatter_oob_window,
                                                           const std::atomic<bool>* stop = nullptr,
                                                           const HostSide* host = nullptr);
+
+/// As much of `got` as `want` speaks of.
+Literal said_part(Literal got, const ErrorBound& want);
 
 /// The first element of `got` that is further from `want` than it may be (NaNs are one class), or -1.
 int64_t first_beyond(const Literal& got, const ErrorBound& want);

@@ -82,7 +82,7 @@ void DynamicRules::follow(Instruction* i) {
     for (size_t k = 0; k < coords.size(); ++k) {
       auto d = static_cast<size_t>(std::ranges::find(at, coords[k]) - at.begin());
       bool whole = sizes[k] && d < at.size() && i->shape.dims[d] == x->shape.dims[k];
-      if (whole) result[d] = least(result[d], sizes[k]);
+      if (whole) result[d] = is_elementwise(i->opcode) ? joint(result[d], sizes[k]) : least(result[d], sizes[k]);
       if (!sizes[k] || whole || !walks(coords[k], at, i->shape.dims)) continue;
       throw Error(ErrorKind::kUnsupported, i->location,
                   fmt::format("{} of parts of dimension {}, whose size is known at run time only: it must take all of "

@@ -85,22 +85,64 @@ Instruction* DynamicRules::runtime_size(const Instruction* x, int64_t d) {
   return size ? size : s32(x->shape.dims[d]);
 }
 
-// The lesser of two sizes that should be one, as in XLA: what is behind either's end is nothing. A chain of ops on the
-// same few sizes asks once.
-Instruction* DynamicRules::least(Instruction* x, Instruction* y) {
+// A chain of ops on the same few sizes asks once.
+template <class Make>
+Instruction* DynamicRules::met(Meeting& known, Instruction* x, Instruction* y, Make make) {
   if (!x || !y || x == y) return x ? x : y;
   std::set<const Instruction*> of;
   for (const Instruction* size : {x, y}) {
-    auto at = least_of_.find(size);
-    if (at == least_of_.end())
+    auto at = known.sizes.find(size);
+    if (at == known.sizes.end())
       of.insert(size);
     else
       of.insert(at->second.begin(), at->second.end());
   }
-  auto [at, is_new] = least_.try_emplace(of);
-  if (is_new) at->second = b_.binary(kMinimum, x, y);
-  least_of_[at->second] = std::move(of);
+  auto [at, is_new] = known.of.try_emplace(of);
+  if (is_new) at->second = make();
+  known.sizes[at->second] = std::move(of);
   return at->second;
+}
+
+// The lesser of two sizes that should be one, as in XLA: what is behind either's end is nothing.
+Instruction* DynamicRules::least(Instruction* x, Instruction* y) {
+  return met(least_, x, y, [&] { return b_.binary(kMinimum, x, y); });
+}
+
+// The same where one element stands for as many as the other has.
+Instruction* DynamicRules::joint(Instruction* x, Instruction* y) {
+  return met(joint_, x, y, [&] {
+    Instruction* less = b_.binary(kMinimum, x, y);
+    return b_.select(b_.compare(Direction::kEq, less, s32(1)), b_.binary(kMaximum, x, y), less);
+  });
+}
+
+// Of an elementwise op's operands whose sizes differ, those of one element give it to all (XLA's implicit broadcast).
+void DynamicRules::spread_ones(Instruction* i) {
+  for (int64_t d = 0; d < i->shape.rank(); ++d) {
+    Instruction* all = nullptr;
+    for (const Instruction* o : i->operands()) {
+      if (o->shape.rank() == i->shape.rank()) all = joint(all, dims(o)[d]);
+    }
+    for (size_t k = 0; k < i->operand_count(); ++k) {
+      Instruction* x = i->operand(k);
+      if (x->shape.rank() != i->shape.rank() || i->shape.dims[d] < 2) continue;
+      Instruction* size = dims(x)[d];
+      if (!size || size == all) continue;
+      Ints first = x->shape.dims, others;
+      first[d] = 1;
+      for (int64_t e = 0; e < x->shape.rank(); ++e) {
+        if (e != d) others.push_back(e);
+      }
+      Instruction* one = b_.slice(x, Ints(first.size(), 0), first);
+      first.erase(first.begin() + d);
+      Instruction* spread = b_.broadcast_in_dim(b_.reshape(one, first), x->shape.dims, others);
+      Instruction* is_one = b_.broadcast(b_.compare(Direction::kEq, size, s32(1)), x->shape.dims);
+      Instruction* made = b_.select(is_one, spread, x);
+      made->shape.layout = x->shape.layout;
+      set(made, sizes(x));
+      i->set_operand(k, made);
+    }
+  }
 }
 
 // ---- masks ----------------------------------------------------------------------------------
@@ -344,6 +386,7 @@ Instruction* DynamicRules::apply(Instruction* i) {
       if (!moves && !is_elementwise(i->opcode)) {
         refuse(*i);
       }
+      if (is_elementwise(i->opcode)) spread_ones(i);
       follow(i);
   }
   return i;

@@ -38,7 +38,16 @@ class DynamicRules {
 
  private:
   Instruction* runtime_size(const Instruction* x, int64_t d);
+  /// The size of several that should be one, known by the sizes that it is of.
+  struct Meeting {
+    std::map<std::set<const Instruction*>, Instruction*> of;
+    std::unordered_map<const Instruction*, std::set<const Instruction*>> sizes;  // the other way
+  };
+  template <class Make>
+  Instruction* met(Meeting& known, Instruction* x, Instruction* y, Make make);
   Instruction* least(Instruction* x, Instruction* y);
+  Instruction* joint(Instruction* x, Instruction* y);
+  void spread_ones(Instruction* i);
   Instruction* inside(const Shape& shape, const DimSizes& sizes, const Ints& among);
   Instruction* masked(Instruction* x, const DimSizes& sizes, const Ints& among, Instruction* fill);
   Instruction* masked(Instruction* x, const Ints& among, Instruction* fill) { return masked(x, dims(x), among, fill); }
@@ -82,8 +91,7 @@ class DynamicRules {
   Builder& b_;
   std::unordered_map<const Instruction*, LeafSizes>& known_;
   std::map<std::pair<const Instruction*, int64_t>, Instruction*> clamped_;
-  std::map<std::set<const Instruction*>, Instruction*> least_;                     // of these sizes
-  std::unordered_map<const Instruction*, std::set<const Instruction*>> least_of_;  // the other way
+  Meeting least_, joint_;
 };
 
 }  // namespace hlojit

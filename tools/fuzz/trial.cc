@@ -91,15 +91,15 @@ std::string describe(const Literal& l, int64_t i) {
 std::string difference(const Bits& got, const std::vector<ErrorBound>& want, std::string_view other) {
   if (got.size() != want.size()) return fmt::format("{} results instead of {}", got.size(), want.size());
   for (size_t k = 0; k < got.size(); ++k) {
-    if (got[k].shape().dims != want[k].value.shape().dims) {
-      return fmt::format("result {} is {}, {} has {}", k, got[k].shape().to_string(false), other,
+    const Literal own = said_part(got[k], want[k]);
+    if (own.shape().dims != want[k].value.shape().dims) {
+      return fmt::format("result {} is {}, {} has {}", k, own.shape().to_string(false), other,
                          want[k].value.shape().to_string(false));
     }
-    int64_t i = first_beyond(got[k], want[k]);
+    int64_t i = first_beyond(own, want[k]);
     if (i < 0) continue;
-    return fmt::format("result {} {}, element {}: {}, {} has {}, may be off by {:.3g}", k,
-                       got[k].shape().to_string(false), i, describe(got[k], i), other, describe(want[k].value, i),
-                       want[k].error);
+    return fmt::format("result {} {}, element {}: {}, {} has {}, may be off by {:.3g}", k, own.shape().to_string(false),
+                       i, describe(own, i), other, describe(want[k].value, i), want[k].error);
   }
   return {};
 }
