@@ -124,7 +124,34 @@ Instruction* expand_reductions(Builder& b, const Instruction& op) {
   return few ? few : expand_reduce(b, op);
 }
 
+bool reduces_to_tuple_of_one(const Instruction& op) {
+  const bool reduces = op.is(Opcode::kReduce) || op.is(Opcode::kReduceWindow) || op.is(Opcode::kScatter) ||
+                       op.is(Opcode::kSelectAndScatter);
+  if (!reduces) return false;
+  const Shape& result = op.called.back()->root()->shape;
+  return result.is_tuple() && result.elements.size() == 1;
+}
+
+/// By a computation that returns its only result as it is.
+Instruction* expand_tuple_of_one(Builder& b, const Instruction& op) {
+  Computation* plain = b.computation()->parent()->clone_computation(*op.called.back(), op.called.back()->name);
+  Builder in_plain(plain);
+  Instruction* root = plain->root();
+  plain->set_root(root->is(Opcode::kTuple) ? root->operand(0) : in_plain.get_tuple_element(root, 0));
+  std::vector<Computation*> called = op.called;
+  called.back() = plain;
+  const Shape& shape = op.shape.is_tuple() ? op.shape.elements[0] : op.shape;
+  return b.op(op.opcode, shape, Builder::Values(op.operands().begin(), op.operands().end()), op.attrs, called);
+}
+
 Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions& options) {
+  if (reduces_to_tuple_of_one(op)) {
+    Instruction* plain = expand_tuple_of_one(b, op);
+    Instruction* made = expansion(b, *plain, options);
+    if (made) b.computation()->remove(plain);
+    if (!made) made = plain;
+    return op.shape.is_tuple() ? b.tuple({made}) : made;
+  }
   switch (op.opcode) {
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);

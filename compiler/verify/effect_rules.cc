@@ -111,7 +111,7 @@ void need_combiner(const Use& use) {
   if (!parameters.empty() && same_type_ignoring_precision(parameters[0]->shape.type, type)) {
     type = parameters[0]->shape.type;
   }
-  need_reducer(*use.called[0], {&type, 1}, "to_apply");
+  need_reducer(*use.called[0], {&type, 1}, "to_apply", true);
   for (size_t i = 1; i < use.operands.size(); ++i) need_same_type_ignoring_precision(use, 0, i);
 }
 

@@ -1,7 +1,7 @@
 // Ops that combine elements by a called computation, and those that order them.
 //
 // A reducer takes its accumulators first, then as many values; scalars all. Several arrays reduced
-// together give a tuple, one alone gives an array.
+// together give a tuple; one alone gives an array, or a tuple of one if the reducer does.
 #include <algorithm>
 
 #include "compiler/verify/rules.h"
@@ -41,10 +41,11 @@ std::vector<DType> accumulator_types(const Use& use, size_t n, bool mixed_precis
   return types;
 }
 
-Shape results(std::span<const DType> types, const std::vector<int64_t>& dims) {
+// A tuple if the reducer returns one.
+Shape results(const Use& use, std::span<const DType> types, const std::vector<int64_t>& dims) {
   std::vector<Shape> shapes;
   for (DType t : types) shapes.push_back(Shape::array(t, dims));
-  return one_or_tuple(std::move(shapes));
+  return use.called[0]->root()->shape.is_tuple() ? Shape::tuple(std::move(shapes)) : shapes[0];
 }
 
 Shape reduce(const Use& use) {
@@ -61,7 +62,7 @@ Shape reduce(const Use& use) {
   for (size_t d = 0; d < x.dims.size(); ++d) {
     if (!gone[d]) dims.push_back(x.dims[d]);
   }
-  return results(types, dims);
+  return results(use, types, dims);
 }
 
 Shape reduce_window(const Use& use) {
@@ -70,7 +71,7 @@ Shape reduce_window(const Use& use) {
   std::vector<DType> types = accumulator_types(use, n, true);
   std::vector<int64_t> dims = window_output(use.operand(0).dims, use.attrs.window);
   need_reducer(*use.called[0], types, "to_apply");
-  return results(types, dims);
+  return results(use, types, dims);
 }
 
 Shape select_and_scatter(const Use& use) {
@@ -92,8 +93,7 @@ Shape select_and_scatter(const Use& use) {
   const Shape pair[] = {element, element};
   need_parameters(*use.called[0], pair, "select");
   need_result(*use.called[0], Shape::scalar(DType::kPred), "select");
-  need_parameters(*use.called[1], pair, "scatter");
-  need_result(*use.called[1], element, "scatter");
+  need_reducer(*use.called[1], {&x.type, 1}, "scatter");
   return x;
 }
 

@@ -245,14 +245,15 @@ void need_result(const Computation& callee, const Shape& want, std::string_view 
        fmt::format("{} computation {} returns {}{}, not {}", role, callee.name, *d.have, d.place(), *d.want));
 }
 
-void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role) {
+void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role, bool alone) {
   std::vector<Shape> scalars;
   scalars.reserve(2 * types.size());
   for (DType t : types) scalars.push_back(Shape::scalar(t));
   std::vector<Shape> parameters = scalars;
   parameters.insert(parameters.end(), scalars.begin(), scalars.end());
   need_parameters(callee, parameters, role);
-  need_result(callee, one_or_tuple(std::move(scalars)), role);
+  const bool is_tuple = !alone && callee.root()->shape.is_tuple();
+  need_result(callee, is_tuple ? Shape::tuple(std::move(scalars)) : one_or_tuple(std::move(scalars)), role);
 }
 
 void need_aliases(const Use& use) {

@@ -131,8 +131,9 @@ void need_parameters(const Computation& callee, std::span<const Shape> want, std
 void need_result(const Computation& callee, const Shape& want, std::string_view role);
 /// output_to_operand_aliasing names parts of the result and of operands that exist and are alike.
 void need_aliases(const Use& use);
-/// A reducer over element types: scalars t0..tn-1 twice, returns those scalars (a tuple if n > 1).
-void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role);
+/// A reducer over element types: scalars t0..tn-1 twice, returns those scalars (a tuple if n > 1, and unless `alone` it
+/// may be one of a single scalar, too).
+void need_reducer(const Computation& callee, std::span<const DType> types, std::string_view role, bool alone = false);
 
 // ---- the rules, by file ----
 

@@ -139,6 +139,7 @@ Family halves_family();
 Family counter_family();
 Family reduction_family();
 Family wide_column_family();
+Family tuple_of_one_family();
 Family chain_family();
 Family long_sum_family();
 Family joint_sum_family();

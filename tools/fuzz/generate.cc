@@ -86,7 +86,8 @@ const std::vector<Family>& families() {
                                                 spread_convolution_family(),
                                                 wide_column_family(),
                                                 part_update_family(),
-                                                repeats_family()};
+                                                repeats_family(),
+                                                tuple_of_one_family()};
   return kFamilies;
 }
 

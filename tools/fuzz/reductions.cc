@@ -238,8 +238,27 @@ Instruction* wide_columns(Draft& s) {
   return is_pred(t) ? s.b.binary(kXor, all, more) : s.b.binary(kMaximum, all, more);
 }
 
+// What a reducer returns as a tuple of one, and so does the reduction.
+Instruction* tuple_of_one(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  if (!x) return nullptr;
+  const DType t = x->shape.type;
+  const Opcode op = reduction_of(s, t);
+  if (is_float(t)) x = exact(s, op, x, x->shape.element_count());
+  Builder b(s.draw.module, "one");
+  Instruction* p = b.parameter(Shape::scalar(t));
+  Instruction* q = b.parameter(Shape::scalar(t));
+  b.build(b.tuple({b.op(op, {p, q})}));
+  Instruction* init = init_value(s, op, t);
+  if (s.random.chance(0.6)) return s.b.reduce({x}, {init}, b.computation(), reduced_dims(s, x->shape));
+  std::vector<WindowDim> window(x->shape.dims.size());
+  for (WindowDim& w : window) w.size = s.random.between(1, 3), w.pad_low = s.random.between(0, w.size - 1);
+  return s.b.reduce_window({x}, {init}, b.computation(), window);
+}
+
 }  // namespace
 
+Family tuple_of_one_family() { return {"tuples of one", {{tuple_of_one, 4}}, 0.03}; }
 Family wide_column_family() { return {"wide columns", {{wide_columns, 8}}, 0.03}; }
 Family chain_family() { return {"chains", {{chain, 4}, {softmax, 1}}, 0.4}; }
 
