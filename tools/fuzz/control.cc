@@ -45,6 +45,41 @@ Instruction* kept_fusion(Draft& s) {
   return s.b.op(kFusion, root->shape, {x}, std::move(a), {c});
 }
 
+// One of ours that reads or writes a part where a vector of indices says.
+Instruction* kept_part(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  const DType t = s.type(), index = s.random.pick(std::vector{DType::kS32, DType::kS64, DType::kU8});
+  const Shape whole = Shape::array(t, s.shape(1, 3));
+  if (!s.fits(whole.dims)) return nullptr;
+  Shape part = whole;
+  Builder::Values starts;
+  for (int64_t& n : part.dims) {
+    starts.push_back(s.b.reshape(s.index(index, n), {1}));
+    n = s.random.between(0, n);
+  }
+  const Builder::Values in = {s.of(whole), s.b.concat_in_dim(starts, 0), s.of(part)};
+  Builder b(s.draw.module, "kept");
+  Instruction* x = b.parameter(whole);
+  Instruction* at = b.parameter(in[1]->shape);
+  Instruction* y = b.parameter(part);
+  if (s.random.chance(0.5)) {
+    Attributes sizes;
+    sizes.dynamic_slice_sizes = part.dims;
+    x = b.op(kDynamicSlice, {x, at}, std::move(sizes));
+    if (s.random.chance(0.7)) x = is_pred(t) ? b.binary(kXor, x, y) : b.binary(kSubtract, x, y);
+  } else {
+    if (s.random.chance(0.5)) y = is_pred(t) ? b.unary(kNot, y) : b.unary(kNegate, y);
+    x = b.op(kDynamicUpdateSlice, {x, y, at});
+    if (s.random.chance(0.3)) x = is_pred(t) ? b.unary(kNot, x) : b.binary(kAdd, x, x);
+  }
+  Computation* c = b.build(x);
+  for (const auto& i : c->instructions()) s.draw.pinned.insert(i.get());
+  Attributes a;
+  a.fusion_kind = FusionKind::kLoop;
+  a.backend_config = R"({"hlojit":{"kernel":"nest"}})";
+  return s.b.op(kFusion, x->shape, in, std::move(a), {c});
+}
+
 // A value of any shape, of what is at hand; its first array is `first`, if there is one.
 Instruction* argument(Draft& s, const Shape& shape, Instruction* first) {
   if (!shape.is_tuple()) return first ? first : s.of(shape);
@@ -261,6 +296,7 @@ Instruction* barrier(Draft& s) {
 
 }  // namespace
 
+Family kept_part_family() { return {"kept parts", {{kept_part, 6}}, 0.03}; }
 Family kept_fusion_family() { return {"kept fusions", {{kept_fusion, 20}}, 0.03}; }
 Family control_family() {
   return {"control",

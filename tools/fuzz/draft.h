@@ -155,6 +155,7 @@ Family moved_product_family();
 Family counted_loop_family();
 Family control_family();
 Family kept_fusion_family();
+Family kept_part_family();
 Family applied_family();
 Family applied_twice_family();
 Family norm_family();

@@ -87,7 +87,8 @@ const std::vector<Family>& families() {
                                                 wide_column_family(),
                                                 part_update_family(),
                                                 repeats_family(),
-                                                tuple_of_one_family()};
+                                                tuple_of_one_family(),
+                                                kept_part_family()};
   return kFamilies;
 }
 
