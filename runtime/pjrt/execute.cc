@@ -2,8 +2,10 @@
 //
 // The caller gets buffers at once; what fills them is a launch: the operands' Arrays, the results'
 // Arrays, and the program. It runs here if it is brief and everything is there, else in the device's
-// queue. Donated operands are taken from their buffers before anything runs, so that one buffer cannot
-// be donated twice, or read by the call that it is donated to.
+// queue. What fails here fails the call itself, as on XLA:CPU: who calls a program that checks its
+// operands (a callback that raises) is told so by the call, not by who first waits for a result. Donated operands are
+// taken from their buffers before anything runs, so that one buffer cannot be donated twice, or read by the call that
+// it is donated to.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -150,7 +152,8 @@ void take_operands(Launch& launch, PJRT_Buffer* const* arguments, size_t count, 
   }
 }
 
-void start(std::shared_ptr<Launch> launch, Queue& queue) {
+// Whether it is over.
+bool start(std::shared_ptr<Launch> launch, Queue& queue) {
   // What a callback starts cannot wait until the callback is over.
   bool now = ffi::Execution::inside();
   if (!now && launch->program->brief && queue.idle()) {
@@ -161,6 +164,7 @@ void start(std::shared_ptr<Launch> launch, Queue& queue) {
   } else {
     queue.add([launch = std::move(launch)] { run(*launch); });
   }
+  return now;
 }
 
 PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
@@ -187,15 +191,18 @@ PJRT_Error* LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* a) {
       launch->devices.push_back(devices[d]->description.id);
       take_operands(*launch, a->num_args > 0 ? a->argument_lists[d] : nullptr, a->num_args, a->options);
     }
+    const size_t count = program.results.size();
+    for (size_t k = 0; k < devices.size() * count; ++k) launch->results.push_back(std::make_shared<Array>());
+    if (start(launch, devices[0]->queue)) {
+      if (const PJRT_Error* e = launch->done->error()) throw PJRT_Error(*e);
+    }
     for (size_t d = 0; d < devices.size(); ++d) {
-      for (size_t k = 0; k < program.results.size(); ++k) {
-        launch->results.push_back(std::make_shared<Array>());
+      for (size_t k = 0; k < count; ++k) {
         a->output_lists[d][k] = new PJRT_Buffer(
-            program.results[k].shape, &devices[d]->memory[program.result_memories[k]], launch->results.back());
+            program.results[k].shape, &devices[d]->memory[program.result_memories[k]], launch->results[d * count + k]);
       }
       if (a->device_complete_events) a->device_complete_events[d] = new_event(launch->done);
     }
-    start(std::move(launch), devices[0]->queue);
   });
 }
 

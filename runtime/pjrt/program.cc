@@ -5,6 +5,8 @@
 // program (leaves, donations, layouts, costs) is read off the module here, once.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "codegen/digest.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/inline_calls.h"
@@ -147,26 +149,46 @@ double products_an_element(const Instruction& i) {
   return static_cast<double>(kernel.element_count()) / static_cast<double>(std::max<int64_t>(features, 1));
 }
 
+// Comparisons that an element of a sort takes part in, else 0.
+double comparisons_an_element(const Instruction& i) {
+  if (!i.is(Opcode::kSort)) return 0;
+  const Shape& keys = i.operand(0)->shape;
+  return std::log2(static_cast<double>(keys.dims[static_cast<size_t>(i.attrs.dimensions[0])]) + 1);
+}
+
+// By the targets of tools/python: they call a Python function.
+bool calls_python(const Instruction& i) {
+  return i.is(Opcode::kCustomCall) && i.attrs.custom_call_target.find("_python_") != std::string::npos;
+}
+
 // Over in about the time that handing it to another thread and waiting for it takes (some 50 us), as far as one can
 // tell: no loops, nothing called but our own linear algebra, little data. Work is counted in elements made; a product
-// that is summed is a quarter of one.
+// that is summed is a quarter of one, a comparison of a sort some fifty.
+// What calls Python is handed over only if a turn of its loops is work: another thread would wait for the
+// interpreter's lock at every call, and who reads what a small program prints expects it after the call, as from
+// XLA:CPU.
 bool is_brief(const Module& module) {
+  bool python = false;
+  for (const auto& c : module.computations())
+    python |= std::ranges::any_of(c->instructions(), [](const auto& i) { return calls_python(*i); });
   double work = 0;
   for (const auto& c : module.computations()) {
     for (const auto& i : c->instructions()) {
       switch (i->opcode) {
         case Opcode::kCustomCall:
-          if (!is_lapack_call(*i)) return false;
+          if (!is_lapack_call(*i) && !calls_python(*i)) return false;
           break;
         case Opcode::kWhile:
+          if (!python) return false;
+          break;
         case Opcode::kInfeed:
-        case Opcode::kOutfeed:
-        case Opcode::kSort: return false;
+        case Opcode::kOutfeed: return false;
         default: break;
       }
-      if (!i->shape.is_array() && !i->is(Opcode::kCustomCall)) continue;
+      if (!i->shape.is_array() && !i->is(Opcode::kCustomCall) && !i->is(Opcode::kSort)) continue;
       for (const Shape* leaf : leaves(i->shape))
-        work += (1 + products_an_element(*i) / 4) * static_cast<double>(leaf->element_count());
+        work += (1 + products_an_element(*i) / 4 + comparisons_an_element(*i) * 50) *
+                static_cast<double>(leaf->element_count());
     }
   }
   return work < 5e5;

@@ -11,6 +11,8 @@ if len(sys.argv) == 1:
     sys.exit()
 
 import jax
+import jax.extend
+import jax.interpreters.mlir
 import jax.numpy as jnp
 import numpy as np
 
@@ -37,6 +39,38 @@ jax.effects_barrier()
 assert seen == [[0, 1, 2], [1, 2, 3], [2, 3, 4]], seen
 
 
+seen.clear()
+
+
+@jax.jit
+def small_loop(v):
+    def turn(k, v):
+        jax.debug.callback(note, v[k], ordered=True)
+        return jnp.sort(v)[::-1]
+
+    return jax.lax.fori_loop(0, v[0].astype(int) + 3, turn, v)
+
+
+small_loop(x)
+assert seen == [0.0, 1.0, 0.0], seen  # without a barrier: little work runs before the call returns
+
+
+def by_its_own_lowering(ctx, v):
+    from jax.interpreters import mlir
+
+    called = lambda a: (np.cos(a),)
+    results, _, keep = mlir.emit_python_callback(
+        ctx, called, None, [v], ctx.avals_in, ctx.avals_out, has_side_effect=False)
+    ctx.module_context.add_keepalive(keep)
+    return results
+
+
+cosine = jax.extend.core.Primitive("cosine_of_numpy")
+cosine.def_abstract_eval(lambda v: v)
+jax.interpreters.mlir.register_lowering(cosine, by_its_own_lowering)
+np.testing.assert_allclose(jax.jit(cosine.bind)(x), np.cos(np.arange(3.0)), rtol=1e-6)
+
+
 def fail(v):
     raise KeyError("the callback's own words")
 
@@ -44,6 +78,11 @@ def fail(v):
 try:
     jax.block_until_ready(jax.jit(lambda v: jax.pure_callback(fail, out, v))(x))
     raise AssertionError("a failing callback went unseen")
+except jax.errors.JaxRuntimeError as e:
+    assert "the callback's own words" in str(e), e
+try:
+    jax.jit(lambda v: jax.pure_callback(fail, out, v))(x)
+    raise AssertionError("a small program that failed, failed unseen until somebody waits")
 except jax.errors.JaxRuntimeError as e:
     assert "the callback's own words" in str(e), e
 assert jax.jit(lambda v: v + 1)(x).tolist() == [1, 2, 3]  # life goes on
