@@ -138,6 +138,7 @@ def install() -> None:
     from jax._src import core, debugging, ffi
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
+    from jax.interpreters import mlir as public_mlir
 
     original = jax_callback.emit_python_callback
     if getattr(original, "is_hlojit", False):
@@ -189,3 +190,4 @@ def install() -> None:
     jax_callback.xb = _Backends(jax_callback.xb)
     debugging.xla_bridge = _Backends(debugging.xla_bridge)
     mlir.emit_python_callback = emit_python_callback
+    public_mlir.emit_python_callback = emit_python_callback  # where libraries with lowerings of their own find it
