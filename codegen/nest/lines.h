@@ -4,7 +4,8 @@
 // floats were written at two thirds of the speed of rows of 208 (Sapphire Rapids, in the second cache: 3.0 us for
 // 35,000 floats, 2.1). Where a vector is as long as a line that is every vector of most rows. Such rows are gone
 // through from line to line instead, and of the first vector and the last one a mask says which lanes belong to the
-// row.
+// row. (A Zen 4 gains less, and beyond its second cache nothing: a column spread over 171x203 2.0 us, 1.4, a scaled row
+// 2.8, 2.6; padding 1024x1023 by three would take 1.15 times as long.)
 #pragma once
 
 #include <functional>
