@@ -194,8 +194,8 @@ Instruction* ragged(Draft& s) {
   auto table = [&](int64_t rows) {
     Literal places(Shape::array(count, {members, n}));
     for (int64_t k = 0; k < members * n; ++k) {
-      const bool outside = s.random.chance(0.1);
-      places.set_int(k, outside ? s.random.between(-3, rows + 3) : s.random.between(0, rows));
+      const int64_t beyond = s.random.chance(0.3) ? 3 : 0;
+      places.set_int(k, s.random.between(-beyond, rows + beyond));
     }
     return s.b.reshape(s.b.dynamic_slice(s.b.constant(places), {own, zero}, {1, n}), {n});
   };
