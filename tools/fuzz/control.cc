@@ -68,7 +68,11 @@ Instruction* kept_part(Draft& s) {
     x = b.op(kDynamicSlice, {x, at}, std::move(sizes));
     if (s.random.chance(0.7)) x = is_pred(t) ? b.binary(kXor, x, y) : b.binary(kSubtract, x, y);
   } else {
-    if (s.random.chance(0.5)) y = is_pred(t) ? b.unary(kNot, y) : b.unary(kNegate, y);
+    if (s.random.chance(0.5)) {  // what stands in a part of the whole comes in
+      Instruction* first = b.slice(x, Ints(part.dims.size(), 0), part.dims);
+      y = is_pred(t) ? b.binary(kXor, y, first) : b.binary(kAdd, y, first);
+    }
+    if (s.random.chance(0.3)) at = b.constant(Literal(at->shape));
     x = b.op(kDynamicUpdateSlice, {x, y, at});
     if (s.random.chance(0.3)) x = is_pred(t) ? b.unary(kNot, x) : b.binary(kAdd, x, x);
   }
