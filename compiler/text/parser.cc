@@ -7,6 +7,7 @@
 #include "compiler/text/parser.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -23,8 +24,9 @@ namespace {
 // The state of a computation that is being read.
 struct Body {
   Computation* computation = nullptr;
-  std::unordered_map<std::string_view, Instruction*> names;
-  std::unordered_map<std::string, Instruction*> generated;
+  std::unordered_map<std::string_view, Instruction*> names = {};
+  std::unordered_map<std::string, Instruction*> generated = {};
+  std::map<std::pair<Instruction*, int64_t>, Instruction*> elements = {};  // of tuples, as operands ask for them
   bool from_operands = false;  // single instruction: unknown operands become parameters
   int64_t parameters = 0;      // how many have
 };
@@ -159,7 +161,7 @@ class Parser : public References {
 
   void instructions(Computation& computation) {
     in_.expect('{', "before a computation's instructions");
-    Body body{&computation, {}, {}};
+    Body body{.computation = &computation};
     body_ = &body;
     while (!in_.accept('}')) {
       if (in_.done()) in_.fail_expected("'}' after a computation's instructions");
@@ -345,6 +347,7 @@ class Parser : public References {
       return new_parameter(name, std::move(shape), start);
     }
     Instruction* found = find(name, name_pos);
+    while (in_.accept('#')) found = element(found, in_.pos());
     if (has_shape && !compatible(shape, found->shape)) {
       in_.fail(start, "operand-shape",
                "the shape given for operand '" + std::string(name) + "' is not that of its definition",
@@ -360,6 +363,25 @@ class Parser : public References {
                "operands come before their users, in the same computation");
     }
     return found->second;
+  }
+
+  // XLA's short form of get-tuple-element: `%t#1#0` is element 0 of element 1 of t.
+  Instruction* element(Instruction* tuple, size_t pos) {
+    const int64_t index = in_.integer("the number of a tuple's element");
+    const bool is_there = tuple->shape.is_tuple() && index >= 0 && index < std::ssize(tuple->shape.elements);
+    if (!is_there) {
+      in_.fail(
+          pos, "tuple-index",
+          tuple->name + " is " + tuple->shape.to_string(false) + ", which has no element " + std::to_string(index));
+    }
+    Instruction*& made = body_->elements[{tuple, index}];
+    if (!made) {
+      made = add(Opcode::kGetTupleElement, {tuple}, {});
+      made->attrs.tuple_index = index;
+      made->shape = tuple->shape.elements[static_cast<size_t>(index)];
+      made->location = in_.location(pos);
+    }
+    return made;
   }
 
   Instruction* add(Opcode opcode, std::vector<Instruction*> operands, std::string_view name) {
@@ -423,7 +445,7 @@ class Parser : public References {
 
   void single_instruction() {
     Computation* entry = module_.add_computation("entry");
-    Body body{entry, {}, {}, true, 0};
+    Body body{.computation = entry, .from_operands = true};
     body_ = &body;
     entry->location = in_.location(in_.pos());
     if (in_.at_shape()) {

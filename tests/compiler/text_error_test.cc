@@ -48,6 +48,8 @@ TEST_CASE("errors of instructions") {
       {"r = f32[4] negate-done()", "2:12: negate-done takes 1 operand, not 0 [operand-count]"},
       {"r = f32[4] negate(f32[5] x)",
        "2:19: the shape given for operand 'x' is not that of its definition [operand-shape]"},
+      {"t = (f32[4]) tuple(x)\n r = f32[4] negate(t#1)", "3:22: t is (f32[4]), which has no element 1 [tuple-index]"},
+      {"r = f32[4] negate(x#0)", "2:21: x is f32[4], which has no element 0 [tuple-index]"},
       {"x = f32[4] negate(x)", "2:1: a second instruction of the name 'x' [duplicate-name]"},
       {"r= f32[4] negate(x)", "2:2: a space is needed between an instruction's name and '=' [syntax]"},
       {"inf = f32[4] negate(x)", "2:1: 'inf' is a reserved word; as a name write %inf [reserved-word]"},

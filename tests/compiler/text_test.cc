@@ -129,6 +129,17 @@ TEST_CASE("nested operands and inline bodies") {
   CHECK(to_string(*parse_module(to_string(*inlined))) == to_string(*inlined));
 }
 
+TEST_CASE("operands that are elements of tuples") {
+  auto short_form = parse_module(
+      "ENTRY e { t = (f32[4], (s32[], f32[4])) parameter(0)\n ROOT r = f32[4] add(f32[4] %t#1#1, %t#1#1) }");
+  const Instruction* r = short_form->entry()->root();
+  CHECK(r->operand(0) == r->operand(1));
+  CHECK(r->operand(0)->attrs.tuple_index == 1);
+  CHECK(r->operand(0)->operand(0)->attrs.tuple_index == 1);
+  CHECK(short_form->entry()->instructions().size() == 4);
+  CHECK(to_string(*parse_module(to_string(*short_form))) == to_string(*short_form));
+}
+
 TEST_CASE("attributes in other spellings") {
   auto from = [](const std::string& attributes) { return printed("z = f32[] constant(0)\n r = " + attributes); };
   CHECK(from("f32[2] slice(x), slice={[0:4:2]}") == "r = f32[2]{0} slice(x), slice={[0:4:2]}");
