@@ -229,7 +229,7 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     case Opcode::kReduceWindow:
     case Opcode::kSelectAndScatter:
     case Opcode::kScatter:
-    case Opcode::kScan: set([&](size_t, const Literal& o) { return summed(i, in, o); }); return out;
+    case Opcode::kScan: set([&](size_t k, const Literal& o) { return summed(i, in, k, o); }); return out;
     case Opcode::kBatchNormTraining:
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormGrad: {
@@ -460,7 +460,7 @@ double ErrorRules::contracted(const Instruction& i, const In& in, const Literal&
 }
 
 // Windows and scatters, whose sums are over no more than everything.
-double ErrorRules::summed(const Instruction& i, const In& in, const Literal& out) const {
+double ErrorRules::summed(const Instruction& i, const In& in, size_t k, const Literal& out) const {
   DType t = out.shape().type;
   double error = 0, sum = 0, grain = INFINITY;
   for (const BoundedValue* x : in) {
@@ -472,7 +472,7 @@ double ErrorRules::summed(const Instruction& i, const In& in, const Literal& out
   }
   if (!floating(t)) return error > 0 ? kUnbounded : 0;
   const Computation& c = *i.called.back();
-  Opcode op = combination(c, 0, c.parameters().size() / 2);
+  Opcode op = combination(c, k, c.parameters().size() / 2);
   if (op == Opcode::kMaximum || op == Opcode::kMinimum) return error;
   if (error == 0 && (sum == 0 || sum * sum_unit(t) <= grain) && op == Opcode::kAdd) return 0;
   if (op != Opcode::kAdd) return error > 0 ? kUnbounded : 1e3 * unit_roundoff(t) * largest_magnitude(out);

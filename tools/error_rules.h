@@ -54,7 +54,7 @@ class ErrorRules {
   double unary(const Instruction& i, const BoundedValue& x, const Literal& out) const;
   double reduced(const Instruction& i, const In& in, size_t k, const Literal& out) const;
   double contracted(const Instruction& i, const In& in, const Literal& out) const;
-  double summed(const Instruction& i, const In& in, const Literal& out) const;
+  double summed(const Instruction& i, const In& in, size_t k, const Literal& out) const;
 
   bool strict_;
   Evaluate evaluate_;
