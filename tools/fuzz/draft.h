@@ -153,6 +153,7 @@ Family wide_convolution_family();
 Family spread_convolution_family();
 Family moved_product_family();
 Family counted_loop_family();
+Family shared_branch_family();
 Family control_family();
 Family kept_fusion_family();
 Family kept_part_family();

@@ -88,7 +88,8 @@ const std::vector<Family>& families() {
                                                 part_update_family(),
                                                 repeats_family(),
                                                 tuple_of_one_family(),
-                                                kept_part_family()};
+                                                kept_part_family(),
+                                                shared_branch_family()};
   return kFamilies;
 }
 
