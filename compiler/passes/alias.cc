@@ -4,8 +4,9 @@
 // written. A link a -> b is legal if b's instruction can run after everybody who reads a; control
 // predecessors then make it so. If it cannot (a reader of a depends on b), or a's memory is not ours to
 // write (parameters, constants, loop state that no iteration changes), a copy starts a new chain.
-// Links come from three places: updates in place, loops (state in, state out), and the ends of a
-// loop body, whose parameter leaf k and root leaf k are one buffer.
+// Links come from four places: updates in place, loops (state in, state out), results of conditionals
+// that take an operand's memory, and the ends of a loop body or branch, whose parameter leaf k and root
+// leaf k (in a branch: those that branch_sharing names) are one buffer.
 //
 // Termination of the last case: a copy of the root's leaf has no reader but the root, so nothing that
 // must run before it can depend on it, unless it already had to run before a reader itself; one more
@@ -17,6 +18,7 @@
 #include <unordered_set>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/passes/branch_sharing.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/fusion_builder.h"
 
@@ -33,18 +35,19 @@ using Instructions = std::unordered_set<Instruction*>;
 
 class ComputationAlias {
  public:
-  ComputationAlias(Computation& c, Dataflow& flow, const PipelineOptions& options)
-      : c_(c), flow_(flow), options_(options) {
+  ComputationAlias(Computation& c, Dataflow& flow, const BranchSharing& sharing, const PipelineOptions& options)
+      : c_(c), flow_(flow), sharing_(sharing), options_(options) {
     caller_ = flow.caller(&c);
     is_body_ = caller_ && caller_->is(Opcode::kWhile) && caller_->while_body() == &c;
     is_condition_ = caller_ && caller_->is(Opcode::kWhile) && !is_body_;
+    is_branch_ = caller_ && caller_->is(Opcode::kConditional);
   }
 
   bool run() {
     find_readers();
     if (!is_condition_) give_results_their_own();
     for (Instruction* i : order_) link_operands(i);
-    if (is_body_) close_loop();
+    if (is_body_ || is_branch_) close();
     if (!caller_) join_donated();
     if (changed_ && !c_.sort_topologically()) {
       throw Error(ErrorKind::kFailed, "alias: the order of " + c_.name + " has become circular");
@@ -80,16 +83,16 @@ class ComputationAlias {
 
   // ---- slots: tuples made explicit ------------------------------------------------------------------
 
-  /// One slot a leaf of operand 0 of `user` (nullptr: of the root). A tuple gets an instruction of its
+  /// One slot a leaf of an operand of `user` (nullptr: of the root). A tuple gets an instruction of its
   /// own, read by `user` only, so that leaves can be exchanged.
-  std::vector<Slot> slots(Instruction* user, Instruction* operand) {
+  std::vector<Slot> slots(Instruction* user, Instruction* operand, size_t number = 0) {
     std::vector<Slot> found;
     if (operand->shape.is_array()) {
-      found.push_back({user, 0});
+      found.push_back({user, number});
     } else if (operand->shape.is_tuple()) {
       Instruction* tuple = own_tuple(operand, found);
       if (user) {
-        user->set_operand(0, tuple);
+        user->set_operand(number, tuple);
       } else {
         c_.set_root(tuple);
       }
@@ -178,7 +181,10 @@ class ComputationAlias {
   /// Memory that this computation may overwrite.
   bool writable(const ArrayValue& v) const {
     if (makes_arrays(*v.def)) return true;
-    if (v.def->is(Opcode::kParameter)) return is_body_ && !flow_.invariant(caller_, v.leaf);
+    if (v.def->is(Opcode::kParameter)) {
+      if (is_branch_) return std::ranges::find(sharing_.leaves(&c_), v.leaf) != sharing_.leaves(&c_).end();
+      return is_body_ && !flow_.invariant(caller_, v.leaf);
+    }
     return v.def->is(Opcode::kWhile) || is_donated_copy(*v.def);
   }
 
@@ -283,8 +289,7 @@ class ComputationAlias {
   void give_results_their_own() {
     for (size_t k = 0; k < root_slots_.size(); ++k) {
       ArrayValue v = value(root_slots_[k]);
-      bool own_state = is_body_ && v.def == c_.parameters()[0] && v.leaf == static_cast<int64_t>(k);
-      if (own_state) continue;
+      if (v == state(k)) continue;
       bool made = makes_arrays(*v.def) || v.def->is(Opcode::kWhile) || is_donated_copy(*v.def);
       if (!made || root_uses_[v] > 1) copy(root_slots_[k], nullptr);
     }
@@ -301,22 +306,51 @@ class ComputationAlias {
         if (flow_.invariant(i, static_cast<int64_t>(k))) continue;
         link_operand(state[k], {i, static_cast<int64_t>(k)}, i);
       }
+    } else if (i->is(Opcode::kConditional)) {
+      link_branches(i);
+    }
+  }
+
+  /// Each result that takes an operand's memory does so in all branches that are handed it.
+  void link_branches(Instruction* i) {
+    std::vector<std::vector<Slot>> takers(flow_.values(i).size());
+    for (size_t b = 0; b < i->called.size(); ++b) {
+      const std::vector<int64_t>& leaves = sharing_.leaves(i->called[b]);
+      if (std::ranges::all_of(leaves, [](int64_t leaf) { return leaf < 0; })) continue;
+      std::vector<Slot> handed = slots(i, i->operand(b + 1), b + 1);
+      for (size_t k = 0; k < leaves.size(); ++k) {
+        if (leaves[k] >= 0) takers[k].push_back(handed[static_cast<size_t>(leaves[k])]);
+      }
+    }
+    for (size_t k = 0; k < takers.size(); ++k) {
+      if (takers[k].empty()) continue;
+      link_slots(takers[k], {i, static_cast<int64_t>(k)}, i);
     }
   }
 
   /// The slot's value and `result` of instruction `i` share memory, by a copy if there is no other way.
-  void link_operand(const Slot& s, const ArrayValue& result, Instruction* i) {
-    ArrayValue v = value(s);
-    std::vector<ArrayValue> reads = flow_.reads(i);
-    bool once = std::ranges::count(reads, v) == 1;
-    if (once && writable(v) && link(v, result, true)) return;
-    v = copy(s, i);
+  void link_operand(const Slot& s, const ArrayValue& result, Instruction* i) { link_slots({s}, result, i); }
+
+  /// The same where all `slots` hand over one value, each to a branch of its own.
+  void link_slots(const std::vector<Slot>& slots, const ArrayValue& result, Instruction* i) {
+    ArrayValue v = value(slots[0]);
+    bool alone = std::ranges::count(flow_.reads(i), v) == std::ssize(slots);
+    if (alone && writable(v) && link(v, result, true)) return;
+    v = copy(slots[0], i);
+    for (const Slot& s : std::span(slots).subspan(1)) put(s, get(slots[0]), i);
     link(v, result, true);
   }
 
-  void close_loop() {
+  /// The parameter's leaf whose memory root leaf `k` has to be in; no instruction: none.
+  ArrayValue state(size_t k) const {
+    int64_t leaf = static_cast<int64_t>(k);
+    if (is_branch_) leaf = sharing_.leaves(&c_)[k];
+    if (leaf < 0 || (!is_body_ && !is_branch_)) return {};
+    return {c_.parameters()[0], leaf};
+  }
+
+  void close() {
     const Instruction* parameter = c_.parameters()[0];
-    auto state = [&](size_t k) { return ArrayValue{const_cast<Instruction*>(parameter), static_cast<int64_t>(k)}; };
     // A leaf made in place of another leaf's state, or handed over from there, is copied home first.
     for (size_t k = 0; k < root_slots_.size(); ++k) {
       ArrayValue first = head(value(root_slots_[k]));
@@ -324,7 +358,7 @@ class ComputationAlias {
     }
     for (size_t k = 0; k < root_slots_.size(); ++k) {
       ArrayValue first = head(value(root_slots_[k]));
-      if (first == state(k)) continue;
+      if (first == state(k) || !state(k).def) continue;
       ArrayValue last = tail(state(k));
       if (link(last, first, overwrites_in_place(first.def, first.leaf, last))) continue;
       for (int attempt = 0; attempt < 2; ++attempt) {
@@ -465,9 +499,10 @@ class ComputationAlias {
 
   Computation& c_;
   Dataflow& flow_;
+  const BranchSharing& sharing_;
   const PipelineOptions& options_;
   Instruction* caller_ = nullptr;
-  bool is_body_ = false, is_condition_ = false, changed_ = false;
+  bool is_body_ = false, is_condition_ = false, is_branch_ = false, changed_ = false;
   std::vector<Instruction*> order_;
   std::vector<Slot> root_slots_;
   std::unordered_map<ArrayValue, std::vector<Instruction*>, ArrayValueHash> readers_;
@@ -481,8 +516,9 @@ class ComputationAlias {
 bool alias(Module& module, const PipelineOptions& options) {
   bool changed = false;
   Dataflow flow(module);
+  const BranchSharing sharing(module, flow);
   for (Computation* c : sequential_computations(module)) {
-    changed |= ComputationAlias(*c, flow, options).run();
+    changed |= ComputationAlias(*c, flow, sharing, options).run();
   }
   if (changed) module.remove_unreachable();
   return changed;

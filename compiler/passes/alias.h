@@ -3,7 +3,8 @@
 //
 //   - a while's initial state, the parameter of its condition and body, its body's root, its result;
 //   - the target of a dynamic-update-slice fusion and its result;
-//   - a branch's root and the result of its conditional;
+//   - a branch's root and the result of its conditional, and an operand that all branches update in
+//     place or hand on (branch_sharing.h);
 //   - each leaf of the entry's root and the caller's result buffer: it has an instruction of its own.
 //
 // Where two live values would share, a copy fusion is inserted; where a reader of the old value only
