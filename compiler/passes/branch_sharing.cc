@@ -3,6 +3,7 @@
 #include "compiler/passes/branch_sharing.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include "compiler/plan/kernel.h"
@@ -48,9 +49,12 @@ void BranchSharing::share(Instruction& conditional, const Readers& readers) {
   std::span<const ArrayValue> results = flow_.values(&conditional);
   for (const Computation* branch : conditional.called) leaves_[branch].assign(results.size(), -1);
   std::unordered_set<ArrayValue, ArrayValueHash> given;
+  std::optional<std::unordered_set<const Instruction*>> later;  // once somebody asks
   for (size_t k = 0; k < results.size(); ++k) {
     const ArrayValue v = common_origin(conditional, static_cast<int64_t>(k));
-    if (!v.def || given.contains(v) || !may_be_given(v, conditional, readers)) continue;
+    if (!v.def || given.contains(v) || !may_be_given(v, conditional)) continue;
+    if (!later) later = after(&conditional);
+    if (std::ranges::any_of(readers.at(v), [&](const Instruction* i) { return later->contains(i); })) continue;
     given.insert(v);
     for (size_t b = 0; b < conditional.called.size(); ++b) {
       std::span<const ArrayValue> handed = flow_.values(conditional.operand(b + 1));
@@ -60,8 +64,8 @@ void BranchSharing::share(Instruction& conditional, const Readers& readers) {
   }
 }
 
-// Memory that the caller may have written, once in each branch's operand at most, and read by nobody later.
-bool BranchSharing::may_be_given(const ArrayValue& v, Instruction& conditional, const Readers& readers) const {
+// Memory that the caller may have written, once in each branch's operand at most.
+bool BranchSharing::may_be_given(const ArrayValue& v, const Instruction& conditional) const {
   const Computation& c = *conditional.parent();
   if (v.def->is(Opcode::kParameter)) {
     const Instruction* caller = flow_.caller(&c);
@@ -79,8 +83,7 @@ bool BranchSharing::may_be_given(const ArrayValue& v, Instruction& conditional, 
   for (size_t b = 0; b < conditional.called.size(); ++b) {
     if (std::ranges::count(flow_.values(conditional.operand(b + 1)), v) > 1) return false;
   }
-  auto later = after(&conditional);
-  return std::ranges::none_of(readers.at(v), [&](const Instruction* i) { return later.contains(i); });
+  return true;
 }
 
 // The parameter's leaf that `v` is, or is made of in place; no instruction: none.

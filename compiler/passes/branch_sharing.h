@@ -27,7 +27,7 @@ class BranchSharing {
 
   void look_at(Computation& c);
   void share(Instruction& conditional, const Readers& readers);
-  bool may_be_given(const ArrayValue& v, Instruction& conditional, const Readers& readers) const;
+  bool may_be_given(const ArrayValue& v, const Instruction& conditional) const;
   ArrayValue origin(const ArrayValue& v);
   ArrayValue common_origin(const Instruction& conditional, int64_t leaf);
 

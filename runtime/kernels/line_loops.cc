@@ -1,6 +1,8 @@
 // See line_loops.h. Which set of loops this machine takes.
 #include "runtime/kernels/line_loops.h"
 
+#include "codegen/target.h"
+
 namespace hlojit {
 
 extern const LineLoops<float> kLineLoopsAvx2F32, kLineLoopsAvx512F32;
@@ -9,9 +11,7 @@ extern const LineLoops<double> kLineLoopsAvx2F64, kLineLoopsAvx512F64;
 namespace {
 
 bool has_avx512() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512vl");
+  static const bool has = codegen::Target::get("native").isa() == codegen::Isa::kAvx512;
   return has;
 }
 
