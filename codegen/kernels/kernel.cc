@@ -457,9 +457,7 @@ class Emission {
     constexpr int kLittle = 8, kLong = 64;
     const bool columns = plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction;
     if (!columns || operations > kLittle || !plan_.hero->shape.is_array()) return false;
-    // Rows of tiles lie together: strips are as wide as these.
-    auto tiled = [](const Instruction* o) { return o->shape.layout.tiled(); };
-    return std::ranges::none_of(plan_.hero->operands(), tiled) && product(reduction_sizes(*plan_.hero)) >= kLong;
+    return product(reduction_sizes(*plan_.hero)) >= kLong;
   }
 
   // Stores past the cache must be aligned, which vectors moved back to a digit's end are not.

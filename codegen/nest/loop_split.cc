@@ -37,10 +37,12 @@ Part part_in_units(int64_t extent, int64_t want, int64_t grain, int64_t finest) 
   return evened(part, extent);
 }
 
-// Parts that are not equal and do not overlap begin at whole vectors: nothing but the grain holds all of those.
-Part part_of_lanes(int64_t extent, int64_t want, int64_t grain, bool overlap) {
-  constexpr int64_t kFinest = 16;
-  const Part part = part_in_units(extent, want, grain, kFinest);
+// Parts that are not equal and do not overlap begin at whole vectors: nothing but the grain holds all of those. Where
+// other loops have made `have` parts, that is enough for the cores, and less than the grain no gain. (Sums down tiles
+// of 128 columns, 67 MB: 4.4 ms by half a tile, 3.3 by whole ones.)
+Part part_of_lanes(int64_t extent, int64_t want, int64_t have, int64_t grain, bool overlap) {
+  constexpr int64_t kFinest = 16, kEnough = 16;
+  const Part part = part_in_units(extent, want, grain, have < kEnough ? kFinest : grain);
   return overlap || extent % part.size == 0 ? part : part_in_units(extent, want, grain, grain);
 }
 
@@ -127,7 +129,8 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
     if (loop.clip) break;  // its trip count is not known here
     // What both compute is written by both at each step of the loops between: lines that go to and fro.
     const bool both = overlap > 0 && at == taken;
-    const auto [unit, per] = lane ? part_of_lanes(loop.extent, want, grain, both) : part_of_steps(loop.extent, want);
+    const auto [unit, per] =
+        lane ? part_of_lanes(loop.extent, want, have, grain, both) : part_of_steps(loop.extent, want);
     int64_t parts = (loop.extent + per - 1) / per;
     if (parts < 2) break;
     LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
