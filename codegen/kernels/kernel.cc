@@ -244,12 +244,12 @@ class Emission {
     const double total = volume(pieces);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
-      bool blocked = piece.unroll.var >= 0;
       const int64_t ns = share_of_cost(piece, total);
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
       const bool by_lines = into_line(piece, visit, native).has_value();
       const size_t split = cut_into_tasks(piece, visit, ns, native, overlap);
+      if (overlap && sums_columns()) put_lanes_in_blocks(piece, native, block_vectors(wide / native), vars_);
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
@@ -260,7 +260,7 @@ class Emission {
         widths = {.widths = {native}, .into_line = std::move(into)};
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
       // each step and unpacked again. Results that are conditions are packed anyway.
-      masks = masks && nest && !blocked && !gives_masks();
+      masks = masks && nest && piece.unroll.var < 0 && !gives_masks();
       if (masks && options_.target->isa() != Isa::kAvx512) widths.at_a_time = native;
       IndexExpr lane(0);
       int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
@@ -404,7 +404,7 @@ class Emission {
           for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
             int var = e.block_id(k);
             bool here = std::any_of(outer.begin(), outer.end(), [&](const IndexExpr& x) { return x.depends_on(var); });
-            if (here) at = at + IndexExpr(static_cast<int64_t>(k) * count);
+            if (here) at = at + IndexExpr(static_cast<int64_t>(k) * count * tile);
           }
           return at;
         };
@@ -449,15 +449,19 @@ class Emission {
     return plan_.kind == KernelKind::kColumns && pages && (little || strip <= target_.l2_bytes / 2);
   }
 
+  // Sums of a block are values of their own, and what is added to them needs registers, too. (13 conjunctions on AVX2's
+  // 16 took 1.3 times as long as five passes.)
+  int block_vectors(int vectors) const { return std::min(vectors, target_.vector_registers / 2); }
+
   // Where little else is done, wide strips come faster from far memory, even if not all sums find a register. (A vector
   // times a matrix of 2,048 rows and columns took 280 us by strips of 8 vectors, 199 by 16; sums of its columns 296
   // and 187, with AVX2 391 and 254. By 32 odd strides take 1.2 times as long.)
   static constexpr int kStrip = 16;
+  bool sums_columns() const { return plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction; }
   bool sums_long_columns(int operations) const {
     constexpr int kLittle = 8, kLong = 64;
-    const bool columns = plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction;
-    if (!columns || operations > kLittle || !plan_.hero->shape.is_array()) return false;
-    return product(reduction_sizes(*plan_.hero)) >= kLong;
+    return sums_columns() && operations <= kLittle && plan_.hero->shape.is_array() &&
+           product(reduction_sizes(*plan_.hero)) >= kLong;
   }
 
   // Stores past the cache must be aligned, which vectors moved back to a digit's end are not.

@@ -40,13 +40,16 @@ IndexExpr ElementEmitter::symbol(Scope& scope, llvm::Value* value, Range range) 
 void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
   block_.clear();
   block_ids_.clear();
+  block_values_.clear();
   scope.blocks.clear();
   for (int64_t k = 0; k < unroll.count; ++k) {
     int id = vars_.fresh();
-    bound_[id] = {&scope, scope.builder.getInt64(static_cast<uint64_t>(k)), 0};
+    const int64_t value = unroll.value(k);
+    bound_[id] = {&scope, scope.builder.getInt64(static_cast<uint64_t>(value)), 0};
     block_ids_.push_back(id);
+    block_values_.push_back(value);
     // The range of the whole digit: a variable of one value would be folded away.
-    block_.push_back(IndexExpr::var(id, unroll.count));
+    block_.push_back(IndexExpr::var(id, Range{0, unroll.value(unroll.count - 1)}));
   }
 }
 

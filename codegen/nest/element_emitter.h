@@ -272,6 +272,7 @@ class ElementEmitter {
   Scope* outermost_ = &root_;  ///< in which values are made
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
+  std::vector<int64_t> block_values_;
   bool in_groups_ = false;  ///< steps along rows are written out in groups
   bool guarded_ = false;    ///< values are asked for that may lie outside their arrays
   bool stores_in_halves_ = false;

@@ -188,7 +188,7 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
   if ((lane < 0 && !found) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
   IndexExpr address = asked;
   for (size_t k = 0; k < block_ids_.size(); ++k)
-    address = address.substitute(block_ids_[k], IndexExpr(static_cast<int64_t>(k)));
+    address = address.substitute(block_ids_[k], IndexExpr(block_values_[k]));
   const bool in_block = !(address == asked);
   // Of what an index says, neighbours are asked for where they are numbers of a block, or steps of a group.
   auto stride = found ? std::nullopt : address.coefficient(lane);

@@ -30,6 +30,18 @@ int lanes_for(int64_t extent, int max_lanes) {
   return lanes;
 }
 
+int overlapping_lanes(int64_t extent, int wide, int native) {
+  int best = lanes_for(extent, wide);
+  auto price = [&](int w) {
+    int64_t trips = (extent + w - 1) / w;
+    return trips * w + trips * native / 2;
+  };
+  for (int w = best / 2; w >= native && w > 1; w /= 2) {
+    if (price(w) < price(best)) best = w;
+  }
+  return best;
+}
+
 void substitute_in(std::vector<LoopDigit>& loops, std::span<const IndexExpr::Substitution> values) {
   for (LoopDigit& l : loops) {
     if (l.clip) l.clip->so_far = l.clip->so_far.substitute(values);

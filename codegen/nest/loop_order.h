@@ -75,6 +75,10 @@ bool looks_up(const Access& access, int var);
 /// Lanes a digit of this extent gets: the largest power of two <= both.
 int lanes_for(int64_t extent, int max_lanes);
 
+/// Lanes for a digit of `extent` whose last vector may overlap the one before: the fewest elements computed in all, a
+/// vector of many lanes costing a little less than its parts.
+int overlapping_lanes(int64_t extent, int wide, int native);
+
 /// Replaces variables in what digits say of outer ones.
 void substitute_in(std::vector<LoopDigit>& loops, std::span<const IndexExpr::Substitution> values);
 

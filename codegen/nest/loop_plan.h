@@ -9,6 +9,7 @@
 // that moves most bytes at stride 1.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -50,7 +51,11 @@ struct LoopDigit {
 struct Unroll {
   int var = -1;  ///< the digit's variable: innermost but the lanes
   int64_t count = 1;
-  int64_t part = 1;  ///< so many at a time, in a loop, where they need not all be in registers together
+  int64_t part = 1;          ///< so many at a time, in a loop, where they need not all be in registers together
+  int64_t step = 1;          ///< from one to the next
+  int64_t last = INT64_MAX;  ///< none goes beyond
+
+  int64_t value(int64_t k) const { return std::min(k * step, last); }
 };
 
 struct LoopPiece {

@@ -16,6 +16,10 @@ LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step);
 /// piece of its own.
 std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars);
 
+/// The piece with its lanes in blocks of at most `most` native vectors, the last moved back to the digit's end, where
+/// that is less to compute than vectors of 2^n lanes each, or a single turn.
+void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars);
+
 /// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
 int64_t chunks_for(int64_t ns);
 

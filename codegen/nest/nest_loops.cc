@@ -58,20 +58,6 @@ int last_lanes(int64_t extent, int lanes, int least) {
   return rest > 0 && 8 * (lanes - last) > (full + 1) * lanes ? last : 0;
 }
 
-// Lanes for a digit of `extent` that may overlap: the fewest elements computed in all, a vector of many
-// lanes costing a little less than its parts.
-int overlapping_lanes(int64_t extent, int wide, int native) {
-  int best = lanes_for(extent, wide);
-  auto price = [&](int w) {
-    int64_t trips = (extent + w - 1) / w;
-    return trips * w + trips * native / 2;
-  };
-  for (int w = best / 2; w >= native && w > 1; w /= 2) {
-    if (price(w) < price(best)) best = w;
-  }
-  return best;
-}
-
 // Steps of a loop that is written out, and vector operations of all that is.
 constexpr int64_t kFewSteps = 8, kFewOperations = 40;
 // Machine vectors carried around a loop that also keeps what they were a turn ago: cross-entropy's eight of each
