@@ -14,10 +14,9 @@ struct Scales {
   double huge, for_huge;   // above: times
   double least, for_less;  // below: times; all of these are subnormal
   double nothing;          // of a power of two, which changes no quotient, but is no zero
-  uint64_t not_tiny;       // bits of which a number of some size has one
 };
-constexpr Scales kSingle = {0x1p64, 0x1p-60, 0x1p-126, 0x1p24, 0x1p-26, 0x6000'0000};
-constexpr Scales kDouble = {0x1p500, 0x1p-490, 0x1p-1022, 0x1p53, 0x1p-55, 0x6000'0000'0000'0000};
+constexpr Scales kSingle = {0x1p64, 0x1p-60, 0x1p-126, 0x1p24, 0x1p-26};
+constexpr Scales kDouble = {0x1p500, 0x1p-490, 0x1p-1022, 0x1p53, 0x1p-55};
 
 const Scales& scales_of(DType type) { return type == DType::kF32 ? kSingle : kDouble; }
 
@@ -52,19 +51,11 @@ Divisor divisor(llvm::IRBuilderBase& b, const Value& d) {
   return {{d.type, high}, {d.type, low}, {d.type, scale}};
 }
 
-// Where x is tiny its product with `low` may be subnormal, which takes Intel's cores as long as ten divisions: left out
-// below 2^-63 and 2^-511, where quotients may be off by two units. (1 ms of 24 in a transformer's block, whose
-// attention has many.)
 Value quotient(llvm::IRBuilderBase& b, const Value& x, const Divisor& by) {
   const int lanes = std::max(lanes_of(x), lanes_of(by.high));
   auto wide = [&](const Value& v) { return splat(b, v, lanes); };
   const Value of{x.type, b.CreateFMul(wide(x).v, wide(by.scale).v)};
-  llvm::Type* bits = bits_of(b, of);
-  llvm::Value* size =
-      b.CreateAnd(b.CreateBitCast(of.v, bits), llvm::ConstantInt::get(bits, scales_of(x.type).not_tiny));
-  llvm::Value* counts = b.CreateICmpNE(size, llvm::Constant::getNullValue(bits));
-  llvm::Value* nothing = llvm::ConstantFP::getNegativeZero(of.v->getType());  // changes no sign
-  const Value little{x.type, b.CreateSelect(counts, b.CreateFMul(of.v, wide(by.low).v), nothing)};
+  const Value little{x.type, b.CreateFMul(of.v, wide(by.low).v)};
   return fma(b, of, wide(by.high), little);
 }
 
