@@ -245,7 +245,9 @@ class ElementEmitter {
   std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& asked);
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
-  llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& address);
+  llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
+  /// The address with the numbers of the block, which are variables elsewhere, as what they are.
+  IndexExpr of_block_values(IndexExpr address) const;
   void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
                     const IndexExpr& address);
   bool vector_bound(const IndexExpr& expr) const;

@@ -186,9 +186,7 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
   const int lane = lane_var(asked), bytes = static_cast<int>(dtype_bytes(type));
   const bool found = vector_bound(asked);
   if ((lane < 0 && !found) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
-  IndexExpr address = asked;
-  for (size_t k = 0; k < block_ids_.size(); ++k)
-    address = address.substitute(block_ids_[k], IndexExpr(block_values_[k]));
+  IndexExpr address = of_block_values(asked);
   const bool in_block = !(address == asked);
   // Of what an index says, neighbours are asked for where they are numbers of a block, or steps of a group.
   auto stride = found ? std::nullopt : address.coefficient(lane);

@@ -90,15 +90,13 @@ std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars
 // 1.6.)
 void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars) {
   if (!piece.has_lanes || piece.unroll.var >= 0 || piece.apart || piece.looked_up) return;
-  constexpr int kFewVectors = 4;  // sums in as many hide how long one takes
   const LoopDigit lane = piece.loops.back();
   if (lane.clip || lane.steps || lane.extent < 2) return;
   const int lanes = lanes_for(lane.extent, native), wide = overlapping_lanes(lane.extent, most * native, native);
   const int64_t vectors = ceil_div(lane.extent, int64_t{lanes}), turns = ceil_div(vectors, int64_t{most});
   const int64_t count = ceil_div(vectors, turns), before = ceil_div(lane.extent, int64_t{wide});
-  const bool fewer = turns * count * lanes < before * wide,
-             in_one = turns == 1 && before > 1 && wide < kFewVectors * native;
-  if (!fewer && !in_one) return;
+  const int64_t more = turns * count * lanes - before * wide;
+  if (more > 0 || (more == 0 && turns >= before)) return;
   LoopDigit along{vars.fresh(), lanes, {}, {}};
   piece.unroll = {vars.fresh(), count, count, lanes};
   IndexExpr at = IndexExpr::var(along.var, lanes);
