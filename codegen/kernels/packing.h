@@ -103,15 +103,15 @@ class Packing {
             const std::function<IndexExpr(const Coords&)>& place);
   void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
-  /// Part of a slice: from position `first` on so many groups, of each `size` elements; zeros unless `there`.
+  /// Part of a slice: from position `first` on so many groups, whose first `there` elements are read; zeros follow.
   struct Groups {
-    int64_t first, count, size;
-    bool there;
+    int64_t first, count, there;
   };
   /// Packs a box of the operand's rows (or columns), one slice deep: `box` is given how many there are and how deep.
   void in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
                 const std::function<void(int64_t columns, int64_t depth)>& box) const;
   void in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const;
+  std::optional<Read> read_in(const Groups& groups, const IndexExpr& term, Read read) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
   void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) const;
 

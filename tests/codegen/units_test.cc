@@ -92,5 +92,20 @@ TEST_CASE("long sequences are cut, and fail and succeed as short ones") {
   CHECK(code.facts.arena_bytes < 4'000);  // calls with equal lists of buffers share them
 }
 
+TEST_CASE("the group of bytes that an odd depth ends within is packed by vectors") {
+  const Target& target = Target::get("avx2");
+  auto module = parse_module(R"(HloModule m
+ENTRY e {
+  a = s8[96,251]{1,0} parameter(0)
+  b = s8[251,96]{1,0} parameter(1)
+  ROOT r = s32[96,96]{1,0} dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+  PipelineOptions options;
+  options.target = target.info();
+  run_pipeline(*module, options);
+  const std::string ir = emit_module(*module, assign_buffers(*module), {.target = &target}).to_string();
+  CHECK_FALSE(ir.contains("@llvm.masked.scatter"));
+}
+
 }  // namespace
 }  // namespace hlojit::codegen
