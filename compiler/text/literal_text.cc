@@ -112,35 +112,39 @@ class Reader {
     return true;
   }
 
+  // Braces count the values; commas are read as XLA reads them, as space: `{1, 2,}`, `{{1 2} {3 4}}`.
   void array(const Shape& shape, size_t dim) {
     if (dim == shape.dims.size()) return element(shape.type);
     in_.expect('{', "before the values of dimension " + std::to_string(dim));
     int64_t size = shape.dims[dim];
     bool last = dim + 1 == shape.dims.size();
     for (int64_t i = 0; i < size; ++i) {
-      if (i > 0 && !in_.accept(',')) count_error(shape, dim, i);
-      if (i == 0 && in_.peek() == '}') count_error(shape, dim, 0);
+      skip_commas();
+      if (in_.peek() == '}') count_error(shape, dim, "only " + std::to_string(i));
       if (last) {
         element(shape.type);
       } else {
         array(shape, dim + 1);
       }
     }
-    size_t after_last = in_.pos();
-    if (size > 0 && in_.accept(',') && in_.peek() != '}') in_.seek(after_last);  // as XLA: `{1, 2,}`
-    if (!in_.accept('}')) {
-      if (in_.peek() == ',') count_error(shape, dim, size + 1);
-      in_.fail_expected("'}' after the values of dimension " + std::to_string(dim));
+    skip_commas();
+    if (in_.accept('}')) return;
+    if (at_value()) count_error(shape, dim, "more than " + std::to_string(size));
+    in_.fail_expected("'}' after the values of dimension " + std::to_string(dim));
+  }
+
+  void skip_commas() {
+    while (in_.accept(',')) {
     }
   }
 
-  [[noreturn]] void count_error(const Shape& shape, size_t dim, int64_t found) {
-    bool too_many = found > shape.dims[dim];
-    if (!too_many && in_.peek() != '}') in_.fail_expected("',' or '}'");
-    in_.fail(in_.pos(), "literal-count",
-             "dimension " + std::to_string(dim) + " has " +
-                 (too_many ? "more than " + std::to_string(shape.dims[dim]) : "only " + std::to_string(found)) +
-                 " values",
+  bool at_value() {
+    char next = in_.peek();
+    return std::string_view("0123456789.+-({").contains(next) || is_identifier_start(next);
+  }
+
+  [[noreturn]] void count_error(const Shape& shape, size_t dim, const std::string& found) {
+    in_.fail(in_.pos(), "literal-count", "dimension " + std::to_string(dim) + " has " + found + " values",
              "shape " + shape.to_string(false));
   }
 

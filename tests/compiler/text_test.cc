@@ -232,6 +232,7 @@ TEST_CASE("forms that XLA takes beside its own printing") {
   // A bare scalar is an array's first element.
   CHECK(printed("ROOT r = f32[2,2] constant(3)") == "r = f32[2,2]{1,0} constant({ { 3, 0 }, { 0, 0 } })");
   CHECK(printed("ROOT r = s32[2] constant({1, 2,})") == "r = s32[2]{0} constant({1, 2})");
+  CHECK(printed("ROOT r = s32[2,2] constant({{1 2} {3,, 4}})") == "r = s32[2,2]{1,0} constant({ { 1, 2 }, { 3, 4 } })");
   CHECK(printed("ROOT r = u64[] constant(-1)") == "r = u64[] constant(18446744073709551615)");
   CHECK(printed("i = f32[1,4,1] reshape(x)\n k = f32[1,1,1] constant(1)\n"
                 "ROOT r = f32[1,4,1] convolution(i, k), window={size=1}, "
