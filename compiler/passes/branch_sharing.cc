@@ -1,5 +1,5 @@
-// See branch_sharing.h. Callers first: whether a branch may overwrite its parameter is known when the conditionals
-// in it are looked at.
+// See branch_sharing.h. Callees first, what results of conditionals come from; then callers first, what is shared:
+// whether a branch may overwrite its parameter is known when the conditionals in it are looked at.
 #include "compiler/passes/branch_sharing.h"
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 
 namespace hlojit {
 namespace {
+
+bool is_conditional(const std::unique_ptr<Instruction>& i) { return i->is(Opcode::kConditional); }
 
 // Everything that cannot but run after `from`.
 std::unordered_set<const Instruction*> after(const Instruction* from) {
@@ -29,11 +31,11 @@ std::unordered_set<const Instruction*> after(const Instruction* from) {
 
 BranchSharing::BranchSharing(const Module& module, const Dataflow& flow) : flow_(flow) {
   std::vector<Computation*> computations = sequential_computations(module);
+  for (const Computation* c : computations) find_origins(*c);
   for (auto at = computations.rbegin(); at != computations.rend(); ++at) look_at(**at);
 }
 
 void BranchSharing::look_at(Computation& c) {
-  auto is_conditional = [](const auto& i) { return i->is(Opcode::kConditional); };
   if (std::ranges::none_of(c.instructions(), is_conditional)) return;
   Readers readers;
   for (const auto& i : c.instructions()) {
@@ -51,10 +53,13 @@ void BranchSharing::share(Instruction& conditional, const Readers& readers) {
   std::unordered_set<ArrayValue, ArrayValueHash> given;
   std::optional<std::unordered_set<const Instruction*>> later;  // once somebody asks
   for (size_t k = 0; k < results.size(); ++k) {
-    const ArrayValue v = common_origin(conditional, static_cast<int64_t>(k));
+    const ArrayValue v = origins_.at(results[k]);
     if (!v.def || given.contains(v) || !may_be_given(v, conditional)) continue;
-    if (!later) later = after(&conditional);
-    if (std::ranges::any_of(readers.at(v), [&](const Instruction* i) { return later->contains(i); })) continue;
+    const std::vector<Instruction*>& reading = readers.at(v);  // in order
+    if (reading.back() != &conditional) {
+      if (!later) later = after(&conditional);
+      if (std::ranges::any_of(reading, [&](const Instruction* i) { return later->contains(i); })) continue;
+    }
     given.insert(v);
     for (size_t b = 0; b < conditional.called.size(); ++b) {
       std::span<const ArrayValue> handed = flow_.values(conditional.operand(b + 1));
@@ -86,37 +91,42 @@ bool BranchSharing::may_be_given(const ArrayValue& v, const Instruction& conditi
   return true;
 }
 
-// The parameter's leaf that `v` is, or is made of in place; no instruction: none.
-ArrayValue BranchSharing::origin(const ArrayValue& v) {
-  const Instruction& i = *v.def;
-  if (i.is(Opcode::kParameter)) return v;
-  if (i.is(Opcode::kWhile)) return origin(flow_.values(i.operand(0))[static_cast<size_t>(v.leaf)]);
-  if (i.is(Opcode::kFusion)) {
-    for (const Update& u : updated_parameters(*i.to_apply())) {
-      if (u.result == v.leaf) return origin(flow_.values(i.operand(static_cast<size_t>(u.parameter)))[0]);
-    }
+void BranchSharing::find_origins(const Computation& c) {
+  for (const auto& i : c.instructions()) {
+    if (!is_conditional(i)) continue;
+    for (const ArrayValue& result : flow_.values(i.get())) origins_[result] = common_origin(*i, result.leaf);
   }
-  if (i.is(Opcode::kConditional)) {
-    const ArrayValue common = common_origin(i, v.leaf);
-    if (common.def) return origin(common);
-  }
-  return {};
 }
 
-// The value at the caller that a result's origins in all branches that have one are.
-ArrayValue BranchSharing::common_origin(const Instruction& conditional, int64_t leaf) {
-  const ArrayValue result{const_cast<Instruction*>(&conditional), leaf};
-  if (auto at = origins_.find(result); at != origins_.end()) return at->second;
+// The value at the caller that a result comes from in all branches where it comes from one at all.
+ArrayValue BranchSharing::common_origin(const Instruction& conditional, int64_t leaf) const {
   ArrayValue common;
-  bool agreed = true;
-  for (size_t b = 0; b < conditional.called.size() && agreed; ++b) {
+  for (size_t b = 0; b < conditional.called.size(); ++b) {
     const ArrayValue inside = origin(flow_.values(conditional.called[b]->root())[static_cast<size_t>(leaf)]);
     if (!inside.def) continue;
     const ArrayValue v = flow_.values(conditional.operand(b + 1))[static_cast<size_t>(inside.leaf)];
-    agreed = !common.def || common == v;
+    if (common.def && common != v) return {};
     common = v;
   }
-  return origins_[result] = agreed ? common : ArrayValue{};
+  return common;
+}
+
+// The parameter's leaf that `v` is, or is made of in place; no instruction: none.
+ArrayValue BranchSharing::origin(ArrayValue v) const {
+  while (v.def && !v.def->is(Opcode::kParameter)) v = source(v);
+  return v;
+}
+
+// The array that `v` may take the memory of; no instruction: none.
+ArrayValue BranchSharing::source(const ArrayValue& v) const {
+  const Instruction& i = *v.def;
+  if (i.is(Opcode::kWhile)) return flow_.values(i.operand(0))[static_cast<size_t>(v.leaf)];
+  if (i.is(Opcode::kConditional)) return origins_.at(v);
+  if (!i.is(Opcode::kFusion)) return {};
+  for (const Update& u : updated_parameters(*i.to_apply())) {
+    if (u.result == v.leaf) return flow_.values(i.operand(static_cast<size_t>(u.parameter)))[0];
+  }
+  return {};
 }
 
 }  // namespace hlojit

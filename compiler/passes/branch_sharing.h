@@ -28,8 +28,10 @@ class BranchSharing {
   void look_at(Computation& c);
   void share(Instruction& conditional, const Readers& readers);
   bool may_be_given(const ArrayValue& v, const Instruction& conditional) const;
-  ArrayValue origin(const ArrayValue& v);
-  ArrayValue common_origin(const Instruction& conditional, int64_t leaf);
+  void find_origins(const Computation& c);
+  ArrayValue common_origin(const Instruction& conditional, int64_t leaf) const;
+  ArrayValue origin(ArrayValue v) const;
+  ArrayValue source(const ArrayValue& v) const;
 
   const Dataflow& flow_;
   std::unordered_map<const Computation*, std::vector<int64_t>> leaves_;
