@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "compiler/analysis/access.h"
 #include "compiler/analysis/dataflow.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
+#include "layout/lists.h"
 #include "runtime/bundle.h"
 #include "runtime/dump.h"
 #include "runtime/float_mode.h"
@@ -27,16 +29,8 @@ void append_leaves(const Shape& shape, std::vector<Shape>& out) {
 double contraction_flops(const Computation& c) {
   double n = 0;
   for (const auto& i : c.instructions()) {
-    if (i->is(Opcode::kDot)) {
-      double k = 1;
-      for (int64_t d : i->attrs.dot.lhs_contracting)
-        k *= static_cast<double>(i->operand(0)->shape.dims[static_cast<size_t>(d)]);
-      n += 2 * k * static_cast<double>(i->shape.element_count());
-    } else if (i->is(Opcode::kConvolution)) {
-      const Shape& kernel = i->operand(1)->shape;
-      int64_t outputs = kernel.dims[static_cast<size_t>(i->attrs.conv.rhs_output_feature)];
-      if (outputs > 0) n += 2.0 * static_cast<double>(i->shape.element_count() * (kernel.element_count() / outputs));
-    }
+    if (i->is(Opcode::kDot) || i->is(Opcode::kConvolution))
+      n += 2 * static_cast<double>(i->shape.element_count()) * product<double>(reduction_sizes(*i));
     for (const Computation* callee : i->called) n += contraction_flops(*callee);
   }
   return n;
@@ -141,45 +135,63 @@ Executable compile_with(const ModulePtr& given, const Options& options, Bundle* 
   return Executable(std::move(impl));
 }
 
-std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, RunState& run) {
-  if (inputs.size() != m.parameters.size()) {
+std::vector<int32_t> Executable::Impl::take(std::vector<Buffer>& inputs) const {
+  if (inputs.size() != parameters.size()) {
     throw Error(ErrorKind::kInput,
-                fmt::format("the program takes {} input leaves, {} were given", m.parameters.size(), inputs.size()));
+                fmt::format("the program takes {} input leaves, {} were given", parameters.size(), inputs.size()));
   }
-  std::vector<void*> parameters, results;
-  std::vector<size_t> to_resize;
   for (size_t k = 0; k < inputs.size(); ++k) {
     inputs[k].keep();
-    if (inputs[k].shape() == m.parameters[k]) continue;
-    to_resize.push_back(k);
-    if (!fits_bounds(inputs[k].shape(), m.parameters[k])) {
-      throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k,
-                                                 inputs[k].shape().to_string(), m.parameters[k].to_string()));
-    }
+    if (inputs[k].shape() == parameters[k] || fits_bounds(inputs[k].shape(), parameters[k])) continue;
+    throw Error(ErrorKind::kInput, fmt::format("input {} is {}, the program takes {}", k, inputs[k].shape().to_string(),
+                                               parameters[k].to_string()));
   }
-  // Sizes of dynamic dimensions stand behind all leaves, on both sides.
-  std::vector<int32_t> sizes_in, sizes_out(m.dynamic_results.size());
-  for (auto [leaf, dim] : m.dynamic_parameters)
-    sizes_in.push_back(static_cast<int32_t>(inputs[leaf].shape().dims[dim]));
-  for (size_t k : to_resize) inputs[k] = resized(inputs[k], m.parameters[k]);
-  parameters.reserve(inputs.size() + sizes_in.size());
-  results.reserve(m.results.size() + sizes_out.size());
-  for (const Buffer& input : inputs) parameters.push_back(input.data_);
-  for (int32_t& size : sizes_in) parameters.push_back(&size);
-  std::vector<Buffer> outputs(m.results.size());
+  std::vector<int32_t> sizes;
+  for (auto [leaf, dim] : dynamic_parameters) sizes.push_back(static_cast<int32_t>(inputs[leaf].shape().dims[dim]));
+  for (auto [leaf, dim] : dynamic_parameters) {
+    if (inputs[leaf].shape() != parameters[leaf]) inputs[leaf] = resized(inputs[leaf], parameters[leaf]);
+  }
+  return sizes;
+}
+
+std::vector<Buffer> Executable::Impl::make_outputs(std::span<const Buffer> inputs) const {
+  std::vector<Buffer> outputs(results.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
-    outputs[k].shape_ = m.result_shapes[k];
-    int64_t donor = m.donor[k];
-    if (donor >= 0 && inputs[static_cast<size_t>(donor)].unique() &&
-        inputs[static_cast<size_t>(donor)].size_bytes() == static_cast<size_t>(m.result_bytes[k])) {
-      outputs[k].owner_ = inputs[static_cast<size_t>(donor)].owner_;
-    } else {
-      outputs[k].owner_ = pool_allocate(static_cast<size_t>(m.result_bytes[k]));
-    }
+    const auto bytes = static_cast<size_t>(result_bytes[k]);
+    const Buffer* given = donor[k] < 0 ? nullptr : &inputs[static_cast<size_t>(donor[k])];
+    const bool takes_over = given && given->unique() && given->size_bytes() == bytes;
+    outputs[k].shape_ = result_shapes[k];
+    outputs[k].owner_ = takes_over ? given->owner_ : pool_allocate(bytes);
     outputs[k].data_ = outputs[k].owner_.get();
-    results.push_back(outputs[k].data_);
   }
-  for (int32_t& size : sizes_out) results.push_back(&size);
+  return outputs;
+}
+
+void Executable::Impl::cut(std::vector<Buffer>& outputs, std::span<const int32_t> sizes) const {
+  if (sizes.empty()) return;
+  std::vector<Shape> actual = results;
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    auto [leaf, dim] = dynamic_results[k];
+    actual[leaf].dims[dim] = sizes[k];
+    actual[leaf].dynamic.clear();
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (actual[k] != results[k]) outputs[k] = resized(outputs[k], actual[k]);
+  }
+}
+
+std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, RunState& run) {
+  std::vector<int32_t> sizes_in = m.take(inputs), sizes_out(m.dynamic_results.size());
+  std::vector<Buffer> outputs = m.make_outputs(inputs);
+  // Sizes of dynamic dimensions stand behind all leaves, on both sides.
+  auto table = [](std::span<const Buffer> leaves, std::span<int32_t> sizes) {
+    std::vector<void*> all;
+    all.reserve(leaves.size() + sizes.size());
+    for (const Buffer& leaf : leaves) all.push_back(leaf.data_);
+    for (int32_t& size : sizes) all.push_back(&size);
+    return all;
+  };
+  std::vector<void*> parameters = table(inputs, sizes_in), results = table(outputs, sizes_out);
   // Small arenas (lists of buffers, mostly) are on this frame: a tiny module's call takes 0.3 us in all.
   alignas(64) char small[2048];
   std::shared_ptr<void> large;
@@ -199,16 +211,7 @@ std::vector<Buffer> Executable::call(const Impl& m, std::vector<Buffer> inputs, 
   if (status != abi::kOk) {
     throw Error(ErrorKind::kFailed, run.failure.empty() ? "a kernel could not get its memory" : run.failure);
   }
-  if (sizes_out.empty()) return outputs;
-  std::vector<Shape> cut = m.results;
-  for (size_t k = 0; k < sizes_out.size(); ++k) {
-    auto [leaf, dim] = m.dynamic_results[k];
-    cut[leaf].dims[dim] = sizes_out[k];
-    cut[leaf].dynamic.clear();
-  }
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    if (cut[k] != m.results[k]) outputs[k] = resized(outputs[k], cut[k]);
-  }
+  m.cut(outputs, sizes_out);
   return outputs;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,15 @@ struct Executable::Impl {
   ModulePtr source;         ///< as given, and how it was compiled: for serialize()
   Options options;          ///< without callbacks
   mutable Workers workers;  ///< of run_async
+
+  // The steps of a call.
+  /// Holds inputs to the parameters (Error(kInput)), and puts those with dynamic dimensions into memory of their
+  /// bounds: these dimensions' sizes.
+  std::vector<int32_t> take(std::vector<Buffer>& inputs) const;
+  /// With memory of their own, or with a donor's that nobody else holds.
+  std::vector<Buffer> make_outputs(std::span<const Buffer> inputs) const;
+  /// Dynamic dimensions get the sizes that they turned out to have.
+  void cut(std::vector<Buffer>& outputs, std::span<const int32_t> sizes) const;
 };
 
 /// Leaves of all parameters in number order, with the layouts of the entry computation layout.

@@ -24,85 +24,103 @@ std::vector<Instruction*> elements(Builder& b, Instruction* value) {
   return all;
 }
 
+// A scan, and the loop it becomes: with a counter, stacked outputs, carries and inputs as its state.
+class ScanLoop {
+ public:
+  ScanLoop(Builder& b, const Instruction& op) : b_(b), op_(op), along_(static_cast<size_t>(op.attrs.dimensions.at(0))) {
+    const std::string_view count = text_attribute(op.attrs, "num_carries");
+    std::from_chars(count.data(), count.data() + count.size(), carries_);
+    inputs_ = op.operand_count() - carries_;
+    steps_ = op.operand(0)->shape.dims[along_];
+    results_ = op.shape.is_tuple() ? op.shape.elements : std::vector{op.shape};
+    outputs_ = results_.size() - carries_;
+  }
+
+  Instruction* build() {
+    Builder::Values start;
+    for (size_t k = 0; k < outputs_; ++k) {
+      start.push_back(b_.broadcast(b_.constant(Literal(Shape::scalar(results_[k].type))), results_[k].dims));
+    }
+    for (size_t k = 0; k < carries_; ++k) start.push_back(op_.operand(inputs_ + k));
+    if (steps_ == 0) return result(start);  // no slice to look at, not even one that is never read
+    start.insert(start.begin(), b_.constant(DType::kS64, 0));
+    for (size_t k = 0; k < inputs_; ++k) start.push_back(op_.operand(k));
+    Instruction* state = b_.tuple(start);
+    Computation* condition = make_condition(state->shape);
+    Instruction* done = b_.while_loop(condition, make_body(state->shape), state);
+    Builder::Values parts;
+    for (size_t k = 0; k < results_.size(); ++k) parts.push_back(b_.get_tuple_element(done, number(1 + k)));
+    return result(parts);
+  }
+
+ private:
+  static int64_t number(size_t k) { return static_cast<int64_t>(k); }
+
+  Instruction* result(const Builder::Values& parts) { return op_.shape.is_tuple() ? b_.tuple(parts) : parts[0]; }
+
+  Computation* add(std::string_view name) {
+    return b_.computation()->parent()->add_computation_before(std::string(name), b_.computation());
+  }
+
+  Computation* make_condition(const Shape& state) {
+    Builder c(add("scan_condition"));
+    Instruction* p = c.parameter(state);
+    c.build(c.compare(Direction::kLt, c.get_tuple_element(p, 0), c.constant(DType::kS64, static_cast<double>(steps_))));
+    return c.computation();
+  }
+
+  Computation* make_body(const Shape& state) {
+    Builder c(add("scan_body"));
+    Instruction* p = c.parameter(state);
+    Builder::Values old;
+    for (size_t k = 0; k < state.elements.size(); ++k) old.push_back(c.get_tuple_element(p, number(k)));
+    const auto stacked = std::span(old).subspan(1, outputs_), carried = std::span(old).subspan(1 + outputs_, carries_),
+               inputs = std::span(old).subspan(1 + outputs_ + carries_);
+    Instruction* at = old[0];
+    if (text_attribute(op_.attrs, "is_reverse") == "true")
+      at = c.binary(kSubtract, c.constant(DType::kS64, static_cast<double>(steps_ - 1)), at);
+    Instruction* zero = c.constant(DType::kS64, 0);
+    auto starts = [&](size_t rank) {
+      Builder::Values all(rank, zero);
+      all[along_] = at;
+      return all;
+    };
+    auto slice_of = [&](Ints dims) {
+      dims[along_] = 1;
+      return dims;
+    };
+
+    Builder::Values arguments;
+    for (size_t k = 0; k < inputs_; ++k) {
+      const Ints box = slice_of(inputs[k]->shape.dims);
+      Instruction* slice = c.dynamic_slice(inputs[k], starts(box.size()), box);
+      arguments.push_back(c.reshape(slice, op_.to_apply()->parameters()[k]->shape.dims));
+    }
+    arguments.insert(arguments.end(), carried.begin(), carried.end());
+    const Builder::Values made = elements(c, paste(*c.computation(), *op_.to_apply(), arguments));
+
+    Builder::Values next = {c.binary(kAdd, old[0], c.constant(DType::kS64, 1))};
+    for (size_t k = 0; k < outputs_; ++k) {
+      const Ints box = slice_of(results_[k].dims);
+      next.push_back(c.dynamic_update_slice(stacked[k], c.reshape(made[k], box), starts(box.size())));
+    }
+    next.insert(next.end(), made.begin() + static_cast<std::ptrdiff_t>(outputs_), made.end());
+    next.insert(next.end(), inputs.begin(), inputs.end());
+    c.build(c.tuple(next));
+    return c.computation();
+  }
+
+  Builder& b_;
+  const Instruction& op_;
+  const size_t along_;
+  size_t carries_ = 0, inputs_ = 0, outputs_ = 0;
+  int64_t steps_ = 0;
+  std::vector<Shape> results_;
+};
+
 }  // namespace
 
-Instruction* expand_scan(Builder& b, const Instruction& op) {
-  const auto along = static_cast<size_t>(op.attrs.dimensions.at(0));
-  const std::string_view count = text_attribute(op.attrs, "num_carries");
-  size_t carries = 0;
-  std::from_chars(count.data(), count.data() + count.size(), carries);
-  const bool reverse = text_attribute(op.attrs, "is_reverse") == "true";
-  const size_t inputs = op.operand_count() - carries;
-  const int64_t n = op.operand(0)->shape.dims[along];
-  std::vector<Shape> results;
-  if (op.shape.is_tuple())
-    results = op.shape.elements;
-  else
-    results = {op.shape};
-  const size_t outputs = results.size() - carries;
-
-  if (n == 0) {  // no slice to look at, not even one that is never read
-    std::vector<Instruction*> parts;
-    for (size_t k = 0; k < outputs; ++k) {
-      parts.push_back(b.broadcast(b.constant(Literal(Shape::scalar(results[k].type))), results[k].dims));
-    }
-    for (size_t k = 0; k < carries; ++k) parts.push_back(op.operand(inputs + k));
-    return op.shape.is_tuple() ? b.tuple(parts) : parts[0];
-  }
-
-  // State: counter, stacked outputs, carries, inputs.
-  std::vector<Instruction*> init = {b.constant(DType::kS64, 0)};
-  for (size_t k = 0; k < outputs; ++k) {
-    init.push_back(b.broadcast(b.constant(Literal(Shape::scalar(results[k].type))), results[k].dims));
-  }
-  for (size_t k = 0; k < carries; ++k) init.push_back(op.operand(inputs + k));
-  for (size_t k = 0; k < inputs; ++k) init.push_back(op.operand(k));
-  Instruction* state = b.tuple(init);
-
-  Module& module = *b.computation()->parent();
-  Builder goes_on(module.add_computation_before("scan_condition", b.computation()));
-  Instruction* seen = goes_on.parameter(state->shape);
-  goes_on.build(goes_on.compare(Direction::kLt, goes_on.get_tuple_element(seen, 0),
-                                goes_on.constant(DType::kS64, static_cast<double>(n))));
-
-  Builder body(module.add_computation_before("scan_body", b.computation()));
-  Instruction* p = body.parameter(state->shape);
-  Instruction* i = body.get_tuple_element(p, 0);
-  Instruction* at = reverse ? body.binary(kSubtract, body.constant(DType::kS64, static_cast<double>(n - 1)), i) : i;
-  Instruction* zero = body.constant(DType::kS64, 0);
-  auto starts = [&](size_t rank) {
-    std::vector<Instruction*> all(rank, zero);
-    all[along] = at;
-    return all;
-  };
-  const Computation& f = *op.to_apply();
-  std::vector<Instruction*> arguments;
-  for (size_t k = 0; k < inputs; ++k) {
-    Ints box = op.operand(k)->shape.dims;
-    box[along] = 1;
-    Instruction* x = body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + carries + k));
-    arguments.push_back(body.reshape(body.dynamic_slice(x, starts(box.size()), box), f.parameters()[k]->shape.dims));
-  }
-  for (size_t k = 0; k < carries; ++k)
-    arguments.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + k)));
-  std::vector<Instruction*> made = elements(body, paste(*body.computation(), f, arguments));
-  std::vector<Instruction*> next = {body.binary(kAdd, i, body.constant(DType::kS64, 1))};
-  for (size_t k = 0; k < outputs; ++k) {
-    Ints box = results[k].dims;
-    box[along] = 1;
-    Instruction* stacked = body.get_tuple_element(p, static_cast<int64_t>(1 + k));
-    next.push_back(body.dynamic_update_slice(stacked, body.reshape(made[k], box), starts(box.size())));
-  }
-  for (size_t k = 0; k < carries; ++k) next.push_back(made[outputs + k]);
-  for (size_t k = 0; k < inputs; ++k)
-    next.push_back(body.get_tuple_element(p, static_cast<int64_t>(1 + outputs + carries + k)));
-  body.build(body.tuple(next));
-
-  Instruction* done = b.while_loop(goes_on.computation(), body.computation(), state);
-  std::vector<Instruction*> parts;
-  for (size_t k = 0; k < results.size(); ++k) parts.push_back(b.get_tuple_element(done, static_cast<int64_t>(1 + k)));
-  return op.shape.is_tuple() ? b.tuple(parts) : parts[0];
-}
+Instruction* expand_scan(Builder& b, const Instruction& op) { return ScanLoop(b, op).build(); }
 
 Instruction* expand_reduce(Builder& b, const Instruction& op) {
   if (is_scalar_code(*op.to_apply())) return nullptr;

@@ -21,10 +21,11 @@ FusionKind fusion_kind(KernelKind kind) {
   return FusionKind::kLoop;
 }
 
-using Copies = std::unordered_map<const Instruction*, Instruction*>;
+/// What is there instead of an instruction.
+using InsteadOf = std::unordered_map<const Instruction*, Instruction*>;
 
 /// The plan in terms of the copies.
-KernelPlan renamed(KernelPlan plan, const Copies& copies) {
+KernelPlan renamed(KernelPlan plan, const InsteadOf& copies) {
   auto rename = [&](const Instruction*& i) {
     if (i) i = copies.at(i);
   };
@@ -41,7 +42,7 @@ KernelPlan renamed(KernelPlan plan, const Copies& copies) {
 Computation* clone_group(Module& module, const KernelGroup& group, std::vector<Instruction*>& inputs,
                          std::string& config) {
   Computation* fused = module.add_computation("fused");
-  Copies copies;
+  InsteadOf copies;
   std::unordered_set<const Instruction*> members(group.members.begin(), group.members.end());
   for (Instruction* m : group.members) {
     for (Instruction* o : m->operands()) {
@@ -85,7 +86,7 @@ Instruction* add_fusion(Computation& c, Computation* fused, std::vector<Instruct
 
 /// A member that its group computes anew may have readers that no group serves (a loop, or an op that
 /// is left for another pass): it stays, and so does what it reads.
-void keep_what_is_read(const Computation& c, const std::unordered_map<const Instruction*, Instruction*>& replacement,
+void keep_what_is_read(const Computation& c, const InsteadOf& replacement,
                        std::unordered_set<const Instruction*>& dead) {
   std::vector<const Instruction*> live;
   auto need = [&](const Instruction* i) {
@@ -101,6 +102,24 @@ void keep_what_is_read(const Computation& c, const std::unordered_map<const Inst
     live.pop_back();
     for (const Instruction* o : i->operands()) need(o);
   }
+}
+
+/// What stays reads, and runs after, what has taken the place of what goes.
+void rewire(Computation& c, const InsteadOf& replacement, const InsteadOf& fusion_of,
+            const std::unordered_set<const Instruction*>& dead) {
+  auto instead = [](const InsteadOf& of, Instruction* i) {
+    auto at = of.find(i);
+    return at == of.end() ? i : at->second;
+  };
+  for (const auto& i : c.instructions()) {
+    if (dead.contains(i.get())) continue;
+    std::vector<Instruction*> operands(i->operands().begin(), i->operands().end());
+    for (Instruction*& o : operands) o = instead(replacement, o);
+    if (!std::ranges::equal(operands, i->operands())) i->set_operands(std::move(operands));
+    for (Instruction*& p : i->control_predecessors) p = instead(fusion_of, p);
+    std::erase(i->control_predecessors, i.get());
+  }
+  c.set_root(instead(replacement, c.root()));
 }
 
 }  // namespace
@@ -119,8 +138,8 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   for (const auto& i : c.instructions()) position.emplace(i.get(), position.size());
 
   // Fusions of old inputs first, then one rewiring pass over everything that stays.
-  std::unordered_map<const Instruction*, Instruction*> replacement;
-  std::unordered_map<const Instruction*, Instruction*> fusion_of;  // any member -> its home fusion
+  InsteadOf replacement;
+  InsteadOf fusion_of;  // any member -> its home fusion
   std::vector<Instruction*> dead;
   std::unordered_set<const Instruction*> is_dead;
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -147,19 +166,7 @@ void build_fusions(Computation& c, std::span<const KernelGroup> groups) {
   }
   keep_what_is_read(c, replacement, is_dead);
   std::erase_if(dead, [&](const Instruction* i) { return !is_dead.contains(i); });
-  for (const auto& i : c.instructions()) {
-    if (is_dead.contains(i.get())) continue;
-    std::vector<Instruction*> operands(i->operands().begin(), i->operands().end());
-    for (Instruction*& o : operands) {
-      if (auto at = replacement.find(o); at != replacement.end()) o = at->second;
-    }
-    if (!std::ranges::equal(operands, i->operands())) i->set_operands(std::move(operands));
-    for (Instruction*& p : i->control_predecessors) {
-      if (auto at = fusion_of.find(p); at != fusion_of.end()) p = at->second;
-    }
-    std::erase(i->control_predecessors, i.get());
-  }
-  if (auto at = replacement.find(c.root()); at != replacement.end()) c.set_root(at->second);
+  rewire(c, replacement, fusion_of, is_dead);
   c.remove_all(dead);
   std::vector<Instruction*> order = c.snapshot();
   std::ranges::stable_sort(order, {}, [&](const Instruction* i) { return position.at(i); });

@@ -3,7 +3,7 @@
 
 - Every source of layout/, compiler/, codegen/, runtime/ and tools/ opens with a comment: the problem and the
   idea. A .cc may leave both to its header and say `// See name.h.`
-- Functions of codegen/ fit a screen: at most SCREEN lines.
+- Functions fit a screen: at most SCREEN lines. (Not those of compiler/eval and tools/, some of which are lists of ops.)
 - No two types of one name: a class, struct or enum that a header defines has a name that no other header gives to
   another type, of whatever namespace.
 
@@ -17,7 +17,7 @@ import re
 import check
 
 SCREEN = 60
-SCREENED = ["codegen"]
+UNSCREENED = ("compiler/eval/", "tools/")
 
 # Where a function may begin, as clang-format prints it: at the margin or inside a class, with a name and "(".
 BEGINNING = re.compile(r"^(?P<indent>(?:  ){0,2})(?!(?:if|for|while|switch|do|else|case|return|namespace|enum|class|struct|union"
@@ -64,7 +64,7 @@ def scan(root):
         see = re.match(r"// See (\S+\.h)\.", text)
         if see and not (file.parent / see.group(1)).is_file() and not (root / see.group(1)).is_file():
             findings.append(f"{path}:1: sends the reader to {see.group(1)}, which there is not")
-        if path.split("/")[0] in SCREENED:
+        if not path.startswith(UNSCREENED):
             for name, line, length in functions_of(text):
                 if length > SCREEN:
                     findings.append(f"{path}:{line}: {name} has {length} lines, a screen {SCREEN}")
@@ -83,13 +83,15 @@ def self_test():
     wrong = {
         "layout/bare.cc": "#include <vector>\n",
         "compiler/sent.cc": "// See nowhere.h.\n",
+        "compiler/passes/long.cc": "// Idea.\nvoid f(int x) {\n" + long + "}\n",
         "codegen/long.cc": "// Idea.\nvoid f(int x) {\n" + long + "}\n",
         "codegen/member.h": "// Idea.\nclass A {\n  int f(int x) const {\n" + long + "  }\n};\n",
         "codegen/a.h": "// Idea.\nnamespace hlojit::codegen {\nstruct Twice {\n};\n}\n",
     }
     right = {
         "compiler/a.h": "// Idea.\nnamespace hlojit {\nstruct Twice {\n};\nstruct Once {\n};\n}\n",
-        "compiler/a.cc": "// See a.h.\nvoid f(int x) {\n" + long + "}\n",
+        "compiler/a.cc": "// See a.h.\n",
+        "compiler/eval/a.cc": "// Idea.\nvoid f(int x) {\n" + long + "}\n",
         "codegen/short.cc": "// Idea.\nvoid f(int x) {\n  g();\n}\nvoid h() {\n" + long[:100] + "}\n",
         "runtime/c.h": "/* In C. */\n",
     }
