@@ -9,6 +9,7 @@
 // the one-letter strings are left out: nothing reads them.)
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <string_view>
 
@@ -33,12 +34,12 @@ F* lapack(std::string_view name, DType type) {
 /// process where the library bears no more; and where they are short, for each of BLAS's calls takes a lock. (Solving
 /// 50 systems of 16: 17 us, 48 by two threads.)
 template <class F>
-void run_lapack(ThreadPool& pool, int64_t count, int64_t cost_ns, F&& f) {
-  constexpr int64_t kShortNs = 500;
-  if (const auto turn = lapack_turn(); turn.owns_lock() || cost_ns < count * kShortNs) {
+void run_lapack(ThreadPool& pool, int64_t count, double cost_ns, F&& f) {
+  constexpr double kShortNs = 500, kMostNs = 1e15;
+  if (const auto turn = lapack_turn(); turn.owns_lock() || cost_ns < static_cast<double>(count) * kShortNs) {
     for (int64_t k = 0; k < count; ++k) f(k);
   } else {
-    run_chunks(pool, count, cost_ns, f);
+    run_chunks(pool, count, static_cast<int64_t>(std::min(cost_ns, kMostNs)), f);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <numeric>
+#include <limits>
 
 #include "layout/index.h"
 #include "runtime/kernels/lapack.h"
@@ -45,7 +45,6 @@ class Site {
     matrix_rank_ = call.attrs.custom_call_target.find("gtsv") != std::string::npos ? 1 : 2;
     batch_dims_ = static_cast<size_t>(std::max<int64_t>(0, first.rank() - matrix_rank_));
     for (size_t d = 0; d < batch_dims_; ++d) batch_ *= first.dims[d];
-    for (const Shape& s : shapes_) check_layout(s);
   }
 
   int64_t batch() const { return batch_; }
@@ -97,18 +96,20 @@ class Site {
                 "custom call \"" + call_.attrs.custom_call_target + "\": " + why);
   }
 
- private:
   /// Column-major matrices (row-major vectors), batches behind.
-  void check_layout(const Shape& s) const {
-    Ints order;
-    auto rank = static_cast<int64_t>(s.dims.size()), batch = static_cast<int64_t>(batch_dims_);
-    for (int64_t d = batch; d < rank; ++d) order.push_back(d);
-    for (int64_t d = batch - 1; d >= 0; --d) order.push_back(d);
-    if (s.layout.minor_to_major != order || s.layout.tiled()) {
-      refuse("its arrays must be column-major with the batch outside, not " + s.to_string());
+  void check_layouts() const {
+    for (const Shape& s : shapes_) {
+      Ints order;
+      auto rank = static_cast<int64_t>(s.dims.size()), batch = static_cast<int64_t>(batch_dims_);
+      for (int64_t d = batch; d < rank; ++d) order.push_back(d);
+      for (int64_t d = batch - 1; d >= 0; --d) order.push_back(d);
+      if (s.layout.minor_to_major != order || s.layout.tiled()) {
+        refuse("its arrays must be column-major with the batch outside, not " + s.to_string());
+      }
     }
   }
 
+ private:
   const Instruction& call_;
   std::vector<Shape> shapes_;
   size_t batch_dims_ = 0;
@@ -525,6 +526,27 @@ constexpr Row kRows[] = {
 #undef HLOJIT_LAPACK
 static_assert(std::ranges::all_of(kRows, [](const Row& r) { return r.operands + r.results <= kMostLeaves; }));
 
+/// What stands in the target between prefix and suffix: a letter for the type, and the function's name.
+std::string_view function_name(const Instruction& call) {
+  std::string_view name = call.attrs.custom_call_target;
+  return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+}
+
+/// nullptr for a function that is not served.
+const Row* row_of(const Instruction& call) {
+  const std::string_view name = function_name(call);
+  const Row* row = std::ranges::find(kRows, name.substr(name.empty() ? 0 : 1), &Row::name);
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+double cost_ns(const Row& row, const Site& site) {
+  constexpr double kCallNs = 20;
+  size_t bytes = 0;
+  for (size_t leaf = 0; leaf < row.operands; ++leaf) bytes += site.stride(leaf);
+  const double each = kCallNs + row.word_ns * static_cast<double>(bytes) / 4;
+  return static_cast<double>(site.batch()) * each;
+}
+
 }  // namespace
 
 bool is_lapack_call(const Instruction& call) {
@@ -532,15 +554,20 @@ bool is_lapack_call(const Instruction& call) {
   return target.starts_with(kPrefix) && target.ends_with(kSuffix);
 }
 
+double lapack_call_ns(const Instruction& call) {
+  const Row* row = row_of(call);
+  return row && call.operand_count() >= row->operands ? cost_ns(*row, Site(call)) : 0;
+}
+
 StepFunction lapack_call_step(const Instruction& call) {
   Site site(call);
-  std::string_view name = call.attrs.custom_call_target;
-  name = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+  site.check_layouts();
+  const std::string_view name = function_name(call);
   constexpr std::string_view kLetters = "sdcz";
   size_t letter = name.empty() ? std::string_view::npos : kLetters.find(name[0]);
   constexpr DType kTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
-  const Row* row = std::ranges::find(kRows, name.substr(name.empty() ? 0 : 1), &Row::name);
-  if (row == std::end(kRows) || letter == std::string_view::npos) site.refuse("no such function is served");
+  const Row* row = row_of(call);
+  if (!row || letter == std::string_view::npos) site.refuse("no such function is served");
   const bool split_values = row->name == "gees" || row->name == "geev";
   size_t expected = row->operands + row->results - (split_values && letter >= 2 ? 1 : 0);
   if (site.type() != kTypes[letter] || site.leaves_count() != expected) site.refuse("unexpected operands or results");
@@ -555,11 +582,7 @@ StepFunction lapack_call_step(const Instruction& call) {
     };
   }
   Matrices matrices = row->make[letter](site);
-  constexpr double kCallNs = 20;
-  const size_t bytes =
-      std::accumulate(strides.begin(), strides.begin() + static_cast<int64_t>(row->operands), size_t{0});
-  const double each = kCallNs + row->word_ns * static_cast<double>(bytes) / 4;
-  const auto cost = static_cast<int64_t>(std::min(static_cast<double>(batch) * each, 1e15));
+  const double cost = cost_ns(*row, site);
   return [=, operands = row->operands](const StepCall& run) {
     for (size_t leaf = operands; leaf < strides.size(); ++leaf) {
       void* const* here = run.buffers + leaf;
