@@ -39,6 +39,7 @@ class Site {
   explicit Site(const Instruction& call) : call_(call) {
     for (const Instruction* o : call.operands()) shapes_.push_back(o->shape);
     for (const Shape* leaf : leaves(call.shape)) shapes_.push_back(*leaf);
+    if (shapes_.empty()) refuse("it has neither operands nor results");
     const Shape& first = shapes_[0];
     // num_batch_dims is a frontend attribute; the ranks say the same: a matrix comes first, or a
     // vector (gtsv).
