@@ -5,15 +5,13 @@
 // program (leaves, donations, layouts, costs) is read off the module here, once.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "codegen/digest.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/proto/wire.h"
 #include "layout/index.h"
 #include "runtime/entry_layouts.h"
-#include "runtime/kernels/lapack_calls.h"
+#include "runtime/pjrt/brief.h"
 #include "runtime/pjrt/flow.h"
 #include "runtime/pjrt/layout_modes.h"
 #include "runtime/pjrt/manual.h"
@@ -116,82 +114,6 @@ void fix_layouts(const Program& p, Module& module) {
   } else {
     set_entry_layouts(module, arrays_of(p.parameters), arrays_of(p.results));
   }
-}
-
-// Products an element of a matrix: a factorisation or solve makes as many as the matrix has rows, one that is repeated
-// until it converges some twenty times that.
-double linear_algebra_products(const Instruction& i) {
-  constexpr std::string_view kRepeated[] = {"gesdd", "gesvd", "geev", "gees", "syevd", "heevd"};
-  const std::string& target = i.attrs.custom_call_target;
-  const bool repeated =
-      std::ranges::any_of(kRepeated, [&](std::string_view name) { return target.find(name) != target.npos; });
-  int64_t rows = 1;
-  for (const Instruction* o : i.operands()) {
-    const Ints& dims = o->shape.dims;
-    if (dims.size() >= 2) rows = std::max({rows, dims[dims.size() - 1], dims[dims.size() - 2]});
-  }
-  return static_cast<double>(rows) * (repeated ? 20 : 1);
-}
-
-// Products that are summed into one element of a dot, a convolution or a result of linear algebra, else 0.
-double products_an_element(const Instruction& i) {
-  const bool lapack = i.is(Opcode::kCustomCall) && is_lapack_call(i);
-  if (lapack || i.is(Opcode::kCholesky) || i.is(Opcode::kTriangularSolve)) return linear_algebra_products(i);
-  if (i.is(Opcode::kDot)) {
-    double n = 1;
-    for (int64_t d : i.attrs.dot.lhs_contracting)
-      n *= static_cast<double>(i.operand(0)->shape.dims[static_cast<size_t>(d)]);
-    return n;
-  }
-  if (!i.is(Opcode::kConvolution)) return 0;
-  const Shape& kernel = i.operand(1)->shape;
-  const int64_t features = kernel.dims[static_cast<size_t>(i.attrs.conv.rhs_output_feature)];
-  return static_cast<double>(kernel.element_count()) / static_cast<double>(std::max<int64_t>(features, 1));
-}
-
-// Comparisons that an element of a sort takes part in, else 0.
-double comparisons_an_element(const Instruction& i) {
-  if (!i.is(Opcode::kSort)) return 0;
-  const Shape& keys = i.operand(0)->shape;
-  return std::log2(static_cast<double>(keys.dims[static_cast<size_t>(i.attrs.dimensions[0])]) + 1);
-}
-
-// By the targets of tools/python: they call a Python function.
-bool calls_python(const Instruction& i) {
-  return i.is(Opcode::kCustomCall) && i.attrs.custom_call_target.find("_python_") != std::string::npos;
-}
-
-// Over in about the time that handing it to another thread and waiting for it takes (some 50 us), as far as one can
-// tell: no loops, nothing called but our own linear algebra, little data. Work is counted in elements made; a product
-// that is summed is a quarter of one, a comparison of a sort some fifty.
-// What calls Python is handed over only if a turn of its loops is work: another thread would wait for the
-// interpreter's lock at every call, and who reads what a small program prints expects it after the call, as from
-// XLA:CPU.
-bool is_brief(const Module& module) {
-  bool python = false;
-  for (const auto& c : module.computations())
-    python |= std::ranges::any_of(c->instructions(), [](const auto& i) { return calls_python(*i); });
-  double work = 0;
-  for (const auto& c : module.computations()) {
-    for (const auto& i : c->instructions()) {
-      switch (i->opcode) {
-        case Opcode::kCustomCall:
-          if (!is_lapack_call(*i) && !calls_python(*i)) return false;
-          break;
-        case Opcode::kWhile:
-          if (!python) return false;
-          break;
-        case Opcode::kInfeed:
-        case Opcode::kOutfeed: return false;
-        default: break;
-      }
-      if (!i->shape.is_array() && !i->is(Opcode::kCustomCall) && !i->is(Opcode::kSort)) continue;
-      for (const Shape* leaf : leaves(i->shape))
-        work += (1 + products_an_element(*i) / 4 + comparisons_an_element(*i) * 50) *
-                static_cast<double>(leaf->element_count());
-    }
-  }
-  return work < 5e5;
 }
 
 // Inlines the calls of a partitioned program, and turns its leaves into those of one device. `apart`: it tells

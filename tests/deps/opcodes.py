@@ -44,7 +44,7 @@ ALLOWED = {
     ],
     "an op as a call of the runtime": [
         "runtime/collectives/*.cc",
-        "runtime/pjrt/program.cc",
+        "runtime/pjrt/brief.cc",
         "runtime/steps.cc",
     ],
     "the error an op may make": [

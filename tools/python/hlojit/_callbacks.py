@@ -102,8 +102,17 @@ def _emit_custom_call(ctx, callback, token, operands, operand_avals, result_aval
         operands=[*tokens, *operands], has_side_effect=has_side_effect, api_version=1,
         operand_layouts=[[] for _ in tokens] + orders(operand_avals),
         result_layouts=[[] for _ in tokens] + orders(result_avals))
+    _annotate(result, "calls_python")
     results = list(result.results)
     return (results[1:], results[0], call) if token else (results, token, call)
+
+
+def _annotate(operation, *names: str) -> None:
+    """Tells the runtime about a callback's call, in attributes named hlojit.NAME."""
+    from jax._src.lib.mlir import ir
+
+    operation.attributes["mhlo.frontend_attributes"] = ir.DictAttr.get(
+        {f"hlojit.{name}": ir.StringAttr.get("true") for name in names})
 
 
 def is_hlojit(module_context) -> bool:
@@ -137,7 +146,6 @@ def install() -> None:
     from jax._src import callback as jax_callback
     from jax._src import core, debugging, ffi
     from jax._src.interpreters import mlir
-    from jax._src.lib.mlir import ir
     from jax.interpreters import mlir as public_mlir
 
     original = jax_callback.emit_python_callback
@@ -177,9 +185,8 @@ def install() -> None:
         result = lower(ctx, *operands, index=index)
         if sharding is not None:
             mlir.set_sharding(ctx.module_context, result, sharding)
-        if partitioned:  # called with each device's part of the operands, also where the program runs on whole arrays
-            result.operation.attributes["mhlo.frontend_attributes"] = ir.DictAttr.get(
-                {"hlojit.each_part": ir.StringAttr.get("true")})
+        # "each_part": with each device's part of the operands, also where the program runs on whole arrays.
+        _annotate(result.operation, "calls_python", *(["each_part"] if partitioned else []))
         results = list(result.results)
         if token:
             token, *results = results
