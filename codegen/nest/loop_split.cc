@@ -15,10 +15,11 @@ struct Part {
   int64_t unit, size;  // the size is a multiple of the unit
 };
 
-// Parts of equal size, if there are some of about that: then none needs to know where the digit ends.
+// Parts of equal size, if there are some of about that: then none needs to know where the digit ends. (By how many
+// there are: sizes may be any number of any size.)
 Part evened(Part part, int64_t extent) {
-  for (int64_t even = part.size; even > part.size / 2 && even >= part.unit; even -= part.unit) {
-    if (extent % even == 0) return {part.unit, even};
+  for (int64_t parts = ceil_div(extent, part.size); extent / parts > part.size / 2; ++parts) {
+    if (extent % (parts * part.unit) == 0) return {part.unit, extent / parts};
   }
   return part;
 }
