@@ -113,7 +113,11 @@ class CommandLine {
     bench();
     layout();
     fuzz();
-    for (CLI::App* verb : app_.get_subcommands({})) verb->set_version_flag("--version", "hlojit " + version());
+    for (CLI::App* verb : app_.get_subcommands({})) {
+      verb->set_version_flag("--version", "hlojit " + version());
+      // What follows the value of a list (--passes dce m.hlo) is the module, not a second value.
+      for (CLI::Option* option : verb->get_options()) option->allow_extra_args(false);
+    }
   }
 
   /// The exit code.
@@ -144,7 +148,8 @@ class CommandLine {
   }
 
   void parse(int argc, char** argv) {
-    std::string word = argc > 1 ? argv[1] : "-";
+    if (argc < 2) throw CLI::ParseError("give a verb (see hlojit --help)", 2);
+    std::string word = argv[1];
     bool known =
         std::ranges::any_of(app_.get_subcommands({}), [&](CLI::App* verb) { return verb->get_name() == word; });
     if (!word.starts_with("-") && !known) {
