@@ -142,9 +142,6 @@ TargetInfo Target::info() const {
                               has_fast_instruction(MultiplyAdd::kBfloatTiles, *this),
           .l2_keeps_up = is_zen(),
           .dear_line_ends = isa_ == Isa::kAvx512 && !is_zen(),
-          .by_lines_bytes = isa_ != Isa::kAvx512 ? 0
-                            : is_zen()           ? l2
-                                                 : INT64_MAX,
           .l1_bytes = l1,
           .l2_bytes = l2,
           .llc_bytes = llc};
@@ -184,7 +181,6 @@ TargetInfo EmitOptions::target_info() const {
   if (vector_bytes > t.vector_bytes) {
     t.vector_registers = 32;
     t.multiplies_bytes = t.multiplies_bfloats = t.multiplies_tiles = t.dear_line_ends = true;
-    t.by_lines_bytes = INT64_MAX;
   }
   if (vector_bytes) t.vector_bytes = vector_bytes;
   t.keeps_subnormals = strict;

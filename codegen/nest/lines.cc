@@ -33,15 +33,17 @@ bool waits_for_memory(const AccessWalk& walk) {
 std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
                                             const std::function<void(AccessWalk&, const Coords&)>& walk,
                                             VarSource& vars, int lanes, const TargetInfo& target) {
-  if (target.by_lines_bytes == 0 || !piece.has_lanes || lanes == 1) return std::nullopt;
+  if (target.vector_bytes < kCacheLine || !piece.has_lanes || lanes == 1) return std::nullopt;
   if (piece.apart || piece.looked_up || piece.together > 1 || piece.unroll.var >= 0) return std::nullopt;
   const LoopDigit& row = piece.loops.back();
   if (row.clip || row.steps || row.extent <= kFewVectors * lanes || row.extent > INT32_MAX / 2) return std::nullopt;
   AccessWalk w(vars);
   walk(w, piece.coords);
-  // (In the first cache it is vectors that count: Jacobi steps of 67x71 took 1.5 times as long.)
+  // (In the first cache it is vectors that count: Jacobi steps of 67x71 took 1.5 times as long. Beyond the second it is
+  // memory, but where line ends are dear.)
   const int64_t bytes = bytes_touched(w);
-  if (!waits_for_memory(w) || bytes <= target.l1_bytes || bytes > target.by_lines_bytes) return std::nullopt;
+  const int64_t most = target.dear_line_ends ? INT64_MAX : target.l2_bytes;
+  if (!waits_for_memory(w) || bytes <= target.l1_bytes || bytes > most) return std::nullopt;
   const Access* written = nullptr;
   for (const Access& a : w.accesses()) {
     const auto step = a.address.coefficient(row.var);

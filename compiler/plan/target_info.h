@@ -19,7 +19,6 @@ struct TargetInfo {
   bool l2_keeps_up =
       true;  ///< a core's second cache gives a row of a panel, where it lies, as soon as it is multiplied
   bool dear_line_ends = false;  ///< a vector that crosses the end of a line takes longer than two that do not
-  int64_t by_lines_bytes = 0;   ///< up to so many in all, rows that begin within a line are sooner done line by line
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;
