@@ -181,8 +181,8 @@ void annotate(llvm::Instruction* access, const BufferRef& buffer) {
 }
 
 // The pointer moves on scope by scope and by the constant last: what a loop does not change is added outside of it, and
-// what is left in it is an addressing mode of the machine. No pass over the code need look for that. (So are the numbers
-// of a block: a pointer for each of 16 took LLVM 2 ms.)
+// what is left in it is an addressing mode of the machine. No pass over the code need look for that. (So are the
+// numbers of a block: a pointer for each of 16 took LLVM 2 ms.)
 llvm::Value* ElementEmitter::address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element,
                                         const IndexExpr& in_block) {
   const IndexExpr address = of_block_values(in_block);
