@@ -17,8 +17,8 @@ constexpr int64_t kMinElements = 1 << 17;  // below, one core is as fast
 constexpr int64_t kMaxKept = 8;            // as many results keep the cores busy
 // Of columns: strips of 1 kB, or two, are a core's, and going through a few rows again costs more.
 constexpr int64_t kShortRow = 4 << 10, kMinInColumns = 1 << 19;
-constexpr int64_t kFewestParts = 16, kMostParts = 1024, kParts = 256;
-constexpr int64_t kRowsOfPart = 64;
+constexpr int64_t kFewestParts = 16, kParts = 256;
+constexpr int64_t kRowsOfPart = 64;  // at least, so that the row that a part leaves is little beside them
 constexpr int64_t kAlignedElements = 16;
 
 /// How a reduction is cut: dim `dim` in equal parts, and what they leave over.
@@ -26,38 +26,26 @@ struct Cut {
   int64_t dim, parts;
 };
 
-/// The divisor of n nearest to kParts within the limits, or 0; one that leaves rows (of `inner`
-/// elements a step) that start at a vector's place is preferred.
-int64_t parts_of(int64_t n, int64_t inner) {
-  auto rank = [&](int64_t d) { return std::pair((n / d * inner) % kAlignedElements != 0, std::abs(d - kParts)); };
-  int64_t best = 0;
-  for (int64_t d = kFewestParts; d <= std::min(n, kMostParts); ++d) {
-    if (n % d == 0 && (best == 0 || rank(d) < rank(best))) best = d;
-  }
-  return best;
-}
-
-/// Parts of n rows, in each of which so many follow each other that what they leave is little beside them: without a
-/// rest, if there is such a number, or with a small one. (One core of a Zen 4, by divisors near 256 and by these:
-/// 1023x1023 80 us and 56, 1024x1000 68 and 51, 1023x600 45 and 31, 2000x500 58 and 51.)
-int64_t parts_of_rows(int64_t n) {
-  const int64_t wanted = std::clamp(n / kRowsOfPart, kFewestParts, kParts);
-  auto rank = [&](int64_t d) { return std::tuple(n % d != 0, std::max(n % d, n / kParts), std::abs(d - wanted)); };
+/// About `wanted` parts of n steps, of `inner` elements each: a number without a rest (one core's, at the end) if there
+/// is such, or with a small one; then one whose parts begin at a vector's place. (Sums of columns on one core of
+/// a Zen 4, by divisors alone and by these: 1023x1023 80 us and 56, 1024x1000 68 and 51, 1023x600 45 and 31, 2000x500
+/// 58 and 51.)
+int64_t parts_of(int64_t n, int64_t wanted, int64_t inner) {
+  auto rank = [&](int64_t parts) {
+    const int64_t rest = n % parts;
+    return std::tuple(rest != 0, std::max(rest, n / kParts), n / parts * inner % kAlignedElements != 0,
+                      std::abs(parts - wanted));
+  };
   int64_t best = wanted;
-  for (int64_t d = wanted / 2; d <= 2 * wanted; ++d) {
-    if (rank(d) < rank(best)) best = d;
+  for (int64_t parts = wanted / 2; parts <= std::min(n, 2 * wanted); ++parts) {
+    if (rank(parts) < rank(best)) best = parts;
   }
   return best;
 }
 
-/// The number of parts nearest to kParts of which little of dim n is left over: one core's, at the end.
-int64_t parts_with_rest(int64_t n) {
-  auto rank = [&](int64_t d) { return std::pair(std::max(n % d, n / 256), std::abs(d - kParts)); };
-  int64_t best = kParts;
-  for (int64_t d = kParts / 4; d <= 2 * kParts; ++d) {
-    if (rank(d) < rank(best)) best = d;
-  }
-  return best;
+/// Of n rows.
+int64_t parts_of_rows(int64_t n, int64_t inner) {
+  return parts_of(n, std::clamp(n / kRowsOfPart, kFewestParts, kParts), inner);
 }
 
 /// Reduced dims of size above 1, most major first.
@@ -90,21 +78,15 @@ std::optional<Cut> cut_for_cores(const Instruction* reduce) {
   if (shape.layout.tiled() || shape.element_count() < kMinElements || !few || is_complex(reduce->shape.type)) {
     return std::nullopt;
   }
+  // Most major first: parts of a minor dim would be read with gaps. (5234 x 3714 by 619 parts of the columns took 12
+  // ms, by some hundreds of the rows and a few left over 2.0.)
   const Ints dims = dims_to_cut(reduce);
-  if (columns && dims.size() == 1) return Cut{dims[0], parts_of_rows(shape.dims[dims[0]])};
-  for (int64_t d : dims) {
-    int64_t inner = 1;
-    for (int64_t m : shape.layout.minor_to_major) {
-      if (m == d) break;
-      inner *= shape.dims[m];
-    }
-    const int64_t parts = parts_of(shape.dims[d], inner);
-    if (parts > 0 && (parts < shape.dims[d] || reduce->attrs.dimensions.size() > 1)) return Cut{d, parts};
-    // Parts of a minor dim would be read with gaps: 5234 x 3714 by 619 parts of the columns took 12 ms, by 261 of the
-    // rows and 14 left over 2.0.
-    if (shape.dims[d] >= 4 * kParts) return Cut{d, parts_with_rest(shape.dims[d])};
-  }
-  return std::nullopt;
+  auto at = std::ranges::find_if(dims, [&](int64_t d) { return shape.dims[d] >= kFewestParts; });
+  if (at == dims.end()) return std::nullopt;
+  const int64_t n = shape.dims[*at];
+  int64_t inner = 1;
+  for (auto m = shape.layout.minor_to_major.begin(); *m != *at; ++m) inner *= shape.dims[*m];
+  return Cut{*at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kParts), inner)};
 }
 
 std::optional<Cut> cut_of(const Instruction* reduce) {
@@ -233,7 +215,7 @@ std::optional<Cut> cut_of_dot(const Instruction& dot) {
   const Shape& matrix = x.rank() == 2 ? x : y;
   if (matrix.has_dynamic_dims() || matrix.layout != Layout::descending(2)) return std::nullopt;
   if (dot.shape.dense_bytes() >= kShortRow || matrix.element_count() < kMinInColumns) return std::nullopt;
-  const int64_t parts = parts_of_rows(matrix.dims[0]);
+  const int64_t parts = parts_of_rows(matrix.dims[0], matrix.dims[1]);
   return matrix.dims[0] % parts == 0 ? std::optional(Cut{0, parts}) : std::nullopt;
 }
 
