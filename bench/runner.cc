@@ -106,6 +106,11 @@ int main(int argc, char** argv) {
     }
     std::sort(files.begin(), files.end());
   }
+  for (const fs::path& path : files) {
+    if (fs::is_regular_file(path)) continue;
+    std::cerr << "hlojit_bench: there is no file " << path.string() << "\n";
+    return 2;
+  }
   hlojit::roof::Roof roof(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   for (const fs::path& path : files) {
     benchmark::RegisterBenchmark(path.stem().c_str(),

@@ -179,12 +179,18 @@ def arguments():
     parser.add_argument("--roofline", default=str(ROOT / "build/release/bin/roofline"))
     parser.add_argument("--json", default=str(ROOT / "build/scoreboard.json"), help="raw figures")
     parser.add_argument("--timeout-s", type=float, default=120)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds: at least one")
+    return options
 
 
 def main():
     options = arguments()
     xla_peer.restart_with_kept_memory(options.threads, peers.environment(options.threads, options.isa))
+    programs = list(chosen(options.patterns))
+    if not programs:
+        sys.exit("scoreboard.py: no program has such a name (bench/hlo/big has them)")
     from peers.hlojit import Program
     ours = Program(options.hlojit, options.threads, options.isa, options.timeout_s)
     others, missing = peers.available(options.threads, options.isa, options.peers)
@@ -192,7 +198,7 @@ def main():
     heading = table.heading(options, [ours, *others], missing)
     print(heading + "\n", flush=True)
     rows = []
-    for name, program, suffix in chosen(options.patterns):
+    for name, program, suffix in programs:
         with tempfile.TemporaryDirectory() as folder:
             case = case_of(name, program, suffix, options, pathlib.Path(folder))
             try:

@@ -42,7 +42,10 @@ def options_of():
                         help="of what random sizes are the given ones times (default 0.3 2.5)")
     parser.add_argument("--hlojit", default=str(ROOT / "build/release/bin/hlojit"))
     parser.add_argument("--json", metavar="FILE", help="figures: {name: [hlojit us, XLA us, ratio, compile ms of both]}")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds: at least one")
+    return options
 
 
 def resized(case, options):
@@ -165,6 +168,8 @@ def main():
     from small_programs import CASES
     wanted = [re.compile(p) for p in options.patterns]
     cases = [c for c in CASES.values() if not wanted or any(p.fullmatch(c.name) for p in wanted)]
+    if not cases:
+        sys.exit("small.py: no program has such a name (small_programs.py lists them)")
     if options.random_shapes is not None:
         cases = [c for c in (resized(c, options) for c in cases) if c]
     if options.write_hlo:

@@ -60,7 +60,10 @@ def difference(output, result_path):
 
 
 def main():
-    program, folder = programs()[sys.argv[1]], pathlib.Path(sys.argv[2])
+    if len(sys.argv) != 3:
+        sys.exit("usage: compare.py PROGRAM FOLDER")
+    name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    program = programs().get(name) or sys.exit(f"compare.py: there is no program {name} in {BENCH / 'golden'}")
     agree = True
     for i, output in enumerate(program["outputs"]):
         fits, line = difference(output, folder / f"out_{i}.npy")

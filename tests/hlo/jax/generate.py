@@ -74,7 +74,10 @@ def section(case):
 
 
 def main():
-    for name in sys.argv[1:] or FAMILIES:
+    names = sys.argv[1:] or list(FAMILIES)
+    if unknown := set(names) - set(FAMILIES):
+        sys.exit(f"generate.py: no such family: {', '.join(sorted(unknown))}; there are {', '.join(FAMILIES)}")
+    for name in names:
         sections = [section(case) for case in FAMILIES[name]()]
         (FOLDER / f"{name}.hlo").write_text("// RUN: run\n" + "// -----\n".join(sections))
         print(f"{name}: {len(sections)}")
