@@ -165,7 +165,7 @@ struct PhaseTime {
 /// A kernel as compiled, for reports.
 struct KernelInfo {
   std::string name;  ///< the fusion instruction
-  std::string kind;  ///< "nest", "rows", "columns", "contraction"
+  std::string kind;  ///< "nest", "rows", "columns", "contraction", "scan" or "scatter"
 };
 
 /// A call under way on a thread of its own. A value; copies are of the same call. The last copy to go waits
