@@ -30,10 +30,6 @@ double comparisons_an_element(const Instruction& i) {
 
 bool calls_lapack(const Instruction& i) { return i.is(Opcode::kCustomCall) && is_lapack_call(i); }
 
-bool calls_python(const Instruction& i) {
-  return i.is(Opcode::kCustomCall) && frontend_attribute(i.attrs.frontend_attributes, "hlojit.calls_python") == "true";
-}
-
 double work_ns(const Instruction& i) {
   if (!i.shape.is_array() && !i.is(Opcode::kCustomCall) && !i.is(Opcode::kSort)) return 0;
   const double each = kElementNs + kProductNs * products_an_element(i) + kComparisonNs * comparisons_an_element(i);
@@ -45,10 +41,10 @@ double work_ns(const Instruction& i) {
   return ns;
 }
 
-bool is_opaque(const Instruction& i, bool python) {
+bool is_opaque(const Instruction& i) {
   switch (i.opcode) {
-    case Opcode::kCustomCall: return !calls_lapack(i) && !calls_python(i);
-    case Opcode::kWhile: return !python;
+    case Opcode::kCustomCall: return !calls_lapack(i);
+    case Opcode::kWhile:
     case Opcode::kInfeed:
     case Opcode::kOutfeed: return true;
     default: return false;
@@ -58,17 +54,23 @@ bool is_opaque(const Instruction& i, bool python) {
 }  // namespace
 
 bool is_brief(const Module& module) {
-  std::vector<const Instruction*> all;
-  for (const auto& c : module.computations()) {
-    for (const auto& i : c->instructions()) all.push_back(i.get());
-  }
-  const bool python = std::ranges::any_of(all, [](const Instruction* i) { return calls_python(*i); });
   double ns = 0;
-  for (const Instruction* i : all) {
-    if (is_opaque(*i, python)) return false;
-    ns += work_ns(*i);
+  for (const auto& c : module.computations()) {
+    for (const auto& i : c->instructions()) {
+      if (is_opaque(*i)) return false;
+      ns += work_ns(*i);
+    }
   }
   return ns < kBriefNs;
+}
+
+bool calls_python(const Module& module) {
+  auto calls = [](const auto& i) {
+    return i->is(Opcode::kCustomCall) &&
+           frontend_attribute(i->attrs.frontend_attributes, "hlojit.calls_python") == "true";
+  };
+  return std::ranges::any_of(module.computations(),
+                             [&](const auto& c) { return std::ranges::any_of(c->instructions(), calls); });
 }
 
 }  // namespace hlojit::pjrt

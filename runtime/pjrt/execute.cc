@@ -1,8 +1,8 @@
 // Running a program on its devices.
 //
 // The caller gets buffers at once; what fills them is a launch: the operands' Arrays, the results'
-// Arrays, and the program. It runs here if it is brief and everything is there, else in the device's
-// queue. What fails here fails the call itself, as on XLA:CPU: who calls a program that checks its
+// Arrays, and the program. It runs here if it calls Python, or is brief and everything is there, else in the
+// device's queue. What fails here fails the call itself, as on XLA:CPU: who calls a program that checks its
 // operands (a callback that raises) is told so by the call, not by who first waits for a result. Donated operands are
 // taken from their buffers before anything runs, so that one buffer cannot be donated twice, or read by the call that
 // it is donated to.
@@ -154,8 +154,8 @@ void take_operands(Launch& launch, PJRT_Buffer* const* arguments, size_t count, 
 
 // Whether it is over.
 bool start(std::shared_ptr<Launch> launch, Queue& queue) {
-  // What a callback starts cannot wait until the callback is over.
-  bool now = ffi::Execution::inside();
+  // What a callback starts cannot wait until the callback is over: neither on the callback's thread nor on another.
+  bool now = ffi::Execution::inside() || launch->program->calls_python;
   if (!now && launch->program->brief && queue.idle()) {
     now = std::all_of(launch->operands.begin(), launch->operands.end(), [](const auto& a) { return a->ready.done(); });
   }

@@ -220,7 +220,8 @@ struct Program {
   bool result_is_tuple = false;
   std::vector<size_t> result_memories;  ///< an index into kMemoryKinds each
   std::vector<bool> donated;            ///< parameters whose memory a call may take
-  bool brief = false;                   ///< over soon: runs on the caller's thread
+  bool brief = false;                   ///< over soon: runs on the caller's thread if nothing is in its way
+  bool calls_python = false;            ///< runs on the caller's thread, and waits there for its arguments
   // Kept for questions that are answered by pointers.
   std::vector<PJRT_Layouts_MemoryLayout> parameter_layouts, result_layouts;
   std::vector<PJRT_Layouts_MemoryLayout*> parameter_layout_pointers, result_layout_pointers;

@@ -282,7 +282,10 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   for (const auto& [parameter, index] : config.buffer_donor)
     p->donated.at(parameter_leaf(*module, parameter, index)) = true;
   p->name = module->name;
-  p->brief = p->options.replicas * p->options.partitions == 1 && is_brief(*module);
+  if (p->options.replicas * p->options.partitions == 1) {
+    p->brief = is_brief(*module);
+    p->calls_python = calls_python(*module);
+  }
   p->fingerprint = codegen::digest(codegen::digest(p->proto) + p->options_proto);
   Options options = client->options;
   if (!options.dump_dir.empty()) options.dump_dir += "/" + dump_name(client->dumped.fetch_add(1), p->name);

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 if len(sys.argv) == 1:
     for platform, as_cpu in (("hlojit", "0"), ("cpu", "1")):
@@ -53,6 +54,24 @@ def small_loop(v):
 
 small_loop(x)
 assert seen == [0.0, 1.0, 0.0], seen  # without a barrier: little work runs before the call returns
+
+
+# A thread that the function starts has programs of its own run, and the function waits for them.
+def on_a_thread(v):
+    answers = []
+    other = threading.Thread(target=lambda: answers.append(np.asarray(jax.jit(jnp.linalg.norm)(np.asarray(v)))))
+    other.start()
+    other.join(timeout=60)
+    return answers[0]
+
+
+@jax.jit
+def waits_for_another(v):
+    far = jax.lax.fori_loop(0, 20, lambda k, m: m @ m, v)
+    return jax.pure_callback(on_a_thread, jax.ShapeDtypeStruct((), np.float32), far)
+
+
+assert float(waits_for_another(jnp.eye(200))) == np.float32(200**0.5)
 
 
 def by_its_own_lowering(ctx, v):
