@@ -17,7 +17,7 @@ LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step);
 std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars);
 
 /// The piece with its lanes in blocks of at most `most` native vectors, the last moved back to the digit's end, where
-/// that is less to compute than vectors of 2^n lanes each, or a single turn.
+/// that is less to compute than vectors of 2^n lanes each, or as much in fewer turns.
 void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars);
 
 /// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
