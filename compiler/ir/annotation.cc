@@ -23,4 +23,9 @@ bool is_annotation(const Instruction& i) {
   return std::ranges::find(kTargets, target) != std::end(kTargets) || target.starts_with("xla.sdy.");
 }
 
+bool is_sharding_group(const Instruction& i) {
+  return i.is(Opcode::kCustomCall) && i.attrs.custom_call_target == "xla.sdy.ShardingGroup" && i.operand_count() == 1 &&
+         i.shape.is_tuple() && i.shape.elements.empty();
+}
+
 }  // namespace hlojit

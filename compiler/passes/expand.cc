@@ -156,7 +156,9 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
-    case Opcode::kCustomCall: return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
+    case Opcode::kCustomCall:
+      if (is_sharding_group(op)) return b.tuple({});
+      return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
     case Opcode::kConvolution: return expand_convolution(b, op, options.target);
     case Opcode::kDot: return expand_dot(b, op, options.target);
     case Opcode::kMap: return expand_map(b, op);

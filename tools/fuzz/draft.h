@@ -154,6 +154,7 @@ Family spread_convolution_family();
 Family moved_product_family();
 Family counted_loop_family();
 Family shared_branch_family();
+Family alike_family();
 Family control_family();
 Family kept_fusion_family();
 Family kept_part_family();

@@ -30,6 +30,16 @@ Instruction* annotation(Draft& s) {
   return s.b.op(kCustomCall, x->shape, {x}, std::move(a));
 }
 
+// Two values said to lie alike among devices, by annotations that give nothing.
+Instruction* alike(Draft& s) {
+  Instruction *x = s.any(), *y = s.any();
+  Attributes a;
+  a.custom_call_target = "xla.sdy.ShardingGroup";
+  a.custom_call_has_side_effect = true;
+  for (Instruction* v : {x, y}) s.b.op(kCustomCall, Shape::tuple({}), {v}, a);
+  return y;
+}
+
 Instruction* copy_pair(Draft& s) { return s.b.op(kCopyDone, {s.b.op(kCopyStart, {s.any()})}); }
 
 // A computation started, maybe asked how it is getting on, and awaited.
@@ -69,5 +79,7 @@ Family effect_family() {
           {{ordered, 2}, {domain, 1}, {annotation, 1}, {copy_pair, 1}, {started, 2}, {started_op, 1}, {size_of, 1}},
           0.08};
 }
+
+Family alike_family() { return {"values that lie alike", {{alike, 1}}, 0.03}; }
 
 }  // namespace hlojit::tools::fuzz

@@ -89,7 +89,8 @@ const std::vector<Family>& families() {
                                                 repeats_family(),
                                                 tuple_of_one_family(),
                                                 kept_part_family(),
-                                                shared_branch_family()};
+                                                shared_branch_family(),
+                                                alike_family()};
   return kFamilies;
 }
 
