@@ -31,6 +31,30 @@ Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::
   return {type, real, part(f64, imaginary)};
 }
 
+// Lanes of a contiguous vector, zero where the mask does not hold. A part of the machine's `native` lanes of which none
+// can be wanted is not read: without mask registers LLVM 19 takes a mask that it finds to be false for a true one, and
+// reads what may be no memory.
+llvm::Value* load_some(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
+                       llvm::Value* mask, unsigned native) {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
+  auto read = [&](unsigned first, unsigned count) -> llvm::Value* {
+    auto* part = vector_of(element, count);
+    auto* l = b.CreateMaskedLoad(part, b.CreateConstInBoundsGEP1_64(element, pointer, first),
+                                 llvm::Align(element->getScalarSizeInBits() / 8), lanes_from(b, mask, first, count),
+                                 llvm::Constant::getNullValue(part));
+    annotate(l, buffer);
+    return l;
+  };
+  std::vector<bool> none;
+  for (unsigned first = 0; first + native <= lanes; first += native) none.push_back(never_holds(mask, first, native));
+  if (std::ranges::find(none, true) == none.end()) return read(0, lanes);
+  std::vector<llvm::Value*> parts;
+  for (unsigned k = 0; k < none.size(); ++k) {
+    parts.push_back(none[k] ? llvm::Constant::getNullValue(vector_of(element, native)) : read(k * native, native));
+  }
+  return joined(b, parts);
+}
+
 // Memory in vectors of n elements; `starts`: which element each begins with.
 struct Run {
   std::vector<llvm::Value*> vectors;
@@ -342,14 +366,16 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   if (stride && (*stride == 1 || *stride == -1)) {
     const IndexExpr lowest = address.substitute(lane, *stride == 1 ? 0 : lanes - 1);
     llvm::Value* pointer = address_of(scope, buffer, element, lowest);
-    llvm::Instruction* l;
-    if (mask)
-      l = b.CreateMaskedLoad(whole, pointer, align, *stride == 1 ? mask : reversed(b, mask),
-                             llvm::Constant::getNullValue(whole));
-    else
-      l = b.CreateAlignedLoad(whole, pointer, align);
-    annotate(l, buffer);
-    return from_storage(b, type, *stride == 1 ? static_cast<llvm::Value*>(l) : reversed(b, l));
+    llvm::Value* l = nullptr;
+    if (mask) {
+      const auto native = static_cast<unsigned>(options_.target->vector_bytes() / dtype_bytes(type));
+      l = load_some(b, buffer, element, pointer, *stride == 1 ? mask : reversed(b, mask), native);
+    } else {
+      auto* whole_vector = b.CreateAlignedLoad(whole, pointer, align);
+      annotate(whole_vector, buffer);
+      l = whole_vector;
+    }
+    return from_storage(b, type, *stride == 1 ? l : reversed(b, l));
   }
   if (stride && !mask) {
     if (auto v = load_block(scope, buffer, type, address)) return *v;

@@ -6,6 +6,7 @@
 
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstrTypes.h>
 
 namespace hlojit::codegen {
 namespace {
@@ -13,6 +14,20 @@ namespace {
 unsigned lane_count(const llvm::Value* x) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   return vector ? vector->getNumElements() : 1;
+}
+
+bool never_holds(const llvm::Value* mask, unsigned lane) {
+  if (auto* c = llvm::dyn_cast<llvm::Constant>(mask)) {
+    const llvm::Constant* bit = c->getAggregateElement(lane);
+    return bit && bit->isNullValue();
+  }
+  if (auto* s = llvm::dyn_cast<llvm::ShuffleVectorInst>(mask)) {
+    const int from = s->getMaskValue(lane), lanes = static_cast<int>(lane_count(s->getOperand(0)));
+    return from >= 0 && never_holds(s->getOperand(from < lanes ? 0 : 1), static_cast<unsigned>(from % lanes));
+  }
+  auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+  if (!both || both->getOpcode() != llvm::Instruction::And) return false;
+  return never_holds(both->getOperand(0), lane) || never_holds(both->getOperand(1), lane);
 }
 
 }  // namespace
@@ -41,6 +56,13 @@ llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set) {
   std::vector<llvm::Constant*> bits;
   for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k < set));
   return llvm::ConstantVector::get(bits);
+}
+
+bool never_holds(const llvm::Value* mask, unsigned first, unsigned count) {
+  for (unsigned lane = first; lane < first + count; ++lane) {
+    if (!never_holds(mask, lane)) return false;
+  }
+  return true;
 }
 
 llvm::Value* reversed(llvm::IRBuilderBase& b, llvm::Value* x) {

@@ -27,6 +27,9 @@ llvm::Value* joined(llvm::IRBuilderBase& b, std::span<llvm::Value* const> parts)
 /// A mask that holds in the first `set` lanes.
 llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set);
 
+/// None of lanes [first, first + count) of a mask can hold, as far as constants in it tell.
+bool never_holds(const llvm::Value* mask, unsigned first, unsigned count);
+
 /// The last lane first.
 llvm::Value* reversed(llvm::IRBuilderBase& b, llvm::Value* x);
 
