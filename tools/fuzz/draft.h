@@ -132,6 +132,7 @@ Family batched_gather_family();
 Family transposed_gather_family();
 Family known_gather_family();
 Family part_update_family();
+Family part_row_family();
 Family stack_family();
 Family repeats_family();
 Family long_row_family();

@@ -90,7 +90,8 @@ const std::vector<Family>& families() {
                                                 tuple_of_one_family(),
                                                 kept_part_family(),
                                                 shared_branch_family(),
-                                                alike_family()};
+                                                alike_family(),
+                                                part_row_family()};
   return kFamilies;
 }
 

@@ -84,6 +84,28 @@ Instruction* update_of_part(Draft& s) {
   return s.b.dynamic_update_slice(x, changed(taken), starts);
 }
 
+// Rows within longer ones, replaced by what much is done to their elements for: the last vector of each must leave what
+// follows it as it is.
+Instruction* rows_in_place(Draft& s) {
+  const DType type = s.type();
+  const int64_t rows = s.random.between(1, 6), columns = s.random.between(3, 70);
+  const int64_t before = s.random.below(3), behind = s.random.below(4);
+  Instruction* x = s.of(type, {rows, before + columns + behind});
+  Instruction* u = s.b.slice(x, {0, before}, {rows, before + columns}, {1, 1});
+  for (int64_t n = s.random.between(1, 6); n > 0; --n) {
+    if (is_pred(type))
+      u = s.b.unary(kNot, u);
+    else if (is_integral(type))
+      u = s.b.binary(n % 2 ? kMultiply : kDivide, u, n % 3 ? u : s.splat(type, 3, u->shape.dims));
+    else if (is_float(type) && s.random.chance(0.5))
+      u = s.b.unary(s.random.chance(0.5) ? kTanh : kLogistic, u);
+    else
+      u = s.b.binary(n % 2 ? kAdd : kSubtract, u, s.splat(type, 0.75, u->shape.dims));
+  }
+  return s.b.dynamic_update_slice(
+      x, u, {s.b.constant(DType::kS32, 0), s.b.constant(DType::kS32, static_cast<double>(before))});
+}
+
 // Each dimension of the operand plays a part: batching, collapsed, or windowed; some are indexed.
 Instruction* gather_from(Draft& s, Instruction* x, double batching, double collapsed, int64_t most_further) {
   GatherDims g;
@@ -327,6 +349,7 @@ Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20
 Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 10}, {found_rows, 10}}, 0.05}; }
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family part_update_family() { return {"updates of parts", {{update_of_part, 12}}, 0.05}; }
+Family part_row_family() { return {"rows in place", {{rows_in_place, 20}}, 0.05}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
