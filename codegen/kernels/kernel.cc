@@ -255,7 +255,8 @@ class Emission {
       ElementEmitter& e = kernel.emitter();
       e.move_in_bits(in_bits);
       if (nest && waits) e.store_in_halves();
-      LaneWidths widths = lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows);
+      const bool masked = !overlap && leaves_out_lanes(piece, visit);
+      LaneWidths widths = lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows, masked);
       if (auto into = by_lines ? into_line(piece, visit, native) : std::nullopt)
         widths = {.widths = {native}, .into_line = std::move(into)};
       // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
@@ -318,6 +319,14 @@ class Emission {
     return elements_into_line(piece, walk, vars_, lanes, target_);
   }
 
+  // (A mask costs a machine without registers for them more than a few elements one by one.)
+  bool leaves_out_lanes(const LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk) {
+    if (options_.target->isa() != Isa::kAvx512 || shares_bytes_ || piece.together > 1) return false;
+    AccessWalk accesses(vars_);
+    walk(accesses, piece.coords);
+    return may_leave_out_lanes(piece, accesses);
+  }
+
   // A border gets its share of the chunks, not an equal part.
   int64_t share_of_cost(const LoopPiece& piece, double total) const {
     return static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
@@ -366,7 +375,7 @@ class Emission {
 
   // Of a block each value has its vectors.
   LaneWidths lane_widths(ElementEmitter& e, const LoopPiece& piece, int wide, int native, bool pulls, bool overlap,
-                         bool finds_rows) const {
+                         bool finds_rows, bool masks) const {
     if (plan_.kind == KernelKind::kRows) return {{1}, false};
     const bool blocked = piece.unroll.var >= 0;
     wide = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
@@ -379,7 +388,10 @@ class Emission {
       return e.widths(piece, lanes, lanes, overlap);
     }
     const bool rows = piece.looked_up && finds_rows;  // a pointer a lane
-    return e.widths(piece, piece.apart || rows ? native : wide, native, overlap, true);
+    const int most = piece.apart || rows ? native : wide;
+    if (plan_.kind == KernelKind::kNest && !overlap && piece.known_lanes())
+      return e.narrowing_widths(piece, most, native, masks);
+    return e.widths(piece, most, native, overlap, true);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own

@@ -59,6 +59,9 @@ struct LaneWidths {
   bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
   /// > 0: with overlap, the last vector is one of so many lanes, a body of its own (of maps only).
   int last = 0;
+  /// What is left behind vectors of the last width is one more, under a mask (of maps whose lanes may be left out,
+  /// lines.h).
+  bool masks_rest = false;
   /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
   int at_a_time = 0;
   /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;
@@ -135,6 +138,9 @@ class ElementEmitter {
   /// far as its extent needs them.
   /// `ends_narrow`: nothing is carried, and what is left of few vectors may be a narrower one.
   LaneWidths widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false) const;
+  /// The same where no element may be computed twice and nothing is carried, of a digit whose extent is known: wide,
+  /// then native, then what is left of such a vector, under a mask if there are `masks` and that is worth one.
+  LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks) const;
 
   /// Runs a pass (pass.h) in `at`. Results of its reductions are known in `at` from then on.
   void run_pass(const Pass& pass, Scope& at);
@@ -222,6 +228,7 @@ class ElementEmitter {
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
   void line_vectors(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, const Body& body);
+  void some_lanes(Scope& scope, const LoopPiece& piece, llvm::Value* position, int lanes, const Body& body);
   Lanes lanes_in(Scope& scope, int64_t first, int count);
   /// Of the lanes of `address`, those that belong to the row; null: all.
   llvm::Value* belonging(const IndexExpr& address) const;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "layout/index.h"
+
 namespace hlojit::codegen {
 namespace {
 
@@ -30,15 +32,28 @@ bool waits_for_memory(const AccessWalk& walk) {
          std::ranges::none_of(walk.accesses(), &Access::random);
 }
 
+bool may_leave_out_lanes(const LoopPiece& piece, const AccessWalk& walk) {
+  if (!piece.known_lanes() || piece.apart || piece.looked_up || piece.together > 1 || walk.has_reduction())
+    return false;
+  const LoopDigit& row = piece.loops.back();
+  return std::ranges::all_of(walk.accesses(), [&](const Access& a) {
+    const auto step = a.address.coefficient(row.var);
+    const bool in_order = step && (a.write ? *step == 1 : a.bytes == 0 || (-1 <= *step && *step <= 1));
+    const bool packed = a.parameter && element_bits(a.parameter->shape) < 8;
+    return in_order && a.bytes <= 8 && !a.random && !packed;
+  });
+}
+
 std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
                                             const std::function<void(AccessWalk&, const Coords&)>& walk,
                                             VarSource& vars, int lanes, const TargetInfo& target) {
   if (target.vector_bytes < kCacheLine || !piece.has_lanes || lanes == 1) return std::nullopt;
-  if (piece.apart || piece.looked_up || piece.together > 1 || piece.unroll.var >= 0) return std::nullopt;
   const LoopDigit& row = piece.loops.back();
-  if (row.clip || row.steps || row.extent <= kFewVectors * lanes || row.extent > INT32_MAX / 2) return std::nullopt;
+  if (row.extent <= kFewVectors * lanes || row.extent > INT32_MAX / 2) return std::nullopt;
+  if (piece.together > 1) return std::nullopt;
   AccessWalk w(vars);
   walk(w, piece.coords);
+  if (!may_leave_out_lanes(piece, w)) return std::nullopt;
   // (In the first cache it is vectors that count: Jacobi steps of 67x71 took 1.5 times as long. Beyond the second it is
   // memory, but where line ends are dear.)
   const int64_t bytes = bytes_touched(w);
@@ -46,9 +61,6 @@ std::optional<IndexExpr> elements_into_line(const LoopPiece& piece,
   if (!waits_for_memory(w) || bytes <= target.l1_bytes || bytes > most) return std::nullopt;
   const Access* written = nullptr;
   for (const Access& a : w.accesses()) {
-    const auto step = a.address.coefficient(row.var);
-    const bool in_order = step && (a.write ? *step == 1 : a.bytes == 0 || (-1 <= *step && *step <= 1));
-    if (a.bytes > 8 || !in_order) return std::nullopt;
     if (a.write && (!written || a.bytes > written->bytes)) written = &a;
   }
   if (!written || lanes * written->bytes < target.vector_bytes) return std::nullopt;

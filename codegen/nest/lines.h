@@ -20,6 +20,10 @@ namespace hlojit::codegen {
 /// Little is done with an element beside moving it: no sums, nothing looked up.
 bool waits_for_memory(const AccessWalk& walk);
 
+/// Lanes along the piece's last digit may be left out: what is read and written lies along them, forwards or backwards,
+/// each element for itself.
+bool may_leave_out_lanes(const LoopPiece& piece, const AccessWalk& walk);
+
 /// How many elements a row of the piece begins behind a whole number of vectors of `lanes`, in the memory of what is
 /// written. Null where all rows begin with a vector; where it would not pay: rows of few vectors, much to be done with
 /// each element, all of it in the first cache; and where a lane that does not belong to the row could not be left out:

@@ -68,6 +68,9 @@ struct LoopPiece {
   Unroll unroll;
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 
+  /// Lanes along a digit of which it is known how long it is, and no blocks.
+  bool known_lanes() const { return has_lanes && unroll.var < 0 && !loops.back().clip && !loops.back().steps; }
+
   /// Those of element n of a step, out of all that a loop over the piece gives.
   Coords element(const Coords& at, int n) const {
     const auto rank = std::ssize(at) / together;

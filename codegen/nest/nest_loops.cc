@@ -5,7 +5,8 @@
 // cannot notice: the loop's start is clamped, there is no second body. What is carried keeps its old value in
 // the lanes that were seen before; a body that is cheap, or carries much, is written a second time for that vector.
 // Where moving back is not allowed (a clipped digit, a result in its operand's memory, stores past the cache
-// that must be aligned) narrower vectors and scalars follow.
+// that must be aligned) narrower vectors follow, then scalars; or, where these have much to do, a vector under a mask.
+// (Not else: what is read next out of the lines of a store under a mask waits until it is done.)
 //
 // Loops of a few steps with little inside are no loops: counting took a product of 3 x 3 matrices more time than
 // multiplying.
@@ -76,7 +77,8 @@ std::optional<int64_t> few_vectors(const LoopPiece& piece, const LaneWidths& sha
   if (loop.clip || shape.into_line) return std::nullopt;
   int64_t left = loop.extent, operations = 0;
   for (int w : shape.widths) {
-    int64_t count = shape.overlap && shape.last == 0 ? (left + w - 1) / w : left / w;
+    const bool ends = (shape.overlap && shape.last == 0) || (shape.masks_rest && w == shape.widths.back());
+    int64_t count = ends ? (left + w - 1) / w : left / w;
     if (count > kFewSteps) return std::nullopt;
     operations += operations_of(piece, count, w, native);
     if (shape.last > 0) operations += operations_of(piece, 1, shape.last, native);
@@ -118,6 +120,28 @@ LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, 
     exact = !lane.clip && lane.extent % w % n == 0;
   }
   if (!exact && all.widths.back() > 1) all.widths.push_back(1);
+  return all;
+}
+
+LaneWidths ElementEmitter::narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks) const {
+  constexpr int64_t kLittle = 32;  // operations, done one by one
+  const int64_t extent = piece.loops.back().extent;
+  auto dear = [&](int64_t elements) { return elements * piece.operations > kLittle; };
+  auto half = [](int64_t elements) { return static_cast<int>(std::bit_floor(static_cast<uint64_t>(elements))); };
+  auto whole = [](int64_t elements) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(elements))); };
+  if (masks && extent < native && dear(extent - half(extent))) return {.widths = {whole(extent)}, .masks_rest = true};
+  LaneWidths all{.widths = {lanes_for(extent, wide)}};
+  int64_t rest = extent % all.widths[0];
+  auto follow = [&](int lanes) {
+    all.widths.push_back(lanes);
+    rest %= lanes;
+  };
+  if (rest >= native) follow(native);
+  if (dear(rest)) {
+    all.masks_rest = masks && dear(rest - half(rest));
+    follow(all.masks_rest ? whole(rest) : half(rest));
+  }
+  if (rest > 0 && !all.masks_rest) follow(1);
   return all;
 }
 
@@ -163,9 +187,20 @@ Lanes ElementEmitter::lanes_in(Scope& scope, int64_t first, int count) {
   return {count, IndexExpr(first) + IndexExpr::var(lane->second, count)};
 }
 
-// Vectors from line to line: the first and the last in a loop of their own, under a mask, then all between them. Where
-// a lane that belongs to the row may be, as the range of the position says, is all that addresses and guards have to be
-// right for.
+// A vector of which only the lanes that belong to the row are read and written. Where one of these may be, as the range
+// of the position says, is all that addresses and guards have to be right for.
+void ElementEmitter::some_lanes(Scope& s, const LoopPiece& piece, llvm::Value* position, int lanes, const Body& body) {
+  const LoopDigit& loop = piece.loops.back();
+  const Lanes all = lanes_in(s, 0, lanes);
+  line_lane_ = s.lanes.at(lanes);
+  in_row_ = lanes_below(s.builder, position, loop.extent, lanes);
+  const bool known = loop.extent <= lanes;
+  const IndexExpr start = known ? IndexExpr(0) : symbol(s, position, {0, loop.extent - lanes});
+  body(s, substitute(piece.coords, loop.var, start + all.number), all, {});
+  line_lane_ = -1;
+}
+
+// Vectors from line to line: the first and the last in a loop of their own, under a mask, then all between them.
 void ElementEmitter::line_vectors(Scope& s, const LoopPiece& piece, const LaneWidths& shape, const Body& body) {
   const LoopDigit& loop = piece.loops.back();
   const int lanes = shape.widths[0];
@@ -174,24 +209,17 @@ void ElementEmitter::line_vectors(Scope& s, const LoopPiece& piece, const LaneWi
   // Lanes between the two, a multiple of a vector's.
   llvm::Value* between = b.CreateAdd(before, i64(b, loop.extent - 1 - lanes));
   between = b.CreateAnd(between, i64(b, -lanes));
-  auto vectors = [&](Scope& in, llvm::Value* from, bool ends) {
-    llvm::Value* position = in.builder.CreateSub(from, before);
-    const Lanes all = lanes_in(in, 0, lanes);
-    if (ends) {
-      line_lane_ = in.lanes.at(lanes);
-      in_row_ = lanes_below(in.builder, position, loop.extent, lanes);
-    }
-    const IndexExpr start = symbol(in, position, {0, loop.extent - lanes});
-    body(in, substitute(piece.coords, loop.var, start + all.number), all, {});
-    line_lane_ = -1;
-  };
   in_lines_ = true;
   auto ends = open_loop(s, i64(b, 2), 1, "end", {});
   llvm::Value* last = ends->builder.CreateAdd(between, i64(b, lanes));
-  vectors(*ends, ends->builder.CreateMul(ends->counter, last), true);
+  llvm::Value* end = ends->builder.CreateMul(ends->counter, last);
+  some_lanes(*ends, piece, ends->builder.CreateSub(end, before), lanes, body);
   close_loop(s, std::move(ends), {});
   auto inner = open_loop(s, between, lanes, "line", {});
-  vectors(*inner, inner->builder.CreateAdd(inner->counter, i64(b, lanes)), false);
+  llvm::Value* line = inner->builder.CreateAdd(inner->counter, i64(b, lanes));
+  const Lanes all = lanes_in(*inner, 0, lanes);
+  const IndexExpr start = symbol(*inner, inner->builder.CreateSub(line, before), {0, loop.extent - lanes});
+  body(*inner, substitute(piece.coords, loop.var, start + all.number), all, {});
   close_loop(s, std::move(inner), {});
   in_lines_ = false;
 }
@@ -260,7 +288,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     c = lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, std::move(c), lanes, body);
     return lane_vectors(s, piece, i64(b, 1), lanes, shape.at_a_time, IndexExpr(last), 1, -1, std::move(c), rest, body);
   }
-  // As many vectors as fit, then what is left at narrower widths.
+  // As many vectors as fit, then what is left at narrower widths or under a mask.
   IndexExpr start = loop.steps ? loop.steps->first : IndexExpr(0);
   llvm::Value* left = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
   const std::vector<int>& widths = shape.widths;
@@ -270,7 +298,11 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
     llvm::Value* count = vectors_in(b, left, lanes);
     c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), lanes, body);
-    if (w + 1 == widths.size()) break;
+    if (w + 1 == widths.size()) {
+      const int64_t rest = shape.masks_rest ? loop.extent % lanes : 0;
+      if (rest > 0) some_lanes(s, piece, i64(b, loop.extent - rest), lanes, body);
+      break;
+    }
     if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(left)) {
       auto total = static_cast<int64_t>(n->getZExtValue());
       start = start + IndexExpr(total / lanes * lanes);
