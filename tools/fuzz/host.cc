@@ -43,6 +43,20 @@ Instruction* outfeed(Draft& s) {
   return x;
 }
 
+// Behind the one before, which what it takes waits for and no token tells.
+Instruction* outfeed_in_turn(Draft& s) {
+  Instruction* x = in_entry(s) && s.draw.token ? leaving(s) : nullptr;
+  if (!x) return nullptr;
+  Ints beside = x->shape.dims;
+  beside.insert(beside.begin(), 1);
+  Instruction* last = s.b.reshape(x, beside);
+  if (s.random.chance(0.3)) last = s.b.op(kOptBarrier, {last});
+  if (s.random.chance(0.5)) last = s.b.op(kMaximum, {last, last});
+  last->control_predecessors.push_back(s.draw.token);
+  s.draw.token = s.b.op(kOutfeed, Shape::token(), {last, s.b.op(kAfterAll, {})});
+  return x;
+}
+
 Instruction* send(Draft& s) {
   Instruction* x = in_entry(s) ? leaving(s) : nullptr;
   if (!x) return nullptr;
@@ -63,6 +77,8 @@ Instruction* receive(Draft& s) {
 
 }  // namespace
 
-Family host_family() { return {"host queues", {{infeed, 4}, {outfeed, 4}, {receive, 3}, {send, 3}}, 0.04}; }
+Family host_family() {
+  return {"host queues", {{infeed, 4}, {outfeed, 4}, {outfeed_in_turn, 2}, {receive, 3}, {send, 3}}, 0.04};
+}
 
 }  // namespace hlojit::tools::fuzz
