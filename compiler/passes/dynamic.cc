@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "compiler/passes/dynamic_rules.h"
+#include "compiler/passes/replace_ops.h"
 
 namespace hlojit {
 namespace {
@@ -176,6 +177,7 @@ class Walk {
       } else if (!i->is(kParameter)) {
         Instruction* made = rules.apply(i);
         if (made != i) {
+          hand_on_waits(*i);
           i->replace_all_uses_with(made);
           dead.push_back(i);
         }

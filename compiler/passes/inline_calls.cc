@@ -167,6 +167,7 @@ bool bypass_tuples(Computation& c) {
     if (!i->is(Opcode::kGetTupleElement) || !i->operand(0)->is(Opcode::kTuple) || done.contains(i)) continue;
     Instruction* element = i->operand(0)->operand(i->attrs.tuple_index);
     if (element->is(Opcode::kTuple)) open.insert(open.end(), i->users().begin(), i->users().end());
+    hand_on_waits(*i);
     i->replace_all_uses_with(element);
     done.insert(i);
     dead.push_back(i);

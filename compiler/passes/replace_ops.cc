@@ -62,6 +62,11 @@ void hand_on_waits(const Instruction& i, StandIns& instead) {
   if (waits.empty()) return;
   Waits& whom = instead[&i];
   whom.insert(whom.end(), waits.begin(), waits.end());
+  hand_on_waits(i);
+}
+
+void hand_on_waits(const Instruction& i) {
+  const Waits& waits = i.control_predecessors;
   for (Instruction* user : i.users()) {
     user->control_predecessors.insert(user->control_predecessors.end(), waits.begin(), waits.end());
   }

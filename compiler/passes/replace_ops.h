@@ -23,6 +23,8 @@ void redirect_waits(Computation& c, const StandIns& instead);
 
 /// `i` is about to be replaced by what was there before and waits for nobody: its readers wait, and who waited for it.
 void hand_on_waits(const Instruction& i, StandIns& instead);
+/// The same where `i` is removed right afterwards, which looks after those who waited for it.
+void hand_on_waits(const Instruction& i);
 
 /// Ends such a walk: removes `dead`, reads through tuples that have become explicit, and puts operands
 /// before their users. Returns whether there was anything to remove.

@@ -37,6 +37,9 @@ bool is_dynamic(const Instruction* i) {
          std::ranges::any_of(i->operands(), [](const Instruction* o) { return o->shape.has_dynamic_dims(); });
 }
 
+/// Left out, it would leave its readers without what it waits for.
+bool waits(const Instruction* i) { return !i->control_predecessors.empty(); }
+
 class Simplifier {
  public:
   Simplifier(Computation& c, const RulesOf& rules, bool strict) : c_(c), rules_(rules), context_{Builder(&c), strict} {}
@@ -59,7 +62,7 @@ class Simplifier {
   }
 
   void visit(Instruction* i) {
-    if (!i->control_predecessors.empty() || is_dynamic(i)) return;
+    if (waits(i) || std::ranges::any_of(i->operands(), waits) || is_dynamic(i)) return;
     if (i->users().empty() && !i->is_root()) return;
     for (const SimplifyRule& rule : rules_[static_cast<size_t>(i->opcode)]) {
       size_t before = c_.instructions().size();

@@ -50,6 +50,7 @@ class Squeezer {
 
  private:
   void visit(Instruction* i) {
+    if (!i->control_predecessors.empty()) return;
     if (i->is(Opcode::kReshape) || i->is(Opcode::kBroadcast)) {
       read_narrow(i);
       return;

@@ -8,6 +8,7 @@
 #include "compiler/ir/async.h"
 #include "compiler/ir/module.h"
 #include "compiler/ir/text_attributes.h"
+#include "compiler/passes/replace_ops.h"
 
 namespace hlojit {
 namespace {
@@ -57,6 +58,7 @@ class Synchroniser {
 
   void replace(Instruction* old, Instruction* value) {
     stands_for_[old] = value;
+    hand_on_waits(*old);
     old->replace_all_uses_with(value);
     dead_.push_back(old);
   }

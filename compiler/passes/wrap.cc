@@ -9,6 +9,7 @@
 #include "compiler/analysis/movement.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/fusion_builder.h"
+#include "compiler/passes/replace_ops.h"
 #include "layout/index.h"
 #include "layout/index_expr.h"
 
@@ -33,32 +34,33 @@ bool own_targets(Computation& c, Instruction* update) {
 bool simplify_forwarding(Computation& c, const PipelineOptions& options) {
   std::vector<Instruction*> dead;
   bool changed = false;
+  auto replace = [&](Instruction* i, Instruction* by) {
+    hand_on_waits(*i);
+    i->replace_all_uses_with(by);
+    dead.push_back(i);
+  };
   for (Instruction* i : c.snapshot()) {
     if (i->is(Opcode::kOptBarrier)) {
-      i->replace_all_uses_with(i->operand(0));
-      dead.push_back(i);
+      replace(i, i->operand(0));
     } else if (i->is(Opcode::kGetTupleElement) && i->operand(0)->is(Opcode::kTuple)) {
-      i->replace_all_uses_with(i->operand(0)->operand(static_cast<size_t>(i->attrs.tuple_index)));  // through a barrier
-      dead.push_back(i);
+      replace(i, i->operand(0)->operand(static_cast<size_t>(i->attrs.tuple_index)));  // through a barrier
     } else if (i->is(Opcode::kDynamicUpdateSlice) && i->operand(0) == i->operand(1)) {
       // An update with the array itself starts at 0 and changes nothing: no kernel for it.
       Instruction* copy = c.add(Opcode::kCopy, i->shape, {i->operand(0)}, "copy");
       copy->location = i->location;
-      i->replace_all_uses_with(copy);
-      dead.push_back(i);
+      replace(i, copy);
     } else if (has_trait(*i, op_trait::kUpdates)) {
       changed |= own_targets(c, i);
     } else if (is_kernel_op(*i) && i->operand_count() == 1 && keeps_memory(*i)) {
       explain(options, "wrap", c, "{} {} moves no bytes: a bitcast", op_name(i->opcode), i->name);
       Instruction* cast = c.add(Opcode::kBitcast, i->shape, {i->operand(0)}, "bitcast");
       cast->location = i->location;
+      replace(i, cast);
       // What was read as a bitcast keeps its name and its place.
       if (i->name.starts_with("bitcast")) {
         std::swap(cast->name, i->name);
         i->control_predecessors.push_back(cast);
       }
-      i->replace_all_uses_with(cast);
-      dead.push_back(i);
     }
   }
   if (dead.empty() && !changed) return false;
