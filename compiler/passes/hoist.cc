@@ -2,6 +2,7 @@
 #include "compiler/passes/hoist.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 
 #include "compiler/analysis/dataflow.h"
@@ -48,16 +49,14 @@ class Hoister {
       if (invariant.contains(i.get()) && is_dear(*i)) dear.push_back(i.get());
     }
     if (dear.empty()) return false;
-    for (Instruction* i : dear) before_loop(i);
+    before_loop(dear);
     // Those that the body itself reads, not only others of them.
     const InstructionSet all(dear);
     std::erase_if(dear, [&](const Instruction* i) {
       return std::ranges::all_of(i->users(), [&](const Instruction* u) { return all.contains(u); });
     });
     widen(dear);
-    for (Instruction* i : body_.snapshot() | std::views::reverse) {
-      if (invariant.contains(i) && i->users().empty() && i != body_.root()) body_.remove(i);
-    }
+    remove_unread(invariant);
     return true;
   }
 
@@ -75,19 +74,46 @@ class Hoister {
     return state->is(Opcode::kTuple) ? state->operand(k) : element(outside_, state, k, loop_);
   }
 
-  /// A clone before the loop, and of what it is made of.
-  Instruction* before_loop(Instruction* i) {
-    if (Instruction** known = outer_.find(i)) return *known;
-    int64_t k = state_element(i, body_);
-    Instruction* made = nullptr;
-    if (k >= 0) {
-      made = initial(static_cast<size_t>(k));
-    } else {
-      std::vector<Instruction*> operands;
-      for (Instruction* o : i->operands()) operands.push_back(before_loop(o));
-      made = outside_.clone_instruction(*i, std::move(operands), i->name, loop_);
+  /// Clones before the loop, and of what they are made of.
+  void before_loop(const std::vector<Instruction*>& dear) {
+    InstructionSet needed(dear);
+    for (const Instruction* i : body_.snapshot() | std::views::reverse) {
+      if (needed.contains(i) && state_element(i, body_) < 0) needed.insert_all(i->operands());
     }
-    return outer_[i] = made;
+    std::vector<Instruction*> order = outside_.snapshot();
+    for (const auto& i : body_.instructions()) {
+      if (!needed.contains(i.get())) continue;
+      if (const int64_t k = state_element(i.get(), body_); k >= 0) {
+        outer_[i.get()] = initial(static_cast<size_t>(k));
+        continue;
+      }
+      std::vector<Instruction*> operands;
+      for (const Instruction* o : i->operands()) operands.push_back(outer_.at(o));
+      outer_[i.get()] = outside_.clone_instruction(*i, std::move(operands), i->name);
+    }
+    place_before_loop(order);
+  }
+
+  /// All that `order` lacks of the outside, at once.
+  void place_before_loop(std::vector<Instruction*>& order) {
+    const std::vector<Instruction*> now = outside_.snapshot();
+    const InstructionSet were(order);
+    std::vector<Instruction*> made;
+    std::ranges::copy_if(now, std::back_inserter(made), [&](const Instruction* i) { return !were.contains(i); });
+    order.insert(std::ranges::find(order, loop_), made.begin(), made.end());
+    outside_.set_order(order);
+  }
+
+  void remove_unread(const InstructionSet& invariant) {
+    InstructionSet dead;
+    std::vector<Instruction*> unread;
+    for (Instruction* i : body_.snapshot() | std::views::reverse) {
+      const bool read = std::ranges::any_of(i->users(), [&](const Instruction* u) { return !dead.contains(u); });
+      if (!invariant.contains(i) || read || i == body_.root()) continue;
+      dead.insert(i);
+      unread.push_back(i);
+    }
+    if (!unread.empty()) body_.remove_all(unread);
   }
 
   /// Makes these elements of the loop's state.

@@ -174,5 +174,63 @@ TEST_CASE("calls nested in a line cost no more than they leave") {
   CHECK(module.entry()->instructions().size() == kLevels + 1);
 }
 
+// x, and n sums on top of each other.
+Instruction* sums(Computation& c, Instruction* x, int n) {
+  Instruction* sum = x;
+  for (int k = 0; k < n; ++k) sum = c.add(Opcode::kAdd, x->shape, {sum, x});
+  return sum;
+}
+
+TEST_CASE("what a loop computes anew is looked at without recursion") {
+  constexpr int kSteps = 100000;
+  const Shape counter = Shape::parse("s32[]"), x = Shape::parse("f32[64]"), state = Shape::tuple({counter, x, x});
+  Module module("m");
+  auto element = [&](Computation* c, int64_t k) {
+    Instruction* e = c->add(Opcode::kGetTupleElement, state.elements[static_cast<size_t>(k)], {c->parameters()[0]});
+    e->attrs.tuple_index = k;
+    return e;
+  };
+  Computation* condition = module.add_computation("condition");
+  condition->add_parameter(0, state);
+  condition->set_root(
+      condition->add(Opcode::kCompare, Shape::parse("pred[]"), {element(condition, 0), element(condition, 0)}));
+  Computation* body = module.add_computation("body");
+  body->add_parameter(0, state);
+  Instruction *same = element(body, 2), *dear = body->add(Opcode::kSine, x, {sums(*body, same, kSteps)});
+  Instruction* next = body->add(Opcode::kAdd, x, {element(body, 1), dear});
+  body->set_root(body->add(Opcode::kTuple, state, {element(body, 0), next, same}));
+  Computation* entry = module.add_computation("entry");
+  Instruction* loop = entry->add(Opcode::kWhile, state, {entry->add_parameter(0, state)});
+  loop->called = {condition, body};
+  entry->set_root(loop);
+  module.set_entry(entry);
+  PipelineOptions options;
+  options.only = {"hoist"};
+  run_pipeline(module, options);
+  CHECK(body->instructions().size() < 10);
+  CHECK(entry->instructions().size() > kSteps);
+}
+
+TEST_CASE("who reads a short sum is looked for without recursion") {
+  constexpr int kSteps = 200000;
+  Module module("m");
+  const Shape scalar = Shape::parse("f32[]");
+  Computation* sum = module.add_computation("sum");
+  sum->set_root(sum->add(Opcode::kAdd, scalar, {sum->add_parameter(0, scalar), sum->add_parameter(1, scalar)}));
+  Computation* entry = module.add_computation("entry");
+  Instruction* x =
+      entry->add(Opcode::kSine, Shape::parse("f32[8,3]"), {entry->add_parameter(0, Shape::parse("f32[8,3]"))});
+  x = entry->add(Opcode::kReduce, Shape::parse("f32[8]"), {x, entry->add_parameter(1, scalar)});
+  x->attrs.dimensions = {1};
+  x->called = {sum};
+  for (int k = 0; k < kSteps; ++k) x = entry->add(Opcode::kReshape, Shape::parse(k % 2 ? "f32[8]" : "f32[2,4]"), {x});
+  entry->set_root(x);
+  module.set_entry(entry);
+  PipelineOptions options;
+  options.only = {"expand"};
+  run_pipeline(module, options);
+  CHECK(entry->instructions().size() > kSteps);
+}
+
 }  // namespace
 }  // namespace hlojit::test
