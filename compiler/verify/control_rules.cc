@@ -68,7 +68,14 @@ Shape identity(const Use& use) {
   return use.operand(0);
 }
 
-Shape tuple(const Use& use) { return Shape::tuple(operand_shapes(use)); }
+// Of itself twice, and that again, a tuple would soon have more leaves than there is memory.
+Shape tuple(const Use& use) {
+  constexpr int64_t kMostLeaves = 1 << 16;
+  int64_t leaves = 0;
+  for (const Shape* s : use.operands) leaves = add(leaves, leaf_count(*s));
+  need(leaves <= kMostLeaves, "tuple-size", "a tuple of {} leaves, of which at most {} are read", leaves, kMostLeaves);
+  return Shape::tuple(operand_shapes(use));
+}
 
 Shape get_tuple_element(const Use& use) {
   need_count(use, 1);
