@@ -116,7 +116,7 @@ int digits_of(DType t) {
 bool holds_all(DType from, DType to) {
   if (from == to) return true;
   if (is_complex(from) || is_complex(to) || is_pred(to)) return false;
-  if (is_pred(from)) return is_integral(to) || digits_of(to) > 0;
+  if (is_pred(from)) return to != DType::kS1 && (is_integral(to) || digits_of(to) > 0);  // (whose 1 is -1)
   if (is_float(from)) {
     if (digits_of(from) == 0 || digits_of(to) == 0) return false;
     return to == DType::kF64 || (to == DType::kF32 && dtype_bits(from) == 16);
