@@ -116,9 +116,9 @@ Value bitcast_convert(B& b, DType to, const Value& x) {
 
 Value reduce_precision(B& b, const NumberOptions& o, const Instruction& i, const Value& x) {
   ir::Recording recording(recording_builder(b), o.avx512);
-  auto [exponent, mantissa] = math::reduced_precision(x.type, i.attrs.exponent_bits, i.attrs.mantissa_bits);
-  llvm::Value* r = x.type == DType::kF64 ? math::reduce_precision(ir::F64{x.v}, exponent, mantissa).v
-                                         : math::reduce_precision(ir::F32{x.v}, exponent, mantissa).v;
+  const math::Precision to = math::reduced_precision(x.type, i.attrs.exponent_bits, i.attrs.mantissa_bits);
+  llvm::Value* r =
+      x.type == DType::kF64 ? math::reduce_precision(ir::F64{x.v}, to).v : math::reduce_precision(ir::F32{x.v}, to).v;
   return round_to_type(b, {x.type, r}, true);
 }
 

@@ -212,10 +212,7 @@ ElementOp element_op(const Instruction& instruction) {
   op.direction = instruction.attrs.direction;
   op.total_order = instruction.attrs.compare_type == CompareType::kTotalOrder;
   if (op.opcode == Opcode::kReducePrecision) {
-    const math::Precision kept =
-        math::reduced_precision(op.type, instruction.attrs.exponent_bits, instruction.attrs.mantissa_bits);
-    op.exponent_bits = kept.exponent;
-    op.mantissa_bits = kept.mantissa;
+    op.precision = math::reduced_precision(op.type, instruction.attrs.exponent_bits, instruction.attrs.mantissa_bits);
   }
   return op;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "compiler/ir/module.h"
+#include "compiler/math/convert.h"
 
 namespace hlojit::eval {
 
@@ -15,7 +16,7 @@ struct ElementOp {
   DType result = DType::kInvalid;
   Direction direction = Direction::kEq;
   bool total_order = false;
-  int exponent_bits = 0, mantissa_bits = 0;
+  math::Precision precision{};
 };
 
 /// True for the ops that `apply` knows: result[i] depends on operand[i] alone and the widths of

@@ -80,7 +80,7 @@ void floats(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     case Opcode::kImag: return map1<T>(n, in, out, [](T) { return T{0}; });
     case Opcode::kIsFinite: return map1<T, uint8_t>(n, in, out, [](T a) { return std::isfinite(a); });
     case Opcode::kReducePrecision:
-      return map1<T>(n, in, out, [&](T a) { return math::reduce_precision(a, op.exponent_bits, op.mantissa_bits); });
+      return map1<T>(n, in, out, [&](T a) { return math::reduce_precision(a, op.precision); });
     case Opcode::kCompare:
       if (op.total_order) {
         return map2<T, uint8_t>(n, in, out,

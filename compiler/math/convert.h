@@ -206,13 +206,14 @@ IntOf<F> to_int_saturating(F x, int bits, bool is_signed) {
 
 struct Precision {
   int exponent, mantissa;  // bits
+  int least;               // exponent of the smallest normal number: below it the last place stays where it is
 };
 
 constexpr Precision precision_of(DType type) {
-  if (type == DType::kF64) return {11, 52};
-  if (!is_narrow_float(type)) return {8, 23};
+  if (type == DType::kF64) return {11, 52, -1022};
+  if (!is_narrow_float(type)) return {8, 23, -126};
   NarrowFormat f = narrow_format(type);
-  return {f.power_only ? 8 : f.bits - 1 - f.mantissa, f.mantissa};
+  return {f.power_only ? 8 : f.bits - 1 - f.mantissa, f.mantissa, 1 - f.bias};
 }
 
 // What reduce-precision of a type asks of the wider format it is computed in: a part that keeps all
@@ -221,14 +222,15 @@ constexpr Precision reduced_precision(DType type, int64_t exponent, int64_t mant
   constexpr int kAll = 64;
   Precision p = precision_of(type);
   return {exponent >= p.exponent ? kAll : static_cast<int>(exponent),
-          mantissa >= p.mantissa ? kAll : static_cast<int>(mantissa)};
+          mantissa >= p.mantissa ? kAll : static_cast<int>(mantissa), p.least};
 }
 
 // HLO's reduce-precision: the mantissa rounded to `mantissa` bits, ties to even, then exponents
 // beyond `exponent` bits to infinity and to zero (the narrow format has no subnormals).
 template <class F>
-F reduce_precision(F x, int exponent, int mantissa) {
+F reduce_precision(F x, Precision to) {
   constexpr int M = mantissa_bits<F>, E = Number<F>::bits - 1 - M;
+  const auto [exponent, mantissa, least] = to;
   auto b = as_int(x);
   if (mantissa < M) {
     int drop = M - mantissa;
@@ -237,6 +239,10 @@ F reduce_precision(F x, int exponent, int mantissa) {
     b = b & likei(b, -(int64_t{1} << drop));
   }
   F r = as_float(b);
+  if (mantissa < M && least > 1 - exponent_bias<F>) {
+    F a = abs_(x), unit = like(x, __builtin_ldexp(1.0, least - mantissa + M));
+    r = select(a < like(x, __builtin_ldexp(1.0, least)), copysign_((a + unit) - unit, x), r);
+  }
   if (exponent < E) {
     int64_t reach = (int64_t{1} << (exponent - 1)) - 1;
     auto e = b & likei(b, ((int64_t{1} << E) - 1) << M);

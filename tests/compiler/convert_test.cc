@@ -131,19 +131,26 @@ TEST_CASE("convert: float to integer truncates, saturates, NaN gives zero") {
 
 TEST_CASE("convert: reduce-precision") {
   auto reduce = [](float x, int e, int m) {
-    float r = math::reduce_precision(x, e, m);
-    CHECK(static_cast<double>(r) == math::reduce_precision(static_cast<double>(x), e, m));
+    float r = math::reduce_precision(x, {e, m, -126});
+    CHECK(static_cast<double>(r) == math::reduce_precision(static_cast<double>(x), {e, m, -1022}));
     return r;
   };
   CHECK(std::isinf(reduce(65520, 5, 10)));
   CHECK(reduce(65519, 5, 10) == 65504);
   CHECK(reduce(6e-8f, 5, 10) == 0);
-  CHECK(std::isinf(math::reduce_precision(3.4e38f, 8, 7)));
+  CHECK(std::isinf(math::reduce_precision(3.4e38f, {8, 7, -126})));
   CHECK(reduce(1, 1, 0) == 0);
   CHECK(std::isinf(reduce(65520, 1, 0)));
   CHECK(reduce(1.5f, 8, 0) == 2);
   CHECK(reduce(-3.14159f, 8, 23) == -3.14159f);
-  CHECK(std::isnan(math::reduce_precision(std::bit_cast<float>(0x7F800001), 5, 2)));
+  CHECK(std::isnan(math::reduce_precision(std::bit_cast<float>(0x7F800001), {5, 2, -126})));
   CHECK(std::signbit(reduce(-1e-9f, 5, 10)));
-  CHECK(math::reduce_precision(0x1.8p-1030, 11, 52) == 0x1.8p-1030);
+  CHECK(math::reduce_precision(0x1.8p-1030, {11, 52, -1022}) == 0x1.8p-1030);
+  // Subnormal numbers of f16 have fewer bits to keep.
+  const math::Precision two_bits = math::reduced_precision(DType::kF16, 5, 2);
+  CHECK(math::reduce_precision(0x1.4p-14f, two_bits) == 0x1.4p-14f);
+  CHECK(math::reduce_precision(0x1.4p-15f, two_bits) == 0x1p-15f);
+  CHECK(math::reduce_precision(0x1.8p-16f, two_bits) == 0x1p-15f);
+  CHECK(std::signbit(math::reduce_precision(-0x1p-20f, two_bits)));
+  CHECK(math::reduce_precision(-0x1p-20f, two_bits) == 0);
 }
