@@ -1,6 +1,7 @@
 // See replace_ops.h.
 #include "compiler/passes/replace_ops.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -66,9 +67,11 @@ void hand_on_waits(const Instruction& i, StandIns& instead) {
 }
 
 void hand_on_waits(const Instruction& i) {
-  const Waits& waits = i.control_predecessors;
   for (Instruction* user : i.users()) {
-    user->control_predecessors.insert(user->control_predecessors.end(), waits.begin(), waits.end());
+    Waits& waits = user->control_predecessors;
+    for (Instruction* p : i.control_predecessors) {
+      if (std::ranges::find(waits, p) == waits.end()) waits.push_back(p);
+    }
   }
 }
 
