@@ -165,6 +165,7 @@ Family norm_family();
 Family window_family();
 Family running_window_family();
 Family joined_window_family();
+Family divided_window_family();
 Family scan_family();
 Family size_family();
 Family order_family();

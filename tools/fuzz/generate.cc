@@ -91,7 +91,8 @@ const std::vector<Family>& families() {
                                                 kept_part_family(),
                                                 shared_branch_family(),
                                                 alike_family(),
-                                                part_row_family()};
+                                                part_row_family(),
+                                                divided_window_family()};
   return kFamilies;
 }
 

@@ -180,6 +180,27 @@ Instruction* select_and_scatter(Draft& s) {
   return s.b.op(kSelectAndScatter, {x, c.x, c.init}, std::move(a), {b.computation(), c.computation});
 }
 
+// Sums of windows over rows, some of which lie outside: many elements are divided by one inside, and so is, at the same
+// place of the loops, what the sums are part of.
+Instruction* divided_windows(Draft& s) {
+  const DType t = s.random.chance(0.8) ? DType::kF32 : DType::kF64;
+  const int64_t rows = s.random.between(3, 9), length = s.random.between(130, 300);
+  if (s.draw.depth > 0) return nullptr;
+  auto divided = [&](Instruction* x) {
+    Instruction* by = s.of(t, {x->shape.dims[0]});
+    return s.b.op(kDivide, {x, s.b.broadcast_in_dim(by, x->shape.dims, {0})});
+  };
+  Instruction* terms = divided(s.of(t, {rows, length}));
+  for (int64_t n = s.random.between(0, 2); n > 0; --n) terms = s.b.op(kAdd, {terms, divided(s.of(t, {rows, length}))});
+  const WindowDim along{.size = length};
+  const WindowDim down{.size = s.random.between(1, 2), .stride = s.random.between(1, 3), .pad_low = 1, .pad_high = 1};
+  Instruction* sums =
+      s.b.reduce_window({s.limited(terms, 8)}, {s.b.constant(t, 0)}, combiner(s, kAdd, t), {down, along});
+  const int64_t count = sums->shape.dims[0];
+  const Ints sizes = {count, s.random.between(130, 300)};
+  return divided(s.b.op(kMultiply, {s.of(t, sizes), s.b.broadcast_in_dim(s.b.reshape(sums, {count}), sizes, {0})}));
+}
+
 // A loop over the slices of one dimension that carries a value along.
 Instruction* scan(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && dtype_bits(v.type) >= 8; });
@@ -210,6 +231,7 @@ Instruction* scan(Draft& s) {
 Family window_family() { return {"windows", {{reduce_window, 5}, {joint_window, 1}, {select_and_scatter, 3}}, 0.08}; }
 Family running_window_family() { return {"running windows", {{running_window, 20}}, 0.05}; }
 Family joined_window_family() { return {"windows over parts", {{joined_window, 12}, {joined_convolution, 8}}, 0.05}; }
+Family divided_window_family() { return {"windows over quotients", {{divided_windows, 8}}, 0.03}; }
 Family scan_family() { return {"scan", {{scan, 3}}, 0.03}; }
 
 }  // namespace hlojit::tools::fuzz
