@@ -142,22 +142,23 @@ std::optional<size_t> ElementEmitter::contractible_operand(const Instruction* su
   return product->is(Opcode::kMultiply) && product->users().size() == 1 ? std::optional(m) : std::nullopt;
 }
 
-// Of a division by a value that many vectors of the loops here are divided by.
-const Divisor* ElementEmitter::shared_divisor(const Instruction* i, const Coords& coords, Scope& scope) {
+// Of a division by a value that many vectors of the loops here are divided by. (Not where it is kept: what is emitted
+// before it is used may forget it, a way of a branch that ends.)
+std::optional<Divisor> ElementEmitter::shared_divisor(const Instruction* i, const Coords& coords, Scope& scope) {
   constexpr int64_t kMany = 8;  // vectors: about what it takes to make one
   const bool exact = options_.strict || (i->shape.type != DType::kF32 && i->shape.type != DType::kF64);
-  if (!i->is(Opcode::kDivide) || exact) return nullptr;
+  if (!i->is(Opcode::kDivide) || exact) return std::nullopt;
   const Instruction* by = i->operand(1);
   Coords at = by->shape.rank() == 0 ? Coords{} : coords;
   for (; by->is(Opcode::kBroadcast); by = by->operand(0)) at = access_relation(*by, at, {}, vars_).reads[0].coords;
   const int64_t lanes = std::max<int64_t>(1, vector_bytes() / dtype_bytes(i->shape.type));
   Scope& outside = home(at, scope);
-  if (by->is(Opcode::kConstant) || outside.depth >= scope.depth) return nullptr;
-  if (i->shape.element_count() < kMany * lanes * by->shape.element_count()) return nullptr;
+  if (by->is(Opcode::kConstant) || outside.depth >= scope.depth) return std::nullopt;
+  if (i->shape.element_count() < kMany * lanes * by->shape.element_count()) return std::nullopt;
   const Value d = emit(by, at, outside);
   const auto [known, fresh] = outside.divisors.try_emplace(d.v);
   if (fresh) known->second = divisor(outside.builder, d);
-  return &known->second;
+  return known->second;
 }
 
 Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords, Scope& scope) {
@@ -182,7 +183,7 @@ Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords,
     }
     return fma(scope.builder, v[0], v[1], v[2]);
   }
-  if (const Divisor* by = shared_divisor(i, coords, scope)) return quotient(scope.builder, operand(i, 0), *by);
+  if (const auto by = shared_divisor(i, coords, scope)) return quotient(scope.builder, operand(i, 0), *by);
   std::vector<Value> values;
   for (size_t k = 0; k < i->operand_count(); ++k) values.push_back(operand(i, k));
   align_lanes(scope.builder, values);

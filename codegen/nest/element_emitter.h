@@ -223,7 +223,7 @@ class ElementEmitter {
   Value in_bits(const Value& x, DType type, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
-  const Divisor* shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
+  std::optional<Divisor> shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
