@@ -112,6 +112,7 @@ void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars
   at = at + IndexExpr::var(piece.unroll.var, Range{0, piece.unroll.value(count - 1)});
   substitute_in(piece, lane.var, at);
   piece.loops.back() = along;
+  piece.operations *= static_cast<int>(count);
 }
 
 // Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too
