@@ -100,8 +100,9 @@ class Product {
     }
     // A last panel moved left computes some columns twice, which must not be added up, nor stored where read.
     const bool once = site_.once || (site_.sums && slices_ > 1);
-    bool repeats = once && !in_panels_ && product_.n > nr && product_.n % nr != 0;
-    if (right_ && ((right_->along != 1 && !blocks_.along_depth) || repeats)) right_.reset();
+    const bool part = !in_panels_ && product_.n > nr && product_.n % nr != 0;
+    if (right_ && ((right_->along != 1 && !blocks_.along_depth) || (once && part))) right_.reset();
+    moves_left_ = part && !once && (right_ || packs_anywhere());
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
@@ -138,7 +139,7 @@ class Product {
       llvm::Value* at = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, last);
       clear(b.CreateICmpNE(b.CreateURem(rows, i64(b, mr)), i64(b, 0)), at, mr * kc);
     }
-    if (b_panel_.pointer && product_.n % nr != 0) {
+    if (b_panel_.pointer && product_.n % nr != 0 && !moves_left_) {
       llvm::Value* columns = e_.index(IndexExpr(product_.n) - n0_, root);
       clear(b.CreateICmpULT(columns, i64(b, nr)), b_panel_.pointer, nr * kc);
     }
@@ -164,19 +165,17 @@ class Product {
     Scope& gs = *group_loop;
     int group_var = vars_.fresh();
     e_.bind(group_var, gs, gs.counter);
-    IndexExpr first_panel = IndexExpr::var(group_var, panels_ / group_) * group_;
-    if (!right_) pack_right(gs, first_panel, columns_left);
+    IndexExpr first_panel = IndexExpr::var(group_var, panels_ / group_) * group_, first = n0_ + first_panel * nr;
+    // The last panel ends where the operand does, alone in its group.
+    if (moves_left_) first = e_.symbol(gs, minimum(gs, e_.index(first, gs), product_.n - nr), {0, product_.n - nr});
+    if (!right_) pack_right(gs, first_panel, first, columns_left);
 
     auto panel_loop = open_loop(gs, i64(gs.builder, group_), 1, "panel");
     Scope& ps = *panel_loop;
     int panel_var = vars_.fresh();
     e_.bind(panel_var, ps, ps.counter);
     IndexExpr in_group = IndexExpr::var(panel_var, group_), panel = first_panel + in_group;
-    IndexExpr column = n0_ + panel * nr;
-    if (right_ && !in_panels_ && product_.n > nr && product_.n % nr != 0) {
-      // The last panel in place ends where the operand ends, and computes some columns twice.
-      column = e_.symbol(ps, minimum(ps, e_.index(column, ps), product_.n - nr), {0, product_.n - nr});
-    }
+    const IndexExpr column = first + in_group * nr;
     llvm::Value* right = right_ ? right_base(ps, column) : packed_panel(ps, in_group);
     if (biased()) sum_bias(ps.builder, right);
     auto tile_loop = open_loop(ps, tile_count, 1, "tile");
@@ -225,12 +224,19 @@ class Product {
     close_loop(ss, std::move(loop));
   }
 
-  // A group of panels, from number `first_panel` of the block on.
-  void pack_right(Scope& gs, const IndexExpr& first_panel, llvm::Value* columns_left) {
+  /// Panels of the right operand may begin at any column: they are at a stride, and so are the results'.
+  bool packs_anywhere() const {
+    if (blocks_.along_depth || reads_.in_runs(reads_.right_side())) return false;
+    const std::vector<Factor>& free = product_.swapped ? product_.lhs_free : product_.rhs_free;
+    auto tiled = [](const Instruction* i) { return i->shape.layout.tiled(); };
+    return free.size() == 1 && !tiled(reads_.operand(reads_.right_side())) && std::ranges::none_of(plan_.roots, tiled);
+  }
+
+  // A group of panels, from number `first_panel` of the block on, which begins at column `first`.
+  void pack_right(Scope& gs, const IndexExpr& first_panel, const IndexExpr& first, llvm::Value* columns_left) {
     const int64_t nr = blocks_.tile_columns, kc = packed_depth(), run = std::max<int64_t>(product_.run, 1);
-    IndexExpr first = n0_ + first_panel * nr;
     if (!reads_.in_runs(reads_.right_side()) && !blocks_.along_depth)
-      return packing_.pack(gs, b_panel_, IndexExpr(0), group_, nr, product_.n, first, false);
+      return packing_.pack(gs, b_panel_, IndexExpr(0), group_, nr, moves_left_ ? nr : product_.n, first, false);
     llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
     auto loop =
         open_loop(gs, gs.builder.CreateUDiv(minimum(gs, left, group_ * nr), i64(gs.builder, run)), 1, "pack.run");
@@ -315,11 +321,9 @@ class Product {
                                                           b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
-    // A last panel moved left is whole.
-    const bool whole = right_ && !in_panels_ && product_.n > nr;
-    if (slices_ == 1) return epilogue_->tile(ts, row, column, c_offset, whole);
+    if (slices_ == 1) return epilogue_->tile(ts, row, column, c_offset, moves_left_);
     llvm::Value* last = ts.builder.CreateICmpEQ(number, i64(ts.builder, slices_ - 1));
-    guarded(ts, last, [&] { epilogue_->tile(ts, row, column, c_offset, whole); }, [] {});
+    guarded(ts, last, [&] { epilogue_->tile(ts, row, column, c_offset, moves_left_); }, [] {});
   }
 
   /// A tile's, but for what depends on how the operands are read.
@@ -445,6 +449,7 @@ class Product {
   llvm::Value* depth_ = nullptr;                // of the slice
   std::optional<OperandStrides> left_, right_;  // of operands read where they lie
   bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
+  bool moves_left_ = false;                     // the last panel begins so early that it is whole
   std::optional<RowPointers> pointers_;         // to the left one's rows
   bool by_rows_ = false;                        // the left block is packed row by row
   BufferRef b_panel_, a_block_;
