@@ -109,7 +109,7 @@ class Product {
     if (!left_ && rows.pointed())
       pointers_.emplace(reads_, rows, blocks_, operand(reads_.left_side()), scratch);
     else if (!left_)
-      a_block_.pointer = scratch.take(blocks_.rows * kc * packed_bytes);
+      a_block_.pointer = scratch.take((by_rows_ ? blocks_.rows : rows_across()) * kc * packed_bytes);
     if (biased()) bias_.pointer = scratch.take((nr + 1) * bytes);
     if (site_.sums) {
       c_ = *site_.sums;
@@ -133,7 +133,7 @@ class Product {
           [&] { b.CreateMemSet(at, b.getInt8(0), i64(b, elements * dtype_bytes(packed_type_)), llvm::MaybeAlign()); },
           [] {});
     };
-    if (a_block_.pointer && product_.m % mr != 0) {
+    if (a_block_.pointer && by_rows_ && product_.m % mr != 0) {
       llvm::Value* rows = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
       llvm::Value* last = b.CreateMul(b.CreateUDiv(rows, i64(b, mr)), i64(b, mr * kc));
       llvm::Value* at = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, last);
@@ -204,8 +204,9 @@ class Product {
     if (left_) return;
     if (pointers_) return pointers_->begin_slice(ss, m0_, k0_, rows_left);
     const int64_t mr = blocks_.tile_rows, kc = packed_depth();
+    if (!by_rows_) return packing_.pack_across(ss, a_block_, blocks_.rows, rows_across(), mr, product_.m, m0_);
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
-    const bool runs = by_rows_ && (!form_.tiles() || reads_.in_runs(reads_.left_side()));
+    const bool runs = !form_.tiles() || reads_.in_runs(reads_.left_side());
     llvm::Value* count = runs ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
     auto loop = open_loop(ss, count, 1, runs ? "pack.row" : "pack.tile");
     int var = vars_.fresh();
@@ -216,10 +217,7 @@ class Product {
                         [&](const IndexExpr& row, const IndexExpr& k) { return (i + row) * kc + k; });
     } else {
       IndexExpr t = IndexExpr::var(var, tiles_);
-      if (by_rows_)
-        packing_.pack_rows(*loop, a_block_, t * (kc * mr), mr, product_.m, m0_ + t * mr);
-      else
-        packing_.pack(*loop, a_block_, t * (kc * mr), 1, mr, product_.m, m0_ + t * mr, true);
+      packing_.pack_rows(*loop, a_block_, t * (kc * mr), mr, product_.m, m0_ + t * mr);
     }
     close_loop(ss, std::move(loop));
   }
@@ -236,7 +234,7 @@ class Product {
   void pack_right(Scope& gs, const IndexExpr& first_panel, const IndexExpr& first, llvm::Value* columns_left) {
     const int64_t nr = blocks_.tile_columns, kc = packed_depth(), run = std::max<int64_t>(product_.run, 1);
     if (!reads_.in_runs(reads_.right_side()) && !blocks_.along_depth)
-      return packing_.pack(gs, b_panel_, IndexExpr(0), group_, nr, moves_left_ ? nr : product_.n, first, false);
+      return packing_.pack_columns(gs, b_panel_, group_, nr, moves_left_ ? nr : product_.n, first);
     llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
     auto loop =
         open_loop(gs, gs.builder.CreateUDiv(minimum(gs, left, group_ * nr), i64(gs.builder, run)), 1, "pack.run");
@@ -274,8 +272,9 @@ class Product {
       llvm::Value* first = e_.index(row * left_->along, ts);
       rows.a = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
     } else {
-      rows.form = {.row_stride = by_rows_ ? kc / form_.terms : 1, .k_stride = by_rows_ ? 1 : mr};
-      rows.a = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(t * (kc * mr), ts));
+      rows.form = {.row_stride = by_rows_ ? kc / form_.terms : 1, .k_stride = by_rows_ ? 1 : rows_across()};
+      const IndexExpr from = t * (mr * (by_rows_ ? kc : form_.terms));
+      rows.a = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(from, ts));
     }
     return rows;
   }
@@ -340,6 +339,12 @@ class Product {
   }
 
   int64_t packed_depth() const { return packing_.form().packed_depth(); }
+  /// Where the packed left block's rows lie side by side: how many from one step of the depth to the next. An odd
+  /// number of lines, so that a tile's steps share out among all sets of the cache.
+  int64_t rows_across() const {
+    const int64_t line = kCacheLine / (form_.terms * dtype_bytes(packed_type_));
+    return (ceil_div(blocks_.rows, line) | 1) * line;
+  }
   /// Packed bytes of the left side are 128 too large.
   bool biased() const { return blocks_.multiply_add == MultiplyAdd::kBytes; }
   /// Groups of terms in the slice, which are whole steps.

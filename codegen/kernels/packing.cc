@@ -194,31 +194,45 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
   deep(scope, at_depth);
 }
 
-void Packing::pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width,
-                   int64_t size, const IndexExpr& first, bool left) {
-  const int64_t kc = form_.packed_depth();
-  int side = left ? reads_.left_side() : reads_.right_side();
-  auto emit_box = [&](int64_t columns, int64_t depth) {
-    in_groups(depth, [&](const Groups& g) {
-      auto source = [&](const Coords& c) {
-        IndexExpr position = first + c[1] * width + c[2];
-        Coords rc = left ? reads_.result_coords(position, IndexExpr(0)) : reads_.result_coords(IndexExpr(0), position);
-        return read_in(g, c[3], reads_.read_at(side, rc, k0_ + g.first + c[0] * form_.terms + c[3]));
-      };
-      auto place = [&](const Coords& c) {
-        return offset + g.first * width + c[1] * (kc * width) + (c[0] * width + c[2]) * form_.terms + c[3];
-      };
-      // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
-      Shape box = Shape::array(form_.type, {g.count, group, group == 1 ? width : 2 * width, form_.terms});
-      auto walk = [&](AccessWalk& w, const Coords& c) {
-        w.write(box, c);
-        if (auto read = source(c)) reads_.walk(w, *std::move(read));
-      };
-      std::vector<int64_t> dims = {g.count, group, columns, form_.terms};
-      fill(scope, target, dims, walk, source, place);
-    });
-  };
-  in_boxes(scope, width, size, first, emit_box);
+void Packing::pack_side(Scope& scope, const BufferRef& target, const Side& side, int64_t depth,
+                        const IndexExpr& first) {
+  const int64_t terms = form_.terms, panel = form_.packed_depth() * side.stride;
+  in_groups(depth, [&](const Groups& g) {
+    auto source = [&](const Coords& c) -> std::optional<Read> {
+      if (side.zeros) return std::nullopt;
+      const IndexExpr at = first + c[1] * side.stride + c[2], none(0);
+      Coords rc = side.left ? reads_.result_coords(at, none) : reads_.result_coords(none, at);
+      const int operand = side.left ? reads_.left_side() : reads_.right_side();
+      return read_in(g, c[3], reads_.read_at(operand, rc, k0_ + g.first + c[0] * terms + c[3]));
+    };
+    auto place = [&](const Coords& c) {
+      return g.first * side.stride + c[1] * panel + (c[0] * side.stride + side.from + c[2]) * terms + c[3];
+    };
+    // For the order of the loops the panels lie side by side, with a gap: k goes outermost.
+    Shape box = Shape::array(form_.type, {g.count, side.group, side.group == 1 ? side.stride : 2 * side.stride, terms});
+    auto walk = [&](AccessWalk& w, const Coords& c) {
+      w.write(box, c);
+      if (auto read = source(c)) reads_.walk(w, *std::move(read));
+    };
+    std::vector<int64_t> dims = {g.count, side.group, side.width, terms};
+    fill(scope, target, dims, walk, source, place);
+  });
+}
+
+void Packing::pack_columns(Scope& scope, const BufferRef& target, int64_t group, int64_t width, int64_t size,
+                           const IndexExpr& first) {
+  in_boxes(scope, width, size, first, [&](int64_t columns, int64_t depth) {
+    pack_side(scope, target, {group, 0, columns, width, false, false}, depth, first);
+  });
+}
+
+void Packing::pack_across(Scope& scope, const BufferRef& target, int64_t width, int64_t stride, int64_t tile,
+                          int64_t size, const IndexExpr& first) {
+  in_boxes(scope, width, size, first, [&](int64_t rows, int64_t depth) {
+    pack_side(scope, target, {1, 0, rows, stride, true, false}, depth, first);
+    if (const int64_t rest = round_up(rows, tile) - rows; rest > 0)
+      pack_side(scope, target, {1, rows, rest, stride, true, true}, depth, first);
+  });
 }
 
 void Packing::pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t width, int64_t size,

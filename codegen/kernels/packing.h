@@ -88,10 +88,14 @@ class Packing {
   /// differs, to where `target_at` (position in the run, in the slice) says.
   void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
                 const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at);
-  /// Packs `group` panels of `width` of an operand's `size` rows or columns from `first` on, one slice deep, each as
-  /// [k/terms][width][terms], at `offset`. Only whole panels come in groups.
-  void pack(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t group, int64_t width, int64_t size,
-            const IndexExpr& first, bool left);
+  /// Packs `group` panels of `width` columns from `first` on, of `size`, one slice deep, each as
+  /// [k/terms][width][terms]. Only whole panels come in groups.
+  void pack_columns(Scope& scope, const BufferRef& target, int64_t group, int64_t width, int64_t size,
+                    const IndexExpr& first);
+  /// Packs `width` of the rows' operand's `size` rows from `first` on, one slice deep, as [k/terms][stride][terms];
+  /// zeros follow the last up to a multiple of `tile`.
+  void pack_across(Scope& scope, const BufferRef& target, int64_t width, int64_t stride, int64_t tile, int64_t size,
+                   const IndexExpr& first);
   /// Packs `width` of the rows' operand's `size` rows from `first` on, one slice deep, as [width][k], at `offset`.
   void pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& offset, int64_t width, int64_t size,
                  const IndexExpr& first);
@@ -103,6 +107,13 @@ class Packing {
             const std::function<IndexExpr(const Coords&)>& place);
   void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
+  /// Columns or rows side by side, in panels `stride` wide: from number `from` of each on `width`, which are read, or
+  /// are zeros.
+  struct Side {
+    int64_t group, from, width, stride;
+    bool left, zeros;
+  };
+  void pack_side(Scope& scope, const BufferRef& target, const Side& side, int64_t depth, const IndexExpr& first);
   /// Part of a slice: from position `first` on so many groups, whose first `there` elements are read; zeros follow.
   struct Groups {
     int64_t first, count, there;
