@@ -15,6 +15,7 @@
 #include "codegen/kernels/block_kernel.h"
 #include "codegen/kernels/column_strips.h"
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/row_block.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
 #include "codegen/nest/lines.h"
@@ -151,6 +152,13 @@ class Emission {
     return one_stage ? moved_floats(*fusion_.to_apply()) : std::set<DType>();
   }
 
+  // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for each step and
+  // unpacked again. Results that are conditions are packed anyway.
+  bool packs_masks(const LoopPiece& piece) const {
+    const bool maps = plan_.kind == KernelKind::kNest && piece.unroll.var < 0;
+    return maps && !gives_masks() && options_.target->isa() != Isa::kAvx512;
+  }
+
   // What the stages do along the inner sizes is inside of the outer loops. (Not where there are guards: written out,
   // the steps of a loop know which they need, and the blocks of a running sum over rows of 1019 are twice as fast so.)
   void count_inner_steps(std::vector<LoopPiece>& pieces, bool outer_lanes) const {
@@ -202,7 +210,9 @@ class Emission {
   }
 
   // A step of the outer nest: the stages of each of its elements, whose coordinates follow each other.
-  void step_of(KernelBuilder& kernel, Scope& scope, const Coords& at, const LoopPiece& piece, bool overlap) {
+  void step_of(KernelBuilder& kernel, Scope& scope, const Coords& at, const LoopPiece& piece, RowBlock& rows,
+               bool overlap) {
+    if (rows.count() > 1) return rows.run(kernel, scope, at, overlap);
     for (int n = 0; n < piece.together; ++n) {
       kernel.emitter().in_parts(scope, piece.element(at, n), piece.unroll,
                                 [&](Scope& in, const Coords& c, const Unroll& block) {
@@ -210,6 +220,27 @@ class Emission {
                                     stages_.run(kernel, in, k, c, block, overlap);
                                 });
     }
+  }
+
+  // How many rows go through the stages together: where there are several passes over each, and blocks enough for all
+  // tasks.
+  int64_t rows_of_block(const LoopPiece& piece, int64_t tasks) const {
+    const auto passes = std::ranges::count_if(plan_.stages, [](const Stage& s) { return s.inner; });
+    if (plan_.kind != KernelKind::kRows || passes < 2 || piece.loops.empty()) return 1;
+    return std::min(RowBlock::most_rows(target_, bytes_of_row()), piece.loops.back().extent / tasks);
+  }
+
+  // What the stages of a row read, keep and write.
+  int64_t bytes_of_row() const {
+    const int64_t rows = std::max<int64_t>(1, product(plan_.outer_sizes()));
+    int64_t bytes = 0, kept = 0;
+    for (const Instruction* o : fusion_.operands()) bytes += physical_size(o->shape);
+    for (const Instruction* r : plan_.roots) bytes += physical_size(r->shape);
+    for (const Stage& s : plan_.stages) {
+      for (const Instruction* v : s.keeps)
+        kept += product(plan_.inner_sizes()) * dtype_bytes(working_type(v->shape.type));
+    }
+    return std::max<int64_t>(1, bytes / rows + kept);
   }
 
   // Every plan without products: an outer nest, in which the stages run in order.
@@ -248,7 +279,8 @@ class Emission {
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
       const bool by_lines = into_line(piece, visit, native).has_value();
-      const size_t split = cut_into_tasks(piece, visit, ns, native, overlap);
+      RowBlock block(plan_, stages_);
+      const size_t split = cut_into_tasks(piece, visit, ns, native, overlap, block);
       if (overlap && sums_columns()) put_lanes_in_blocks(piece, native, block_vectors(wide / native), vars_);
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(p, pieces.size()));
       int64_t count = kernel.bind_chunks(piece, split);
@@ -259,20 +291,27 @@ class Emission {
       LaneWidths widths = lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows, masked);
       if (auto into = by_lines ? into_line(piece, visit, native) : std::nullopt)
         widths = {.widths = {native}, .into_line = std::move(into)};
-      // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for
-      // each step and unpacked again. Results that are conditions are packed anyway.
-      masks = masks && nest && piece.unroll.var < 0 && !gives_masks();
-      if (masks && options_.target->isa() != Isa::kAvx512) widths.at_a_time = native;
+      if (masks && packs_masks(piece)) widths.at_a_time = native;
       IndexExpr lane(0);
-      int64_t scratch = place_values(kernel, piece.unroll, widths.widths[0], lane);
+      Scratch scratch(kernel);
+      place_values(kernel, scratch, block, piece.unroll.count, widths.widths[0], lane);
       e.loops(kernel.root(), piece, split, widths, {},
               [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
                 lane = part.number;
-                step_of(kernel, s, at, piece, overlap);
+                step_of(kernel, s, at, piece, block, overlap);
                 return ElementEmitter::Carried{};
               });
-      finish(kernel, count, ns, scratch);
+      finish(kernel, count, ns, scratch.bytes());
     }
+  }
+
+  // Where rows go through the stages together, a task has whole blocks of them.
+  size_t cut_into_tasks(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int64_t ns,
+                        int native, bool overlap, RowBlock& rows) {
+    const bool blocked = rows.cut(piece, rows_of_block(piece, chunks_for(ns)), vars_);
+    const size_t split = cut_into_tasks(piece, walk, ns, native, overlap);
+    if (blocked) rows.take(piece);
+    return split;
   }
 
   size_t cut_into_tasks(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int64_t ns,
@@ -394,24 +433,24 @@ class Emission {
     return e.widths(piece, most, native, overlap, true);
   }
 
-  // Gives the values that one stage makes for another their places: rows of scratch, or the result's own
-  // buffer. `lane`: which column of the tile the coordinates being emitted are. Returns the scratch used.
-  int64_t place_values(KernelBuilder& kernel, const Unroll& unroll, int tile, const IndexExpr& lane) {
+  // Gives the values that one stage makes for another their places: rows of scratch, or the result's own buffer.
+  // `rows` of a piece's block or so many as `block` goes through together, `lane`: which column of the tile the
+  // coordinates being emitted are.
+  void place_values(KernelBuilder& kernel, Scratch& scratch, RowBlock& block, int64_t rows, int tile,
+                    const IndexExpr& lane) {
     const Ints inner = plan_.inner_sizes();
     const int64_t count = product(inner);
-    int64_t rows = unroll.var >= 0 ? unroll.count : 1, used = 0;
     ElementEmitter& e = kernel.emitter();
-    llvm::IRBuilder<>& b = kernel.root().builder;
+    if (block.count() > 1) block.place_results(scratch);
     for (size_t s = 0; s < plan_.stages.size(); ++s) {
       for (const Instruction* v : plan_.stages[s].keeps) {
         Placed place;
         place.stage = s;
         place.stored = working_type(v->shape.type);
-        place.buffer.pointer =
-            b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), kernel.scratch(), static_cast<uint64_t>(used));
-        place.address = [this, &e, &lane, inner, count, rows, tile](const Coords& coords) {
+        place.buffer.pointer = scratch.take(rows * block.count() * count * tile * dtype_bytes(place.stored));
+        place.address = [this, &e, &lane, &block, inner, count, rows, tile](const Coords& coords) {
           auto [outer, along] = stages_.apart(coords);
-          IndexExpr at = linearize(inner, along) * tile + lane;
+          IndexExpr at = linearize(inner, along) * tile + lane + block.row() * count;
           // Rows of a block lie one after the other.
           for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
             int var = e.block_id(k);
@@ -420,7 +459,6 @@ class Emission {
           }
           return at;
         };
-        used += round_up(rows * count * tile * dtype_bytes(place.stored), kCacheLine);
         e.place(v, std::move(place));
       }
       for (size_t k : plan_.stages[s].rereads) {
@@ -430,7 +468,6 @@ class Emission {
         e.place(plan_.roots[k], std::move(place));
       }
     }
-    return used;
   }
 
   bool keeps_values() const {
