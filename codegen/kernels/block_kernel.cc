@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/kernels/contraction.h"
+#include "codegen/kernels/row_block.h"
 #include "codegen/kernels/stages.h"
 #include "codegen/number/elementwise.h"
 #include "compiler/plan/contraction.h"
@@ -71,7 +72,7 @@ class BlockKernel {
       pointers_.push_back(buffer.pointer);
       auto address = [this, &t](const Coords& coords) {
         IndexExpr along = linearize(plan_.inner_sizes(), stages_.apart(coords).second);
-        return t.whole ? row_ * t.stride + along : along;
+        return ((t.whole ? first_row_ : IndexExpr(0)) + rows_.row()) * t.stride + along;
       };
       bool sums = plan_.stages[t.first].product != nullptr;
       if (sums) {
@@ -99,24 +100,29 @@ class BlockKernel {
     return site;
   }
 
-  // Stages from `first` to the next product, row by row. Returns the stage after them.
+  // Stages from `first` to the next product, a few rows at a time. Returns the stage after them.
   size_t row_stages(size_t first) {
-    Scope& root = kernel_.root();
-    ElementEmitter& e = kernel_.emitter();
-    const int64_t rows = first_.blocks->rows;
-    llvm::Value* count =
-        root.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e.index(IndexExpr(product_.m) - m0_, root),
-                                           root.builder.getInt64(static_cast<uint64_t>(rows)));
-    auto loop = open_loop(root, count, 1, "row");
-    int var = vars_.fresh();
-    e.bind(var, *loop, loop->counter);
-    row_ = IndexExpr::var(var, rows);
-    size_t s = first;
-    for (; s < plan_.stages.size() && !plan_.stages[s].product; ++s) {
-      stages_.run(kernel_, *loop, s, outer_at(m0_ + row_), {}, !around_.in_place());
+    constexpr int kMuch = 1 << 20;  // is done with each row
+    size_t end = first;
+    while (end < plan_.stages.size() && !plan_.stages[end].product) ++end;
+    LoopDigit row{vars_.fresh(), first_.blocks->rows, Clip{m0_, product_.m}, {}};
+    const IndexExpr number = IndexExpr::var(row.var, row.extent);
+    LoopPiece piece;
+    piece.loops = {row};
+    piece.coords = outer_at(m0_ + number);
+    piece.operations = kMuch;
+    first_row_ = number;
+    if (rows_.cut(piece, plan_.rows_together, vars_)) {
+      first_row_ = IndexExpr::var(piece.loops[0].var, piece.loops[0].extent) * rows_.count();
+      rows_.take(piece);
     }
-    close_loop(root, std::move(loop));
-    return s;
+    rows_.place_results(scratch_);
+    kernel_.emitter().loops(kernel_.root(), piece, 0, {{1}, false}, {},
+                            [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
+                              rows_.run(kernel_, s, at, first, end, !around_.in_place());
+                              return ElementEmitter::Carried{};
+                            });
+    return end;
   }
 
   // Coordinates along the domain's outer dims, of this row of the batch.
@@ -148,8 +154,10 @@ class BlockKernel {
   Stages stages_{plan_, vars_};
   KernelBuilder kernel_;
   Scratch scratch_;
-  Coords batch_;                      // of this task
-  IndexExpr m0_{0}, n0_{0}, row_{0};  // where its block begins; the row at hand in it
+  Coords batch_;                   // of this task
+  IndexExpr m0_{0}, n0_{0};        // where its block begins
+  RowBlock rows_{plan_, stages_};  // that are at hand
+  IndexExpr first_row_{0};         // of these, in the block
   std::vector<llvm::Value*> pointers_;
 };
 

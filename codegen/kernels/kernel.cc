@@ -212,7 +212,7 @@ class Emission {
   // A step of the outer nest: the stages of each of its elements, whose coordinates follow each other.
   void step_of(KernelBuilder& kernel, Scope& scope, const Coords& at, const LoopPiece& piece, RowBlock& rows,
                bool overlap) {
-    if (rows.count() > 1) return rows.run(kernel, scope, at, overlap);
+    if (rows.count() > 1) return rows.run(kernel, scope, at, 0, plan_.stages.size(), overlap);
     for (int n = 0; n < piece.together; ++n) {
       kernel.emitter().in_parts(scope, piece.element(at, n), piece.unroll,
                                 [&](Scope& in, const Coords& c, const Unroll& block) {
@@ -227,7 +227,7 @@ class Emission {
   int64_t rows_of_block(const LoopPiece& piece, int64_t tasks) const {
     const auto passes = std::ranges::count_if(plan_.stages, [](const Stage& s) { return s.inner; });
     if (plan_.kind != KernelKind::kRows || passes < 2 || piece.loops.empty()) return 1;
-    return std::min(RowBlock::most_rows(target_, bytes_of_row()), piece.loops.back().extent / tasks);
+    return std::min(rows_together(target_, bytes_of_row()), piece.loops.back().extent / tasks);
   }
 
   // What the stages of a row read, keep and write.
@@ -441,7 +441,7 @@ class Emission {
     const Ints inner = plan_.inner_sizes();
     const int64_t count = product(inner);
     ElementEmitter& e = kernel.emitter();
-    if (block.count() > 1) block.place_results(scratch);
+    block.place_results(scratch);
     for (size_t s = 0; s < plan_.stages.size(); ++s) {
       for (const Instruction* v : plan_.stages[s].keeps) {
         Placed place;

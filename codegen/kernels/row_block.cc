@@ -8,20 +8,23 @@
 
 namespace hlojit::codegen {
 
-int64_t RowBlock::most_rows(const TargetInfo& target, int64_t bytes_of_row) {
-  constexpr int64_t kMost = 8;  // four rows wait hardly longer, sixteen hardly less
-  return std::min(kMost, target.l1_bytes / 2 / std::max<int64_t>(1, bytes_of_row));
-}
-
 bool RowBlock::cut(LoopPiece& piece, int64_t most, VarSource& vars) {
   if (most < 2 || piece.loops.empty() || piece.unroll.var >= 0) return false;
   const LoopDigit all = piece.loops.back();
-  if (all.clip || all.steps || all.extent < 2) return false;
+  if (all.steps || all.extent < 2) return false;
   const int64_t blocks = ceil_div(all.extent, most);
   rows_ = ceil_div(all.extent, blocks);
+  // A block that ends before the loop does is found by where the loop ends.
+  const bool even = all.extent % rows_ == 0;
+  if (all.clip && (!even || all.clip->stride != 1 || all.clip->factor != 1)) return rows_ = 1, false;
   LoopDigit block{vars.fresh(), blocks, {}, {}}, in_block{vars.fresh(), rows_, {}, {}};
   const IndexExpr first = IndexExpr::var(block.var, blocks) * rows_, row = IndexExpr::var(in_block.var, rows_);
-  if (all.extent % rows_ != 0) in_block.clip = Clip{first, all.extent};
+  if (all.clip) {
+    block.clip = Clip{all.clip->so_far, all.clip->limit, rows_};
+    in_block.clip = Clip{all.clip->so_far + first, all.clip->limit};
+  } else if (!even) {
+    in_block.clip = Clip{first, all.extent};
+  }
   const IndexExpr::Substitution at[] = {{all.var, first + row}};
   piece.coords = substitute(piece.coords, at);
   piece.loops.back() = block;
@@ -38,6 +41,8 @@ void RowBlock::take(LoopPiece& piece) {
 }
 
 void RowBlock::place_results(Scratch& scratch) {
+  results_.clear();
+  if (rows_ == 1) return;
   for (const Stage& stage : plan_.stages) {
     for (const Instruction* r : stage.reduces) {
       for (const Shape* shape : leaves(r->shape)) {
@@ -49,15 +54,15 @@ void RowBlock::place_results(Scratch& scratch) {
   }
 }
 
-void RowBlock::run(KernelBuilder& kernel, Scope& scope, const Coords& at, bool overlap) {
+void RowBlock::run(KernelBuilder& kernel, Scope& scope, const Coords& at, size_t first, size_t end, bool overlap) {
   ElementEmitter& e = kernel.emitter();
   block_.coords = at;
-  block_.coords.push_back(IndexExpr::var(block_.loops[0].var, rows_));
-  for (size_t k = 0; k < plan_.stages.size(); ++k) {
+  block_.coords.push_back(rows_ > 1 ? IndexExpr::var(block_.loops[0].var, rows_) : IndexExpr(0));
+  for (size_t k = first; k < end; ++k) {
     auto stage = [&](Scope& s, Coords row, const Lanes&, const ElementEmitter::Carried&) {
       row_ = row.back();
       row.pop_back();
-      for (size_t before = 0; before < k; ++before) load_results(e, s, plan_.stages[before], row);
+      for (size_t before = first; before < k; ++before) load_results(e, s, plan_.stages[before], row);
       stages_.run(kernel, s, k, row, {}, overlap);
       store_results(e, s, plan_.stages[k]);
       return ElementEmitter::Carried{};
@@ -67,6 +72,7 @@ void RowBlock::run(KernelBuilder& kernel, Scope& scope, const Coords& at, bool o
 }
 
 void RowBlock::load_results(ElementEmitter& e, Scope& scope, const Stage& stage, const Coords& row) {
+  if (rows_ == 1) return;  // they are known in its scope
   for (const Instruction* r : stage.reduces) {
     std::vector<Value> values;
     for (const OfRows& v : results_.at(r)) {
@@ -78,6 +84,7 @@ void RowBlock::load_results(ElementEmitter& e, Scope& scope, const Stage& stage,
 }
 
 void RowBlock::store_results(ElementEmitter& e, Scope& scope, const Stage& stage) {
+  if (rows_ == 1) return;
   for (const Instruction* r : stage.reduces) {
     const std::vector<Value>& values = scope.reductions.at(r).back().second;
     for (size_t k = 0; k < values.size(); ++k) {

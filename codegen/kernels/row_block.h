@@ -1,7 +1,5 @@
-// Rows of few vectors wait for what a stage makes of each of them (a maximum, a sum, what is divided by it) longer than
-// for their elements. So a block of rows goes through a stage before any of them goes through the next: chains of
-// different rows do not wait for each other. (Softmax of 171x203 floats, one core of a Zen 5: 9.6 us row by row, 6.7
-// by blocks of eight.)
+// Stages of rows as loops: where it pays (rows_together in compiler/plan/stages.h) over a few rows at a time, all of
+// which go through a stage before any goes through the next.
 #pragma once
 
 #include <map>
@@ -17,19 +15,15 @@ class RowBlock {
   /// Keeps references to both.
   RowBlock(const KernelPlan& plan, const Stages& stages) : plan_(plan), stages_(stages) {}
 
-  /// Rows worth taking together if so many bytes are touched for each: as many as the first cache holds twice.
-  static int64_t most_rows(const TargetInfo& target, int64_t bytes_of_row);
-
-  /// The innermost loop of the piece as one of blocks of at most so many rows, and one of the rows of a block. False
-  /// where it is too short, or does not always end at the same row.
+  /// The innermost loop of the piece, over rows, as one of blocks of at most so many and one of the rows of a block,
+  /// which is to be taken out when the others have been cut into tasks. False where there are too few.
   bool cut(LoopPiece& piece, int64_t most, VarSource& vars);
-  /// The loop over the rows of a block, the innermost, becomes this one's.
   void take(LoopPiece& piece);
 
-  /// Places for what the stages' reductions give, as long as the block's stages go by.
+  /// Places for what the stages' reductions give, as long as a block's stages go by.
   void place_results(Scratch& scratch);
-  /// All stages of the block at `at`, the coordinates that the loops around it give.
-  void run(KernelBuilder& kernel, Scope& scope, const Coords& at, bool overlap);
+  /// Stages from `first` to `end` of the block (or the row) at `at`, the coordinates that the loops around it give.
+  void run(KernelBuilder& kernel, Scope& scope, const Coords& at, size_t first, size_t end, bool overlap);
 
   /// Rows of a block; 1: there are none.
   int64_t count() const { return rows_; }

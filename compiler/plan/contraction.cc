@@ -315,7 +315,7 @@ class BlockPlanner {
     for (Stage& s : plan_.stages) {
       if (s.blocks) s.blocks->rows = rows;
     }
-    place_tiles(g_, plan_);
+    place_tiles(g_, target_, plan_);
   }
 
   const KernelGraph& g_;

@@ -70,7 +70,7 @@ struct Stage {
 struct ScratchTile {
   const Instruction* value = nullptr;
   size_t first = 0, last = 0;  ///< the stage that makes it, the last one that reads it
-  bool whole = false;          ///< all rows of the block; else that of the row at hand
+  bool whole = false;          ///< all rows of the block; else those at hand
   int64_t stride = 0;          ///< elements from one row to the next
   int64_t offset = 0;          ///< bytes in scratch; values that do not live together share memory
 };
@@ -95,7 +95,8 @@ struct KernelPlan {
   std::vector<Stage> stages;
   /// Of a contraction whose stages go through blocks of rows.
   std::vector<ScratchTile> tiles;
-  int64_t tile_bytes = 0;  ///< of scratch that they take together
+  int64_t tile_bytes = 0;     ///< of scratch that they take together
+  int64_t rows_together = 1;  ///< of a block, that go through a stage before the next
 
   /// Sizes of the domain's dims that are not inner, and of those that are.
   std::vector<int64_t> outer_sizes() const;

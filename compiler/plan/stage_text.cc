@@ -216,7 +216,7 @@ bool read_stages(const KernelGraph& g, const std::vector<std::string>& texts, co
     if (!s.product != !s.blocks) refuse("a product without blocks that can be had");
     plan.stages.push_back(std::move(s));
   }
-  if (plan.by_blocks()) place_tiles(g, plan);
+  if (plan.by_blocks()) place_tiles(g, target, plan);
   Checker(g, target, plan).run();
   if (fits_target(plan, target)) return true;
   plan.stages.clear();

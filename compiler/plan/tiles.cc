@@ -30,11 +30,20 @@ void add_reads(const KernelGraph& g, std::vector<const Instruction*> open, size_
 }
 
 int64_t element_bytes(const ScratchTile& t) { return dtype_bytes(kept_type(t)); }
-int64_t tile_size(const ScratchTile& t, int64_t rows) {
-  return round_up((t.whole ? rows : 1) * t.stride * element_bytes(t), 64);
+int64_t tile_size(const ScratchTile& t, int64_t rows, int64_t together) {
+  return round_up((t.whole ? rows : together) * t.stride * element_bytes(t), 64);
 }
 
-/// Two tiles may overlap. Rows are gone through one by one, so that of two values for all rows a row of the
+/// Of the block's `rows`, an even part.
+int64_t rows_at_hand(const KernelPlan& plan, const TargetInfo& target, int64_t rows) {
+  int64_t bytes = 0;
+  for (const ScratchTile& t : plan.tiles) bytes += t.stride * element_bytes(t);
+  int64_t together = std::clamp<int64_t>(rows_together(target, bytes), 1, rows);
+  while (rows % together != 0) --together;
+  return together;
+}
+
+/// Two tiles may overlap. Rows are gone through a few at a time, so that of two values for all rows a row of the
 /// second may take the place of the same row of the first alone.
 bool may_share(const ScratchTile& a, const ScratchTile& b) {
   if (a.first <= b.last && b.first <= a.last) return false;
@@ -44,11 +53,16 @@ bool may_share(const ScratchTile& a, const ScratchTile& b) {
 
 }  // namespace
 
+int64_t rows_together(const TargetInfo& target, int64_t bytes_of_row) {
+  constexpr int64_t kMost = 8;  // of four each waits hardly longer, of sixteen hardly less
+  return std::min(kMost, target.l1_bytes / 2 / std::max<int64_t>(1, bytes_of_row));
+}
+
 DType kept_type(const ScratchTile& t) {
   return t.value->is(Opcode::kDot) ? sum_type(*t.value) : working_type(t.value->shape.type);
 }
 
-void place_tiles(const KernelGraph& g, KernelPlan& plan) {
+void place_tiles(const KernelGraph& g, const TargetInfo& target, KernelPlan& plan) {
   plan.tiles.clear();
   plan.tile_bytes = 0;
   const int64_t row = product(plan.inner_sizes());
@@ -82,14 +96,15 @@ void place_tiles(const KernelGraph& g, KernelPlan& plan) {
     }
     add_reads(g, std::move(wanted), s, plan.tiles);
   }
+  plan.rows_together = rows_at_hand(plan, target, rows);
   for (ScratchTile& t : plan.tiles) {
-    int64_t bytes = tile_size(t, rows);
+    int64_t bytes = tile_size(t, rows, plan.rows_together);
     // The lowest place that clashes with none before it.
     for (bool moved = true; moved;) {
       moved = false;
       for (const ScratchTile& o : plan.tiles) {
         if (&o == &t) break;
-        int64_t size = tile_size(o, rows);
+        int64_t size = tile_size(o, rows, plan.rows_together);
         if (t.offset >= o.offset + size || o.offset >= t.offset + bytes || may_share(t, o)) continue;
         t.offset = o.offset + size;
         moved = true;
