@@ -10,11 +10,11 @@ Accumulators::Accumulators(ElementEmitter& e, Scope& root, Scope& at, const std:
                            int outer_lanes, bool running)
     : running(running), e_(e), members_(members), outer_lanes_(outer_lanes) {
   for (const Pass::Member& m : members) {
-    reducers_.push_back(Reducer::of(*m.instruction, e.number()));
+    reducers_.push_back(Reducer::of(*m.instruction, e.number(), outer_lanes == 1 && !running));
     std::vector<Value> values;
     for (const Instruction* init : initial_values(*m.instruction)) values.push_back(e.emit(init, {}, root));
-    if (values.empty()) values.push_back(reducers_.back().identity(at.builder));
-    values = reducers_.back().accumulated(root.builder, values);
+    values =
+        values.empty() ? reducers_.back().identity(at.builder) : reducers_.back().accumulated(root.builder, values);
     for (const Value& v : values) parts_ += v.imag ? 2 : 1;
     initial_.push_back(std::move(values));
   }
@@ -24,11 +24,11 @@ Accumulators::Carry Accumulators::start(Scope& s) const {
   Carry carried;
   for (int w : counts_) {
     for (size_t m = 0; m < members_.size(); ++m) {
-      for (const Value& first : initial_[m]) {
-        bool neutral = reducers_[m].has_identity() && !running;
-        Value v = neutral ? reducers_[m].identity(s.builder) : first;
-        append_parts(carried, splat(s.builder, v, w > 1 ? w : outer_lanes_));
-      }
+      const Reducer& r = reducers_[m];
+      const bool neutral = r.has_identity() && !running;
+      for (const Value& v :
+           r.of_lanes(s.builder, neutral ? r.identity(s.builder) : initial_[m], w > 1 ? w : outer_lanes_))
+        append_parts(carried, v);
     }
   }
   return carried;
@@ -59,7 +59,7 @@ Accumulators::Carry Accumulators::run(Scope& s, const Carry& in, int lanes,
     for (int apart = 1; apart < lanes; apart *= 2) {
       std::vector<int> moved;
       for (int k = 0; k < lanes; ++k) moved.push_back(k < apart ? k : lanes + k - apart);
-      Value nothing = splat(b, r.identity(b), lanes), earlier = now[0];
+      Value nothing = splat(b, r.identity(b)[0], lanes), earlier = now[0];
       earlier.v = b.CreateShuffleVector(nothing.v, now[0].v, moved);
       if (earlier.imag) earlier.imag = b.CreateShuffleVector(nothing.imag, now[0].imag, moved);
       now = r.combine(b, e_.number(), std::vector<Value>{earlier}, now);

@@ -8,6 +8,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
+#include "codegen/number/ir_number.h"
 #include "codegen/number/parts.h"
 #include "compiler/analysis/reorder.h"
 #include "compiler/ir/combining.h"
@@ -64,6 +65,24 @@ llvm::Value* float_of_key(llvm::IRBuilderBase& b, llvm::Value* key, bool largest
   return b.CreateBitCast(key, key->getType()->getWithNewType(wide ? b.getDoubleTy() : b.getFloatTy()));
 }
 
+// Of one register, as wide as any is.
+int register_lanes(llvm::Value* x) { return static_cast<int>(512 / x->getType()->getScalarSizeInBits()); }
+
+// Whether all are numbers: of a vector of several registers, in the lanes of one.
+llvm::Value* are_numbers(llvm::IRBuilderBase& b, llvm::Value* x) {
+  const int lanes = lanes_of({DType::kInvalid, x}), most = register_lanes(x);
+  if (lanes <= most) return b.CreateFCmpORD(x, x);
+  llvm::Value* all = nullptr;
+  for (int k = 0; k < lanes; k += 2 * most) {
+    auto part = [&](int from) {
+      return lanes_from(b, x, static_cast<unsigned>(from % lanes), static_cast<unsigned>(most));
+    };
+    llvm::Value* two = b.CreateFCmpORD(part(k), part(k + most));
+    all = all ? b.CreateAnd(all, two) : two;
+  }
+  return all;
+}
+
 // AVX2 takes as many instructions for a key as for a step without one, and only their chain becomes shorter: windows
 // of a few terms are no chains. It has no extrema of long integers.
 bool takes_keys(const Instruction& reduction, Opcode op, const NumberOptions& options) {
@@ -103,7 +122,7 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
   return results;
 }
 
-Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options) {
+Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options, bool along) {
   Reducer r;
   if (reduction.info().op_class == OpClass::kContracts) {
     r.contracts_ = r.reorderable_ = true;
@@ -125,7 +144,10 @@ Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options) 
     r.accumulator_ = DType::kS8;
   }
   if (r.op_ && takes_keys(reduction, *r.op_, options)) {
-    r.as_keys_ = true;
+    r.as_numbers_ = options.avx512 && along && reduction.is(Opcode::kReduce);
+    r.as_keys_ = !r.as_numbers_;
+  }
+  if (r.as_keys_) {
     r.accumulator_ = r.result_ == DType::kF64 ? DType::kS64 : DType::kS32;
   }
   // Windows pick by position (the first of equals): their elements keep their order.
@@ -141,13 +163,21 @@ bool Reducer::rounds() const {
   return op_ && !has_trait(*op_, op_trait::kIdempotent) && (is_float(accumulator_) || is_complex(accumulator_));
 }
 
-Value Reducer::identity(llvm::IRBuilderBase& b) const {
-  if (has_trait(*op_, op_trait::kFromOne)) return constant(b, accumulator_, 1, 1);
-  if (has_trait(*op_, op_trait::kFromOnes)) return {accumulator_, all_ones(register_type(b, accumulator_, 1))};
-  if (has_trait(*op_, op_trait::kFromLeast)) return extreme(b, accumulator_, false);
-  if (has_trait(*op_, op_trait::kFromGreatest)) return extreme(b, accumulator_, true);
+std::vector<Value> Reducer::identity(llvm::IRBuilderBase& b) const {
+  if (as_numbers_) return {extreme(b, accumulator_, op_ == Opcode::kMinimum), {DType::kPred, b.getTrue()}};
+  if (has_trait(*op_, op_trait::kFromOne)) return {constant(b, accumulator_, 1, 1)};
+  if (has_trait(*op_, op_trait::kFromOnes)) return {{accumulator_, all_ones(register_type(b, accumulator_, 1))}};
+  if (has_trait(*op_, op_trait::kFromLeast)) return {extreme(b, accumulator_, false)};
+  if (has_trait(*op_, op_trait::kFromGreatest)) return {extreme(b, accumulator_, true)};
   // -0 + -0 is -0; a product's sum starts from 0.
-  return constant(b, accumulator_, is_float(accumulator_) && !contracts_ ? -0.0 : 0, 1);
+  return {constant(b, accumulator_, is_float(accumulator_) && !contracts_ ? -0.0 : 0, 1)};
+}
+
+std::vector<Value> Reducer::of_lanes(llvm::IRBuilderBase& b, std::vector<Value> values, int lanes) const {
+  const int most = as_numbers_ ? register_lanes(values[0].v) : lanes;
+  for (size_t k = 0; k < values.size(); ++k)
+    values[k] = splat(b, values[k], as_numbers_ && k == 1 ? std::min(lanes, most) : lanes);
+  return values;
 }
 
 std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
@@ -167,6 +197,7 @@ std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const 
     if (as_bytes_) v = {accumulator_, b.CreateSExt(v.v, v.v->getType()->getWithNewType(b.getInt8Ty()))};
     if (as_keys_) v = {accumulator_, key_of_float(b, v.v, op_ == Opcode::kMaximum)};
   }
+  if (as_numbers_) held.push_back({DType::kPred, are_numbers(b, held[0].v)});
   return held;
 }
 
@@ -205,6 +236,10 @@ std::vector<Value> Reducer::combine(llvm::IRBuilderBase& b, const NumberOptions&
 
 std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
                                   std::span<const Value> right) const {
+  if (as_numbers_) {
+    llvm::Value* number = ir::extreme_number_avx512(b, left[0].v, right[0].v, op_ == Opcode::kMaximum);
+    return {{left[0].type, number}, {DType::kPred, b.CreateAnd(left[1].v, right[1].v)}};
+  }
   if (op_) return {binary(b, options, *op_, left[0], right[0])};
   std::vector<Value> arguments(left.begin(), left.end());
   arguments.insert(arguments.end(), right.begin(), right.end());
@@ -227,9 +262,13 @@ std::vector<Value> Reducer::apply_in_parts(llvm::IRBuilderBase& b, const NumberO
 
 std::vector<Value> Reducer::across_lanes(llvm::IRBuilderBase& b, const NumberOptions& options,
                                          std::vector<Value> parts) const {
+  if (as_numbers_ && lanes_of(parts[1]) > 1) parts[1].v = b.CreateAndReduce(parts[1].v);
   while (lanes_of(parts[0]) > 1) {
     int half = lanes_of(parts[0]) / 2;
-    parts = combine(b, options, part_of(b, parts, 0, half), part_of(b, parts, half, half));
+    const std::span<const Value> values(parts.begin(), as_numbers_ ? 1 : parts.size());
+    std::vector<Value> low = part_of(b, values, 0, half), high = part_of(b, values, half, half);
+    if (as_numbers_) low.push_back(parts[1]), high.push_back(parts[1]);
+    parts = combine(b, options, low, high);
   }
   return parts;
 }
@@ -238,6 +277,10 @@ std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& 
                                    std::vector<Value> totals) const {
   if (contracts_) return {convert(b, options, totals[0], result_)};
   if (as_bytes_) return {{result_, b.CreateICmpSLT(totals[0].v, llvm::Constant::getNullValue(totals[0].v->getType()))}};
+  if (as_numbers_) {
+    auto* none = llvm::ConstantFP::getNaN(totals[0].v->getType());
+    totals = {{result_, b.CreateSelect(totals[1].v, totals[0].v, none)}};
+  }
   if (as_keys_) totals[0] = {result_, float_of_key(b, totals[0].v, op_ == Opcode::kMaximum)};
   if (plain_) {
     for (Value& total : totals) total = round_to_type(b, total);

@@ -204,6 +204,8 @@ llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n);
 
 /// maximum or minimum as HLO has them, in three instructions; LLVM makes six.
 llvm::Value* extreme_avx512(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, bool greatest);
+/// -0 below 0, and of a number and a NaN the number.
+llvm::Value* extreme_number_avx512(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, bool greatest);
 
 template <int N>
 Float<N> ldexp2(Float<N> x, Int<N> i) {

@@ -51,10 +51,13 @@ llvm::Value* on_vectors(B& b, const Forms& forms, llvm::Value* x, llvm::Value* y
 
 llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) { return on_vectors(b(), kScale, x, n); }
 
-llvm::Value* extreme_avx512(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {
-  // -0 below 0, and of a number and a NaN the number.
+llvm::Value* extreme_number_avx512(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {
   constexpr int kLess = 4, kGreater = 5;
-  llvm::Value* number = on_vectors(b, kRange, x, y, greatest ? kGreater : kLess);
+  return on_vectors(b, kRange, x, y, greatest ? kGreater : kLess);
+}
+
+llvm::Value* extreme_avx512(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {
+  llvm::Value* number = extreme_number_avx512(b, x, y, greatest);
   return b.CreateSelect(b.CreateFCmpUNO(x, y), b.CreateFAdd(x, y), number);
 }
 
