@@ -447,10 +447,12 @@ class Emission {
         Placed place;
         place.stage = s;
         place.stored = working_type(v->shape.type);
-        place.buffer.pointer = scratch.take(rows * block.count() * count * tile * dtype_bytes(place.stored));
-        place.address = [this, &e, &lane, &block, inner, count, rows, tile](const Coords& coords) {
+        const int64_t row = block.count() > 1 ? round_up(count, kCacheLine / dtype_bytes(place.stored)) : 0;
+        place.buffer.pointer =
+            scratch.take(std::max(rows * count * tile, block.count() * row) * dtype_bytes(place.stored));
+        place.address = [this, &e, &lane, &block, inner, count, rows, tile, row](const Coords& coords) {
           auto [outer, along] = stages_.apart(coords);
-          IndexExpr at = linearize(inner, along) * tile + lane + block.row() * count;
+          IndexExpr at = linearize(inner, along) * tile + lane + block.row() * row;
           // Rows of a block lie one after the other.
           for (size_t k = 0; rows > 1 && k < e.block().size(); ++k) {
             int var = e.block_id(k);
