@@ -1,6 +1,7 @@
 // Integers and pred: everything wraps modulo 2^n and nothing traps.
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/Support/DivisionByConstantInfo.h>
 
 #include "codegen/number/families.h"
 
@@ -19,9 +20,54 @@ llvm::Value* own_bits(B& b, const Value& x) {
   return bits < 8 && is_signed(x.type) ? b.CreateAnd(x.v, integer(x, (1 << bits) - 1)) : x.v;
 }
 
+// The upper half of the product of 64-bit lanes, of which a vector has products of halves alone.
+llvm::Value* high_of_halves(B& b, llvm::Value* x, llvm::Value* y, bool is_signed) {
+  auto low = [&](llvm::Value* v) { return b.CreateAnd(v, llvm::ConstantInt::get(v->getType(), 0xffffffff)); };
+  auto high = [&](llvm::Value* v) { return b.CreateLShr(v, 32); };
+  llvm::Value *x0 = low(x), *x1 = high(x), *y0 = low(y), *y1 = high(y);
+  llvm::Value* middle = b.CreateAdd(b.CreateMul(x1, y0), high(b.CreateMul(x0, y0)));
+  llvm::Value* other = b.CreateAdd(b.CreateMul(x0, y1), low(middle));
+  llvm::Value* r = b.CreateAdd(b.CreateAdd(b.CreateMul(x1, y1), high(middle)), high(other));
+  if (!is_signed) return r;
+  // A negative factor was taken for one that is 2^64 more.
+  r = b.CreateSub(r, b.CreateAnd(b.CreateAShr(x, 63), y));
+  return b.CreateSub(r, b.CreateAnd(b.CreateAShr(y, 63), x));
+}
+
+// A divisor of vectors of 64 bits that is a product with a known number and shifts: neither 0, 1 nor -1, which need
+// none of it, nor a power of two, which the compiler shifts by.
+const llvm::APInt* multiplier_of(const Value& x, const llvm::Value* y) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(y);
+  if (!constant || !x.v->getType()->isVectorTy() || x.v->getType()->getScalarSizeInBits() != 64) return nullptr;
+  const auto* one = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getSplatValue());
+  if (!one) return nullptr;
+  const llvm::APInt& d = one->getValue();
+  return d.isZero() || d.isPowerOf2() || d.isNegatedPowerOf2() ? nullptr : &d;
+}
+
+// Hacker's Delight, 10: the compiler knows this for what the processor multiplies whole; of 64-bit lanes it would take
+// each out of its vector.
+llvm::Value* quotient_by(B& b, const Value& x, const llvm::APInt& d) {
+  llvm::Type* type = x.v->getType();
+  auto constant = [&](const llvm::APInt& c) { return llvm::ConstantInt::get(type, c); };
+  if (!is_signed(x.type)) {
+    const auto m = llvm::UnsignedDivisionByConstantInfo::get(d);
+    llvm::Value* q = high_of_halves(b, b.CreateLShr(x.v, m.PreShift), constant(m.Magic), false);
+    if (m.IsAdd) q = b.CreateAdd(b.CreateLShr(b.CreateSub(x.v, q), 1), q);
+    return b.CreateLShr(q, m.PostShift);
+  }
+  const auto m = llvm::SignedDivisionByConstantInfo::get(d);
+  llvm::Value* q = high_of_halves(b, x.v, constant(m.Magic), true);
+  if (!d.isNegative() && m.Magic.isNegative()) q = b.CreateAdd(q, x.v);
+  if (d.isNegative() && !m.Magic.isNegative()) q = b.CreateSub(q, x.v);
+  q = b.CreateAShr(q, m.ShiftAmount);
+  return b.CreateAdd(q, b.CreateLShr(q, 63));
+}
+
 // By a constant the compiler multiplies; 64 bits have the processor's own division, an element at a time.
 bool divides_itself(const Value& x, const llvm::Value* y) {
   llvm::Type* type = x.v->getType();
+  if (multiplier_of(x, y)) return false;
   return !type->isVectorTy() || type->getScalarSizeInBits() > 32 || llvm::isa<llvm::Constant>(y);
 }
 
@@ -32,6 +78,7 @@ llvm::Value* quotient(B& b, const Value& x, llvm::Value* y) {
   bool s = is_signed(x.type);
   unsigned bits = type->getScalarSizeInBits();
   if (divides_itself(x, y)) return s ? b.CreateSDiv(x.v, y) : b.CreateUDiv(x.v, y);
+  if (const llvm::APInt* d = multiplier_of(x, y)) return quotient_by(b, x, *d);
   llvm::Type* wide = type->getWithNewType(bits == 32 ? b.getDoubleTy() : b.getFloatTy());
   // Through 32-bit integers, which convert in one instruction.
   llvm::Type* middle = type->getWithNewType(b.getInt32Ty());
@@ -123,6 +170,7 @@ Value power(B& b, const Value& x, const Value& y) {
 Value high_product(B& b, const Value& x, const Value& y) {
   bool s = is_signed(x.type);
   unsigned bits = x.v->getType()->getScalarSizeInBits();
+  if (bits == 64 && x.v->getType()->isVectorTy()) return {x.type, high_of_halves(b, x.v, y.v, s)};
   llvm::Type* wide = x.v->getType()->getWithNewType(b.getIntNTy(2 * bits));
   llvm::Value* product = b.CreateMul(b.CreateIntCast(x.v, wide, s), b.CreateIntCast(y.v, wide, s));
   return {x.type, b.CreateTrunc(b.CreateLShr(product, static_cast<uint64_t>(dtype_bits(x.type))), x.v->getType())};
