@@ -23,6 +23,13 @@ int operations_of(const Instruction& i) {
 
 }  // namespace
 
+Coords first_of_ones(const Shape& shape, Coords coords) {
+  for (size_t d = 0; d < coords.size(); ++d) {
+    if (shape.dims[d] == 1) coords[d] = 0;
+  }
+  return coords;
+}
+
 bool AccessWalk::visited(const Instruction* value, const Coords& coords) {
   auto& list = seen_[value];
   if (std::find(list.begin(), list.end(), coords) != list.end()) return true;
@@ -110,7 +117,9 @@ void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
       edges_.push_back({g.expr, g.lo, false});
       edges_.push_back({g.expr, g.hi, true});
     }
-    read(i->operand(r.operand), r.coords);
+    const Instruction* o = i->operand(r.operand);
+    const bool moves = i->info().op_class == OpClass::kMoves && o->shape.is_array();
+    read(o, moves ? first_of_ones(o->shape, r.coords) : r.coords);
   }
   if (relation.fill) read(i->operand(*relation.fill), {});
   if (!is_reduction(*i)) return;

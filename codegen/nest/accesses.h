@@ -32,6 +32,10 @@ struct Edge {
   bool upper;  ///< the guard holds below the bound, not from it on
 };
 
+/// Where a dim has one element, that is the one meant: under a guard another would have to be masked. (Rows of a stack:
+/// 3x3 matrices of nine stacked vectors took 29 us instead of 8.)
+Coords first_of_ones(const Shape& shape, Coords coords);
+
 class AccessWalk {
  public:
   explicit AccessWalk(VarSource& vars) : vars_(vars) {}

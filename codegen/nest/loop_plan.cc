@@ -41,6 +41,7 @@ class LoopPlanner {
   LoopPlanner(std::span<const int64_t> dims, VarSource& vars, const LoopPlanOptions& options)
       : dims_(dims), vars_(vars), options_(options), accesses_(vars) {}
 
+  /// Once; `walk` is asked again for pieces.
   std::vector<LoopPiece> run(const Walk& walk) {
     collect(walk);
     if (auto pieces = one_run(walk)) return std::move(*pieces);
@@ -50,6 +51,7 @@ class LoopPlanner {
 
  private:
   void collect(const Walk& walk) {
+    walk_ = &walk;
     Coords coords;
     for (int64_t n : dims_) {
       dim_vars_.push_back(vars_.fresh());
@@ -83,7 +85,8 @@ class LoopPlanner {
     if (dims_.size() < 2 || options_.in_order || accesses_.has_reduction() || affine()) return std::nullopt;
     const int64_t elements[] = {hlojit::product(dims_)};
     LoopPlanner flat(elements, vars_, options_);
-    flat.collect([&](AccessWalk& w, const Coords& number) { walk(w, delinearize(dims_, number[0])); });
+    const Walk by_number = [&](AccessWalk& w, const Coords& number) { walk(w, delinearize(dims_, number[0])); };
+    flat.collect(by_number);
     if (!flat.affine() || !flat.accesses_.edges().empty()) return std::nullopt;
     std::vector<LoopPiece> pieces = flat.planned();
     for (LoopPiece& p : pieces) p.coords = delinearize(dims_, p.coords[0]);
@@ -202,8 +205,20 @@ class LoopPlanner {
     for (const DimPiece& p : cuts_[d].pieces) chosen[d] = &p, product(d + 1, chosen);
   }
 
+  // What nobody asks for in the piece says nothing of its loops. (Lanes went along a column's rows because the row
+  // above, for another piece, has its first element for all of them: LLVM took 80 ms for the code that gathers these.)
+  std::vector<Access> asked_in(const std::vector<const DimPiece*>& chosen) const {
+    Coords coords;
+    for (size_t d = 0; d < chosen.size(); ++d)
+      coords.push_back(IndexExpr::var(dim_vars_[d], Range{chosen[d]->start, chosen[d]->limit - 1}));
+    AccessWalk walk(vars_);
+    (*walk_)(walk, coords);
+    return walk.accesses();
+  }
+
   LoopPiece piece(const std::vector<const DimPiece*>& chosen) {
-    LoopOrder c(chosen, dim_vars_, accesses_.accesses(), vars_);
+    const bool parts = piece_count() > 1 && !accesses_.edges().empty();
+    LoopOrder c(chosen, dim_vars_, parts ? asked_in(chosen) : accesses_.accesses(), vars_);
     c.guarded = !accesses_.edges().empty();
     c.merge_digits();
     if (!options_.in_order) c.order();
@@ -246,6 +261,7 @@ class LoopPlanner {
   VarSource& vars_;
   const LoopPlanOptions& options_;
   AccessWalk accesses_;
+  const Walk* walk_ = nullptr;
   std::vector<int> dim_vars_;
   std::vector<DimCut> cuts_;
   int max_runs_ = 8;  // pieces of a dimension between two edges
