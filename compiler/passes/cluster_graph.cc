@@ -32,7 +32,7 @@ ClusterGraph::ClusterGraph(const Computation& computation) {
   for (size_t position = 0; const auto& owned : computation.instructions()) {
     Instruction* i = owned.get();
     position_[i] = position++;
-    if (is_inline_constant(*i)) continue;
+    if (is_inline_constant(*i) && i->control_predecessors.empty()) continue;
     for (const Instruction* p : run_before(*i)) {
       control_successors_[p].push_back(i);
       pinned_.insert(p);
