@@ -11,6 +11,9 @@
 namespace hlojit {
 namespace {
 
+// A small text may double at each level: maps of maps, branches in branches.
+constexpr size_t kMaxInstructions = 1'000'000;
+
 using Waits = std::vector<Instruction*>;
 
 Waits redirected(const Waits& waits, const StandIns& instead) {
@@ -39,6 +42,10 @@ bool replace_ops(Computation& c, std::string_view pass, const PipelineOptions& o
     size_t before = c.instructions().size();
     Instruction* made = make(*i);
     if (!made) continue;
+    if (c.instructions().size() > kMaxInstructions) {
+      throw Error(ErrorKind::kFailed, i->location,
+                  fmt::format("{}: {} becomes more than {} instructions", pass, c.name, kMaxInstructions));
+    }
     const Waits& waits = i->control_predecessors;
     bool is_new = false;
     for (size_t k = before; k < c.instructions().size(); ++k) {

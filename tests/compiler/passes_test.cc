@@ -151,6 +151,18 @@ TEST_CASE("calls that multiply are an error, not a full memory") {
   CHECK_THROWS_AS(run_pipeline(*module, {}), Error);
 }
 
+TEST_CASE("maps that multiply are an error, not a full memory") {
+  std::string text = "HloModule m\nmap0 { p = f32[] parameter(0) ROOT r = f32[] sine(p) }\n";
+  for (int k = 1; k <= 40; ++k) {
+    const std::string name = std::to_string(k), callee = std::to_string(k - 1);
+    text += "map" + name + " { p = f32[] parameter(0) x = f32[] map(p), to_apply=map" + callee +
+            " ROOT y = f32[] map(x), to_apply=map" + callee + " }\n";
+  }
+  text += "ENTRY e { p = f32[8] parameter(0) ROOT r = f32[8] map(p), dimensions={0}, to_apply=map40 }\n";
+  auto module = parse_module(text);
+  CHECK_THROWS_AS(run_pipeline(*module, {}), Error);
+}
+
 TEST_CASE("calls nested in a line cost no more than they leave") {
   constexpr int kLevels = 5000;  // each level copied into the next would be millions
   Module module("m");
