@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -21,6 +22,7 @@
 #include "tools/actual_sizes.h"
 #include "tools/error_bound.h"
 #include "tools/fuzz/draft.h"
+#include "tools/fuzz/fenced.h"
 #include "tools/request.h"
 
 namespace hlojit::tools::fuzz {
@@ -44,19 +46,28 @@ struct Inputs {
   HostSide host;
 };
 
+// A device's parameters: those that no result takes over between fences.
+std::vector<Buffer> given(const Executable& e, const Inputs& inputs, bool at_end, std::vector<Fenced>& fences) {
+  const std::vector<int64_t>& donors = e.donors();
+  std::vector<Buffer> all;
+  for (size_t k = 0; k < inputs.parameters.size(); ++k) {
+    Shape shape = e.parameter_shapes()[k];
+    shape.dims = inputs.parameters[k].shape().dims;
+    shape.dynamic.clear();
+    Buffer array = inputs.parameters[k].to_layout(shape);
+    const bool given_away = std::ranges::find(donors, static_cast<int64_t>(k)) != donors.end();
+    all.push_back(given_away ? std::move(array) : fences.emplace_back(array, at_end).buffer());
+  }
+  return all;
+}
+
 // Results of all devices, one after the other, each with what the device handed to the host.
 Bits run(const ModulePtr& module, const Config& c, const Inputs& inputs) {
   Executable e = compile(module, options_of(c));
   auto devices = static_cast<size_t>(e.replicas() * e.partitions());
-  std::vector<std::vector<Buffer>> own(devices), got;  // given away, so that aliases take effect
-  for (std::vector<Buffer>& set : own) {
-    for (size_t k = 0; k < inputs.parameters.size(); ++k) {
-      Shape shape = e.parameter_shapes()[k];
-      shape.dims = inputs.parameters[k].shape().dims;
-      shape.dynamic.clear();
-      set.push_back(inputs.parameters[k].to_layout(shape));
-    }
-  }
+  std::vector<Fenced> fences;
+  std::vector<std::vector<Buffer>> own(devices), got;
+  for (std::vector<Buffer>& set : own) set = given(e, inputs, c.wide, fences);
   RunOptions options;
   options.queues = inputs.host.queues(static_cast<int64_t>(devices));
   if (devices == 1)

@@ -1,0 +1,23 @@
+// Memory that nobody may read beyond: where an array is touched at elements that it does not have, the process ends.
+#pragma once
+
+#include <memory>
+
+#include "hlojit/hlojit.h"
+
+namespace hlojit::tools::fuzz {
+
+/// A copy of an array between two pages that cannot be touched.
+class Fenced {
+ public:
+  /// `at_end`: its last byte is the last before a page, else its first is the first behind one.
+  Fenced(const Buffer& array, bool at_end);
+  /// Borrowed: `this` must outlive it.
+  const Buffer& buffer() const { return buffer_; }
+
+ private:
+  std::shared_ptr<void> pages_;
+  Buffer buffer_;
+};
+
+}  // namespace hlojit::tools::fuzz
