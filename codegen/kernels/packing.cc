@@ -189,7 +189,8 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
     auto inside = reads_.always_inside(scope, side, result_at);
     if (!inside) return box(depth, false);
     if (!*inside) return box(depth, true);
-    guarded(scope, *inside, [&] { box(depth, true); }, [&] { box(depth, false); });
+    auto whole = [&] { return box(depth, true), true; };
+    guarded(scope, *inside, [&] { e_.on_way(scope, whole); }, [&] { box(depth, false); });
   };
   deep(scope, at_depth);
 }

@@ -190,7 +190,17 @@ class ElementEmitter {
     emit_values();
     guarded_ = before;
   }
-  /// Under a guard: whether coordinates lie inside an array of these sizes; null where they always do.
+  /// Runs `emit_values` on the way of a branch in `scope` that is taken only where all they read lies inside of its
+  /// arrays. What is made in scopes outside of it is made on either way.
+  template <class F>
+  auto on_way(const Scope& scope, F emit_values) {
+    const Scope* before = std::exchange(way_, &scope);
+    auto made = emit_values();
+    way_ = before;
+    return made;
+  }
+  /// Under a guard, or outside of the way on which one holds: whether coordinates lie inside an array of these sizes;
+  /// null where they always do.
   llvm::Value* inside(std::span<const int64_t> dims, const Coords& coords, Scope& scope);
   llvm::Value* trip_count(const LoopDigit& loop, const IndexExpr& so_far, Scope& scope);
   /// What a digit's variable stands for where its loop's counter has this value.
@@ -282,8 +292,9 @@ class ElementEmitter {
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
   std::vector<int64_t> block_values_;
-  bool in_groups_ = false;  ///< steps along rows are written out in groups
-  bool guarded_ = false;    ///< values are asked for that may lie outside their arrays
+  bool in_groups_ = false;      ///< steps along rows are written out in groups
+  bool guarded_ = false;        ///< values are asked for that may lie outside their arrays
+  const Scope* way_ = nullptr;  ///< in which they do not
   bool stores_in_halves_ = false;
   bool in_lines_ = false;          ///< vectors begin with lines
   int line_lane_ = -1;             ///< the variable of lanes some of which do not belong to the row

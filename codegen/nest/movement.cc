@@ -4,7 +4,8 @@
 //
 // A value under a failing guard may be asked for at coordinates outside its array. That is harmless by one
 // rule: under a guard every load masks the lanes that are outside its own array, and what is computed from
-// the zeros they get is never selected.
+// the zeros they get is never selected. So does every load that is hoisted out of the way of a branch that a guard
+// decides about.
 #include <algorithm>
 
 #include "codegen/nest/element_emitter.h"
@@ -91,7 +92,7 @@ llvm::Value* ElementEmitter::holds(std::span<const Guard> guards, Scope& scope) 
 }
 
 llvm::Value* ElementEmitter::inside(std::span<const int64_t> dims, const Coords& coords, Scope& scope) {
-  if (!guarded_) return nullptr;
+  if (!guarded_ && (!way_ || scope.is_in(*way_))) return nullptr;
   std::vector<Guard> guards;
   for (size_t d = 0; d < coords.size(); ++d) {
     Guard g{coords[d], 0, dims[d]};

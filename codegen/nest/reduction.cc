@@ -85,7 +85,8 @@ class PassRun {
     std::optional<llvm::Value*> inside = pass_.with ? std::nullopt : guards_hold();
     Carry carried = !inside   ? sum_up(false)
                     : *inside ? branch(
-                                    at_, *inside, [&] { return sum_up(true); }, [&] { return sum_up(false); })
+                                    at_, *inside, [&] { return e_.on_way(at_, [&] { return sum_up(true); }); },
+                                    [&] { return sum_up(false); })
                               : sum_up(true);
     for (size_t m = 0; m < pass_.members.size() && !sums_.running; ++m) {
       const Pass::Member& member = pass_.members[m];
@@ -334,7 +335,8 @@ class PassRun {
       llvm::Value* counts = e_.holds(guards, s);
       // What all lanes leave out is skipped: a window's rows and columns beyond the border.
       if (counts && !counts->getType()->isVectorTy())
-        carried = branch(s, counts, [&] { return add(nullptr); }, [&] { return carried; });
+        carried =
+            branch(s, counts, [&] { return e_.on_way(s, [&] { return add(nullptr); }); }, [&] { return carried; });
       else
         carried = add(counts);
     }

@@ -62,6 +62,13 @@ struct Scope : Known {
   Scope(llvm::BasicBlock* block, Scope* parent)
       : builder(block), parent(parent), depth(parent ? parent->depth + 1 : 0) {}
 
+  /// It is `outer` or somewhere in it.
+  bool is_in(const Scope& outer) const {
+    const Scope* s = this;
+    while (s && s != &outer) s = s->parent;
+    return s != nullptr;
+  }
+
   llvm::IRBuilder<> builder;
   Scope* parent;
   int depth;
