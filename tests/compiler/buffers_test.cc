@@ -96,6 +96,36 @@ ENTRY e {
   CHECK(!check_memory(*module, plan, false).empty());
 }
 
+TEST_CASE("scalars take turns with those of their size alone") {
+  PipelineOptions options;
+  options.disabled = {"fuse"};
+  auto module = planned(R"(
+HloModule turns
+ENTRY e {
+  a = s32[] parameter(0)
+  b = s32[] negate(a)
+  c = pred[] compare(b, a), direction=LT
+  d = s16[] convert(c)
+  f = s32[] convert(d)
+  g = pred[] compare(f, a), direction=GE
+  h = s16[] convert(g)
+  i = s32[] convert(h)
+  ROOT r = s32[] add(i, a)
+})",
+                        options);
+  const BufferPlan plan = assign_buffers(*module);
+  int turns = 0;
+  for (const auto& a : plan.allocations) {
+    for (const auto& b : plan.allocations) {
+      if (&a == &b || a.offset != b.offset) continue;
+      CHECK(a.size == b.size);
+      ++turns;
+    }
+  }
+  CHECK(turns > 0);
+  expect_sound(*module);
+}
+
 TEST_CASE("a swap costs one temporary") {
   std::string text = std::string(kLess) + R"(
 body {
