@@ -18,12 +18,12 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "codegen/code_passes.h"
 #include "compiler/math/scalar.h"
 
 namespace hlojit::codegen {
@@ -151,17 +151,6 @@ struct Optimizer {
   }
 };
 
-// LLVM's strength reduction of loops is left out: addresses come with what a loop does not change added outside of it
-// (nest/address.cc), and its search took a seventh of all compiling, half of it where tiles make addresses long.
-void leave_out_strength_reduction() {
-  static const bool once = [] {
-    auto& options = llvm::cl::getRegisteredOptions();
-    auto found = options.find("disable-lsr");
-    return found != options.end() && !found->second->addOccurrence(0, "disable-lsr", "true");
-  }();
-  (void)once;
-}
-
 // What keeps ops on converted halves from becoming ops on halves (codegen/number/codec): not wanted on a machine that
 // has those. One rounding of a product, sum or quotient of halves gives the bits of two.
 void drop_fences(llvm::Module& module) {
@@ -211,9 +200,9 @@ class Compiler {
 
  private:
   void add_passes(llvm::legacy::PassManager& to, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
-    leave_out_strength_reduction();
+    CodePasses passes(to);
     constexpr bool kNoVerify = true;
-    if (machine_->addPassesToEmitFile(to, out, nullptr, type, kNoVerify)) {
+    if (machine_->addPassesToEmitFile(passes, out, nullptr, type, kNoVerify)) {
       throw Error(ErrorKind::kFailed, "internal: LLVM cannot emit code for this machine");
     }
   }

@@ -1,0 +1,18 @@
+// LLVM's list of passes from IR to machine code, less those that find nothing to do in code of ours.
+#pragma once
+
+#include <llvm/IR/LegacyPassManager.h>
+
+namespace hlojit::codegen {
+
+/// Hands on what is put into it, but for passes that are left out.
+class CodePasses final : public llvm::legacy::PassManagerBase {
+ public:
+  explicit CodePasses(llvm::legacy::PassManagerBase& to) : to_(to) {}
+  void add(llvm::Pass* pass) override;
+
+ private:
+  llvm::legacy::PassManagerBase& to_;
+};
+
+}  // namespace hlojit::codegen
