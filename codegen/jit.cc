@@ -134,7 +134,7 @@ struct Optimizer {
     }
     // Named in text, instcombine would end the process when one round does not simplify everything.
     if (auto e = builder.parsePassPipeline(
-            passes, "function(early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)")) {
+            passes, "function(early-cse,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)")) {
       fail(std::move(e), "pass list");
     }
   }
