@@ -12,6 +12,10 @@
 #include <unistd.h>
 #endif
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Module.h>
@@ -36,6 +40,12 @@ bool host_has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
 // AVX-512 is only worth its name with the byte/word, doubleword and vector-length parts.
 bool good_avx512(const llvm::StringMap<bool>& f) {
   return host_has(f, "avx512f") && host_has(f, "avx512bw") && host_has(f, "avx512dq") && host_has(f, "avx512vl");
+}
+
+// StringMap's order is not stable; the text is a cache key.
+std::string sorted_list(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 // Tiles are registers that the kernel keeps for a process once it has asked for them.
@@ -95,16 +105,16 @@ const Target& Target::get(std::string_view isa) {
   t.here_ = isa != "avx512" || has512;
   t.isa_ = isa == "avx512" || (isa == "native" && has512) ? Isa::kAvx512 : Isa::kAvx2;
   t.cpu_ = llvm::sys::getHostCPUName().str();
+  // Code to be read, not run, is that of a machine which is known to have it.
+  if (!t.here_) t.cpu_ = "znver4";
+  llvm::SmallVector<llvm::StringRef> named;
+  if (llvm::X86::parseArchX86(t.cpu_) != llvm::X86::CK_None) llvm::X86::getFeaturesForCPU(t.cpu_, named);
   if (!t.here_) {
-    // Code to be read, not run: that of a machine which is known to have it.
-    t.cpu_ = "znver4";
-    llvm::SmallVector<llvm::StringRef> named;
-    llvm::X86::getFeaturesForCPU(t.cpu_, named);
     for (llvm::StringRef f : named) features[f] = true;
   }
   t.triple_ = llvm::sys::getProcessTriple();
   static const bool tiles = host_has(features, "amx-tile") && may_use_tiles();
-  std::vector<std::string> all;
+  std::vector<std::string> all, other;
   for (const auto& f : features) {
     std::string name = f.getKey().str();
     bool on = f.getValue();
@@ -116,9 +126,10 @@ const Target& Target::get(std::string_view isa) {
     if (name == "sse4a") on = false;
     if (on) t.enabled_.push_back(name);
     all.push_back((on ? "+" : "-") + name);
+    if (on != llvm::is_contained(named, name)) other.push_back(all.back());
   }
-  std::sort(all.begin(), all.end());  // StringMap order is not stable; the text is a cache key
-  for (const auto& f : all) t.features_ += (t.features_.empty() ? "" : ",") + f;
+  t.features_ = sorted_list(std::move(all));
+  t.beside_cpu_ = sorted_list(std::move(other));
   return known.emplace(std::string(isa), std::move(t)).first->second;
 }
 
@@ -158,10 +169,11 @@ std::unique_ptr<llvm::TargetMachine> Target::machine(bool fast) const {
   // hundreds of instructions ahead do not notice.
   auto level = fast ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple_, cpu_, features_, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true));
+      triple_, cpu_, beside_cpu_, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true));
 }
 
 void Target::stamp(llvm::Module& module, const llvm::TargetMachine& machine) const {
+  if (!module.getTargetTriple().empty()) return;  // it is
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(triple_);
   // Both are needed: sapphirerapids prefers 256 bits by default.
@@ -169,7 +181,7 @@ void Target::stamp(llvm::Module& module, const llvm::TargetMachine& machine) con
   for (llvm::Function& f : module) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", cpu_);
-    f.addFnAttr("target-features", features_);
+    f.addFnAttr("target-features", beside_cpu_);
     f.addFnAttr("prefer-vector-width", width);
     f.addFnAttr("min-legal-vector-width", width);
     f.addFnAttr(llvm::Attribute::NoUnwind);

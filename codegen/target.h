@@ -39,13 +39,15 @@ class Target {
 
   /// A new TargetMachine; `fast` selects FastISel for code that runs once.
   std::unique_ptr<llvm::TargetMachine> machine(bool fast = false) const;
-  /// Sets data layout, triple and the per-function attributes (cpu, features, vector width).
+  /// Sets data layout, triple and the per-function attributes (cpu, features, vector width), once.
   void stamp(llvm::Module& module, const llvm::TargetMachine& machine) const;
 
  private:
   Isa isa_ = Isa::kAvx2;
   bool here_ = true;
   std::string cpu_, features_, triple_;
+  std::string
+      beside_cpu_;  // features that the CPU's name does not tell: LLVM looks a machine up by this text at a time
   std::vector<std::string> enabled_;
 };
 
