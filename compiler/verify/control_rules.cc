@@ -70,7 +70,7 @@ Shape identity(const Use& use) {
 
 // Of itself twice, and that again, a tuple would soon have more leaves than there is memory.
 Shape tuple(const Use& use) {
-  constexpr int64_t kMostLeaves = 1 << 16;
+  constexpr int64_t kMostLeaves = 1 << 18;
   int64_t leaves = 0;
   for (const Shape* s : use.operands) leaves = add(leaves, leaf_count(*s));
   need(leaves <= kMostLeaves, "tuple-size", "a tuple of {} leaves, of which at most {} are read", leaves, kMostLeaves);

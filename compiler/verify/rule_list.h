@@ -88,7 +88,7 @@ inline constexpr RuleInfo kRules[] = {
     // ---- control flow, tuples, calls ----
     {"parameter-numbers", "parameters of a computation are numbered 0 to n-1, each once"},
     {"constant-literal", "a constant has a literal of its shape"},
-    {"tuple-size", "a tuple has at most 65536 leaves"},
+    {"tuple-size", "a tuple has at most 262144 leaves"},
     {"tuple-index", "get-tuple-element reads an element that exists"},
     {"while-shape", "init, parameter of condition and body, and result of body have one shape"},
     {"conditional-index", "the selector is pred[] with two branches or s32[] with at least one"},
