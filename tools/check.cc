@@ -6,6 +6,7 @@
 
 #include "layout/index.h"
 #include "tools/error_bound.h"
+#include "tools/fenced.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -144,10 +145,13 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
   const int64_t devices = e.replicas() * e.partitions();
   std::vector<std::vector<Buffer>> inputs = gather_input_sets(with_values, module, devices), got;
   stage(r, "running");
+  std::vector<Fenced> fences;
+  std::vector<std::vector<Buffer>> given;
+  for (const std::vector<Buffer>& set : inputs) given.push_back(between_fences(e, set, false, fences));
   if (devices == 1)
-    got.push_back(e.run(inputs[0], run_options(r)));
+    got.push_back(e.run(given[0], run_options(r)));
   else
-    got = e.run_devices(inputs, run_options(r));
+    got = e.run_devices(given, run_options(r));
   stage(r, "evaluating");
   inputs.resize(static_cast<size_t>(devices), inputs[0]);  // one set is for all
   std::shared_ptr<Module> asked = module->clone();         // on as many devices as were asked for

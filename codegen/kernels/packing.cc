@@ -106,10 +106,11 @@ Value Packing::packed_value(Scope& s, const std::optional<Read>& source) {
       std::ranges::any_of(read.guards, &Guard::never) ? s.builder.getFalse() : e_.holds(read.guards, s);
   if (there == s.builder.getFalse()) return packed_value(s, std::nullopt);
   Value v;
-  e_.under(there, [&] {
+  auto element = [&] {
     v = convert(s.builder, e_.number(), e_.emit(reads_.operand(static_cast<int>(read.operand)), read.coords, s),
                 form_.type);
-  });
+  };
+  e_.where(read.guards, [&] { e_.under(there, element); });
   if (there) v = choose(s.builder, there, v, constant(s.builder, form_.type, 0, 1));
   if (!form_.biased || static_cast<int>(read.operand) != reads_.left_side()) return v;
   return {v.type, s.builder.CreateXor(v.v, llvm::ConstantInt::get(v.v->getType(), 0x80))};

@@ -42,6 +42,7 @@ void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
   block_ids_.clear();
   block_values_.clear();
   scope.blocks.clear();
+  read_together_ = {};
   for (int64_t k = 0; k < unroll.count; ++k) {
     int id = vars_.fresh();
     const int64_t value = unroll.value(k);

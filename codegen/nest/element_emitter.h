@@ -190,6 +190,15 @@ class ElementEmitter {
     emit_values();
     guarded_ = before;
   }
+  /// Runs `emit_values` for a block's value where these guards of its own hold: with it are read only those of the
+  /// block of which they hold, too.
+  template <class F>
+  void where(std::span<const Guard> guards, F emit_values) {
+    const std::vector<int> block = block_ids_;
+    const BlockPart before = std::exchange(read_together_, with_it(guards));
+    emit_values();
+    if (block_ids_ == block) read_together_ = before;  // else loops in it have begun one of their own
+  }
   /// Runs `emit_values` on the way of a branch in `scope` that is taken only where all they read lies inside of its
   /// arrays. What is made in scopes outside of it is made on either way.
   template <class F>
@@ -251,6 +260,7 @@ class ElementEmitter {
   Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
                     llvm::Value* mask);
+  BlockPart with_it(std::span<const Guard> guards) const;
   bool fills_bytes(const IndexExpr& address, int64_t per_byte) const;
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
@@ -292,6 +302,7 @@ class ElementEmitter {
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
   std::vector<int64_t> block_values_;
+  BlockPart read_together_;     ///< what lies inside of its arrays wherever the value does that is being emitted
   bool in_groups_ = false;      ///< steps along rows are written out in groups
   bool guarded_ = false;        ///< values are asked for that may lie outside their arrays
   const Scope* way_ = nullptr;  ///< in which they do not

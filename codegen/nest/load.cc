@@ -136,10 +136,13 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   int lanes = lane_count(address);
   if (!fits_transposed(count, lanes, type) && *stride != count) return std::nullopt;
 
+  const BlockPart part{read_together_.first, std::min(read_together_.end, block_ids_.size())};
+  const bool whole = part == BlockPart{0, block_ids_.size()};
+  if (!whole && *stride == count) return std::nullopt;
   IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[k], 0);
   llvm::IRBuilder<>& b = scope.builder;
   for (const BlockLoad& known : scope.blocks) {
-    if (known.pointer == buffer.pointer && known.address == base) {
+    if (known.pointer == buffer.pointer && known.address == base && known.part == part) {
       return from_storage(b, type, known.values[k]);
     }
   }
@@ -157,15 +160,21 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
       values.push_back(b.CreateShuffleVector(wide, mask));
     }
   } else {
+    std::vector<int> places(block_ids_.size(), -1);
+    for (size_t j = part.first; j < part.end; ++j) places[j] = static_cast<int>(j - part.first);
+    const auto there = static_cast<int64_t>(part.end - part.first);
+    const IndexExpr first = base + IndexExpr(static_cast<int64_t>(part.first));
     for (int l = 0; l < lanes; ++l) {
-      auto* row = b.CreateAlignedLoad(vector_of(element, count),
-                                      address_of(scope, buffer, element, base + IndexExpr(l * *stride)), align);
+      auto* row = b.CreateAlignedLoad(vector_of(element, there),
+                                      address_of(scope, buffer, element, first + IndexExpr(l * *stride)), align);
       annotate(row, buffer);
-      values.push_back(row);
+      values.push_back(whole        ? row
+                       : there == 1 ? b.CreateVectorSplat(static_cast<unsigned>(count), row)
+                                    : b.CreateShuffleVector(row, places));
     }
     values = transposed(b, values);
   }
-  scope.blocks.push_back({buffer.pointer, base, values});
+  scope.blocks.push_back({buffer.pointer, base, part, values});
   return from_storage(b, type, values[k]);
 }
 

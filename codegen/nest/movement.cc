@@ -91,6 +91,25 @@ llvm::Value* ElementEmitter::holds(std::span<const Guard> guards, Scope& scope) 
   return all;
 }
 
+// Those next to the one whose coordinates the guards are about. (Read whole, a block of four beside the border of a
+// concatenation's part took up to three elements from before its array or behind it.)
+BlockPart ElementEmitter::with_it(std::span<const Guard> guards) const {
+  BlockPart part = read_together_;
+  for (const Guard& g : guards) {
+    size_t k = 0;
+    while (k < block_ids_.size() && !g.expr.depends_on(block_ids_[k])) ++k;
+    if (k == block_ids_.size()) continue;
+    auto holds_of = [&](size_t other) {
+      return Guard{g.expr.substitute(block_ids_[k], IndexExpr(block_values_[other])), g.lo, g.hi}.always();
+    };
+    size_t first = k, end = k + 1;
+    while (first > part.first && holds_of(first - 1)) --first;
+    while (end < std::min(part.end, block_ids_.size()) && holds_of(end)) ++end;
+    part = {first, end};
+  }
+  return part;
+}
+
 llvm::Value* ElementEmitter::inside(std::span<const int64_t> dims, const Coords& coords, Scope& scope) {
   if (!guarded_ && (!way_ || scope.is_in(*way_))) return nullptr;
   std::vector<Guard> guards;
@@ -122,7 +141,8 @@ Value ElementEmitter::moved(const Instruction* i, const Coords& coords, Scope& s
       condition = nullptr;
     }
     const Instruction* from = i->operand(r.operand);
-    under(condition, [&] { choices.push_back({condition, emit(from, first_of_ones(from->shape, r.coords), scope)}); });
+    auto chosen = [&] { choices.push_back({condition, emit(from, first_of_ones(from->shape, r.coords), scope)}); };
+    where(r.guards, [&] { under(condition, chosen); });
     if (!condition) break;
   }
   if (relation.reads.empty()) return constant(scope.builder, kept(i->shape.type), 0, 1);

@@ -328,7 +328,8 @@ class PassRun {
       }
       auto add = [&](llvm::Value* counts) {
         std::vector<Value> values;
-        e_.under(counts, [&] { values = sums_.reducer(m).operands(e_, s, *member.instruction, relation); });
+        auto operands = [&] { values = sums_.reducer(m).operands(e_, s, *member.instruction, relation); };
+        e_.where(guards, [&] { e_.under(counts, operands); });
         for (Value& v : values) v = splat(s.builder, v, lanes.count > 1 ? lanes.count : outer_lanes_);
         return sums_.step(s, carried, lanes, m, values, counts);
       };

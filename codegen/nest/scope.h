@@ -36,10 +36,18 @@ struct RowLoad {
   std::vector<llvm::Value*> values;
 };
 
-/// A block of memory in registers, from `address` on: values[k] has the lanes of the block's value k.
+/// Of a block, the values from number `first` to `end`.
+struct BlockPart {
+  size_t first = 0, end = SIZE_MAX;
+  bool operator==(const BlockPart&) const = default;
+};
+
+/// A block of memory in registers, from `address` on: values[k] has the lanes of the block's value k, if that is in the
+/// part that was read.
 struct BlockLoad {
   llvm::Value* pointer;
   IndexExpr address;
+  BlockPart part;
   std::vector<llvm::Value*> values;
 };
 

@@ -21,8 +21,8 @@
 #include "compiler/text/printer.h"
 #include "tools/actual_sizes.h"
 #include "tools/error_bound.h"
+#include "tools/fenced.h"
 #include "tools/fuzz/draft.h"
-#include "tools/fuzz/fenced.h"
 #include "tools/request.h"
 
 namespace hlojit::tools::fuzz {
@@ -46,19 +46,16 @@ struct Inputs {
   HostSide host;
 };
 
-// A device's parameters: those that no result takes over between fences.
+// A device's parameters.
 std::vector<Buffer> given(const Executable& e, const Inputs& inputs, bool at_end, std::vector<Fenced>& fences) {
-  const std::vector<int64_t>& donors = e.donors();
   std::vector<Buffer> all;
   for (size_t k = 0; k < inputs.parameters.size(); ++k) {
     Shape shape = e.parameter_shapes()[k];
     shape.dims = inputs.parameters[k].shape().dims;
     shape.dynamic.clear();
-    Buffer array = inputs.parameters[k].to_layout(shape);
-    const bool given_away = std::ranges::find(donors, static_cast<int64_t>(k)) != donors.end();
-    all.push_back(given_away ? std::move(array) : fences.emplace_back(array, at_end).buffer());
+    all.push_back(inputs.parameters[k].to_layout(shape));
   }
-  return all;
+  return between_fences(e, std::move(all), at_end, fences);
 }
 
 // Results of all devices, one after the other, each with what the device handed to the host.

@@ -1,15 +1,16 @@
 // See fenced.h.
-#include "tools/fuzz/fenced.h"
+#include "tools/fenced.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "layout/divide.h"
 #include "layout/error.h"
 
-namespace hlojit::tools::fuzz {
+namespace hlojit::tools {
 
 Fenced::Fenced(const Buffer& array, bool at_end) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), bytes = array.size_bytes();
@@ -25,4 +26,14 @@ Fenced::Fenced(const Buffer& array, bool at_end) {
   buffer_ = Buffer::borrow(first, array.shape());
 }
 
-}  // namespace hlojit::tools::fuzz
+std::vector<Buffer> between_fences(const Executable& executable, std::vector<Buffer> arguments, bool at_end,
+                                   std::vector<Fenced>& fences) {
+  const std::vector<int64_t>& donors = executable.donors();
+  for (size_t k = 0; k < arguments.size(); ++k) {
+    if (std::ranges::find(donors, static_cast<int64_t>(k)) == donors.end())
+      arguments[k] = fences.emplace_back(arguments[k], at_end).buffer();
+  }
+  return arguments;
+}
+
+}  // namespace hlojit::tools

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "hlojit/hlojit.h"
 
-namespace hlojit::tools::fuzz {
+namespace hlojit::tools {
 
 /// A copy of an array between two pages that cannot be touched.
 class Fenced {
@@ -20,4 +21,9 @@ class Fenced {
   Buffer buffer_;
 };
 
-}  // namespace hlojit::tools::fuzz
+/// A device's arguments, but for those that results take over each between fences, which are added to `fences` and must
+/// outlive them.
+std::vector<Buffer> between_fences(const Executable& executable, std::vector<Buffer> arguments, bool at_end,
+                                   std::vector<Fenced>& fences);
+
+}  // namespace hlojit::tools
