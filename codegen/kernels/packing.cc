@@ -44,6 +44,21 @@ Read ProductReads::read_at(int side, const Coords& result, const IndexExpr& k) {
   throw Error(ErrorKind::kFailed, contraction_.location, "a contraction does not read its operand");
 }
 
+Read ProductReads::of_images(Read read, const Coords& result) const {
+  const int64_t images = overhung_images(static_cast<int>(read.operand));
+  if (images == 0) return read;
+  const Guard inside{result[static_cast<size_t>(contraction_.attrs.conv.out_batch)], 0, images};
+  if (!inside.always()) read.guards.push_back(inside);
+  return read;
+}
+
+int64_t ProductReads::overhung_images(int side) const {
+  if (!in_runs(side) || !product_.overhangs()) return 0;
+  const int64_t dim = contraction_.attrs.conv.out_batch;
+  const bool along = static_cast<int64_t>(product_.lhs_free.back().dim) == dim;
+  return along ? contraction_.shape.dims[static_cast<size_t>(dim)] : 0;
+}
+
 void ProductReads::walk(AccessWalk& walk, Read read) const {
   AccessRelation relation;
   relation.reads.push_back(std::move(read));
@@ -159,9 +174,24 @@ void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth)
 }
 
 void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
-                       const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at) {
+                       const TargetAt& target_at) {
+  const Coords start = reads_.starts(scope, side, first);
+  const int64_t images = reads_.overhung_images(side), rest = images % run;
+  if (images <= run || rest == 0) return pack_positions(scope, target, side, start, run, target_at);
+  // Of the last run it is known which images there are not, of the others that there are all.
+  llvm::Value* image = e_.index(start.back(), scope);
+  auto from = [&](Range range) {
+    Coords at = start;
+    at.back() = e_.symbol(scope, image, range);
+    pack_positions(scope, target, side, at, run, target_at);
+  };
+  llvm::Value* whole = scope.builder.CreateICmpSLE(image, i64(scope.builder, images - run));
+  guarded(scope, whole, [&] { from({0, images - run}); }, [&] { from({images - rest, images - rest}); });
+}
+
+void Packing::pack_positions(Scope& scope, const BufferRef& target, int side, const Coords& start, int64_t run,
+                             const TargetAt& target_at) {
   const bool lhs = side == 0;
-  Coords start = reads_.starts(scope, side, first);
   auto result_at = [&](const IndexExpr& local) {
     Coords along = start;
     if (!along.empty()) along.back() = along.back() + local;
@@ -171,16 +201,17 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
   auto box = [&](int64_t depth, bool inside) {
     in_groups(depth, [&](const Groups& g) {
       auto k_at = [&](const Coords& c) { return g.first + c[1] * form_.terms + c[2]; };
-      auto source = [&](const Coords& c) {
+      auto element = [&](const Coords& c) {
         Read read = reads_.read_at(side, result_at(c[0]), k0_ + k_at(c));
         if (inside) read.guards.clear();
-        return read_in(g, c[2], std::move(read));
+        return read;
       };
-      // For the order of the loops alone: rows one after the other, or vectors of columns.
+      auto source = [&](const Coords& c) { return read_in(g, c[2], reads_.of_images(element(c), result_at(c[0]))); };
+      // For the order of the loops alone: rows one after the other, or vectors of columns. All images are one piece.
       auto place = [&](const Coords& c) { return target_at(c[0], k_at(c)); };
       auto walk = [&](AccessWalk& w, const Coords& c) {
         w.write(form_.type, place(c));
-        if (auto read = source(c)) reads_.walk(w, *std::move(read));
+        if (auto read = read_in(g, c[2], element(c))) reads_.walk(w, *std::move(read));
       };
       std::vector<int64_t> dims = {run, g.count, form_.terms};
       fill(scope, target, dims, walk, source, place);

@@ -46,6 +46,10 @@ class ProductReads {
   Coords starts(Scope& scope, int side, const IndexExpr& position);
   /// The operand's element for an element of the result at position k of the depth.
   Read read_at(int side, const Coords& result, const IndexExpr& k);
+  /// Where runs go beyond the last image, which no window guards: only if there is such an image.
+  Read of_images(Read read, const Coords& result) const;
+  /// How many images there are then; else 0.
+  int64_t overhung_images(int side) const;
   void walk(AccessWalk& walk, Read read) const;
   /// Whether no guard of the operand can fail along a run, whatever the depth: null if none ever does, nullopt if
   /// some may always. `result_at`: the result's coordinates at a position in the run.
@@ -86,8 +90,9 @@ class Packing {
   void begin_slice(const IndexExpr& k0) { k0_ = k0; }
   /// Copies one slice of `run` neighbouring rows (or columns) of an operand, of which only the last coordinate
   /// differs, to where `target_at` (position in the run, in the slice) says.
+  using TargetAt = std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>;
   void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
-                const std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>& target_at);
+                const TargetAt& target_at);
   /// Packs `group` panels of `width` columns from `first` on, of `size`, one slice deep, each as
   /// [k/terms][width][terms]. Only whole panels come in groups.
   void pack_columns(Scope& scope, const BufferRef& target, int64_t group, int64_t width, int64_t size,
@@ -101,6 +106,9 @@ class Packing {
                  const IndexExpr& first);
 
  private:
+  /// The same from indices of the operand's factors on.
+  void pack_positions(Scope& scope, const BufferRef& target, int side, const Coords& start, int64_t run,
+                      const TargetAt& target_at);
   void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
             const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<std::optional<Read>(const Coords&)>& source,

@@ -53,7 +53,8 @@ void RowPointers::each_line(Scope& scope, llvm::Value* count, int64_t most,
 Read RowPointers::read_at(const Coords& row, const IndexExpr& depth) {
   const MatrixProduct& p = reads_.product();
   const Coords columns((p.swapped ? p.lhs_free : p.rhs_free).size(), IndexExpr(0));
-  return reads_.read_at(reads_.left_side(), reads_.joined(row, columns), depth);
+  const Coords result = reads_.joined(row, columns);
+  return reads_.of_images(reads_.read_at(reads_.left_side(), result, depth), result);
 }
 
 llvm::Value* RowPointers::address(Scope& s, const Read& read, int lanes) const {
