@@ -289,7 +289,7 @@ class EntryEmitter : EntryFunctions {
     const auto [at, is_new] = loop_states_.try_emplace(&loop);
     if (is_new) {
       const bool donates = !module_.config.input_output_alias.empty();
-      at->second = loop_state(loop, plan_, options_.target->info(), donates);
+      at->second = loop_state(loop, plan_, options_.target_info(), donates);
     }
     return at->second.inlined.empty() ? nullptr : &at->second;
   }

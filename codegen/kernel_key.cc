@@ -103,9 +103,10 @@ class KeyText {
 
 std::string option_text(const EmitOptions& options) {
   const Target& target = *options.target;
-  TargetInfo info = target.info();
-  return fmt::format("{} {} caches {} {} {} strict {} fast {} vectors {}\n", target.isa_name(), target.features(),
-                     info.l1_bytes, info.l2_bytes, info.llc_bytes, options.strict, options.fast, options.vector_bytes);
+  TargetInfo info = options.target_info();
+  return fmt::format("{} {} caches {} {} {} smaller {} strict {} fast {} vectors {}\n", target.isa_name(),
+                     target.features(), info.l1_bytes, info.l2_bytes, info.llc_bytes, info.smaller, options.strict,
+                     options.fast, options.vector_bytes);
 }
 
 std::string kernel_key(const Instruction& fusion, const Surroundings& around, std::string_view options) {

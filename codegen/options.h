@@ -15,6 +15,7 @@ struct EmitOptions {
   bool strict = false;      ///< no contraction
   bool fast = false;        ///< compile quickly, run slower; same bits
   int vector_bytes = 0;     ///< 0: the target's vectors; tests force other sizes (4 = scalar code)
+  int64_t smaller = 1;      ///< tests: than the machine is, in its caches and in what work is shared out
   int vector_size() const;  ///< of the vectors to be used, in bytes
   /// What plans may depend on. Vectors wider than the machine's stand for a machine that has them, with all that
   /// comes with them: instructions run as their twins then.

@@ -196,6 +196,12 @@ TargetInfo EmitOptions::target_info() const {
   }
   if (vector_bytes) t.vector_bytes = vector_bytes;
   t.keeps_subnormals = strict;
+  if (smaller > 1) {  // but not below the least that blocks are made for
+    t.smaller = smaller;
+    t.l1_bytes = std::max<int64_t>(t.l1_bytes / smaller, 2 << 10);
+    t.l2_bytes = std::max<int64_t>(t.l2_bytes / smaller, 4 << 10);
+    t.llc_bytes = std::max<int64_t>(t.llc_bytes / smaller, 8 << 10);
+  }
   return t;
 }
 

@@ -24,7 +24,7 @@ std::string pack_options(const Options& o) {
   std::string out;
   put_text(out, o.isa);
   for (int64_t n : {int64_t{o.strict}, int64_t{o.effort}, int64_t{o.scatter_oob_window}, o.replicas, o.partitions,
-                    int64_t{o.vector_bytes}, std::ssize(o.disabled_passes)})
+                    int64_t{o.vector_bytes}, int64_t{o.smaller}, std::ssize(o.disabled_passes)})
     put_number(out, n);
   for (const std::string& pass : o.disabled_passes) put_text(out, pass);
   return out;
@@ -38,6 +38,7 @@ void unpack_options(std::string_view in, Options& o) {
   o.replicas = take_number(in);
   o.partitions = take_number(in);
   o.vector_bytes = static_cast<int>(take_number(in));
+  o.smaller = static_cast<int>(take_number(in));
   o.disabled_passes.clear();
   for (int64_t n = take_number(in); n > 0; --n) o.disabled_passes.emplace_back(take_text(in));
 }

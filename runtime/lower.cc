@@ -30,7 +30,7 @@ class Phases {
 };
 
 codegen::EmitOptions emit_options(const Options& options, const codegen::Target& target) {
-  return {&target, options.strict, options.effort == 0, options.vector_bytes};
+  return {&target, options.strict, options.effort == 0, options.vector_bytes, options.smaller};
 }
 
 }  // namespace

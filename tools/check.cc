@@ -147,7 +147,8 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
   stage(r, "running");
   std::vector<Fenced> fences;
   std::vector<std::vector<Buffer>> given;
-  for (const std::vector<Buffer>& set : inputs) given.push_back(between_fences(e, set, false, fences));
+  for (const std::vector<Buffer>& set : inputs)
+    given.push_back(between_fences(e, set, at_end(*with_values.random), fences));
   if (devices == 1)
     got.push_back(e.run(given[0], run_options(r)));
   else

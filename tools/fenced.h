@@ -21,6 +21,9 @@ class Fenced {
   Buffer buffer_;
 };
 
+/// At which end values of this seed lie: `check` repeats what `fuzz` has found.
+inline bool at_end(uint64_t seed) { return seed % 2 == 1; }
+
 /// A device's arguments, but for those that results take over each between fences, which are added to `fences` and must
 /// outlive them.
 std::vector<Buffer> between_fences(const Executable& executable, std::vector<Buffer> arguments, bool at_end,

@@ -19,7 +19,7 @@ namespace {
 bool is_streamed(const Instruction& fusion, size_t result, const Surroundings& around, const EmitOptions& options) {
   const std::vector<bool>& row = around.overlap[fusion.operand_count() + result];
   if (std::count(row.begin(), row.end(), true) > 1) return false;
-  int64_t traffic = 0, llc = options.target->info().llc_bytes;
+  int64_t traffic = 0, llc = options.target_info().llc_bytes;
   for (const Instruction* o : fusion.operands()) traffic += physical_size(o->shape);
   for (const Shape* leaf : leaves(fusion.shape)) traffic += physical_size(*leaf);
   int64_t size = physical_size(*leaves(fusion.shape)[result]);

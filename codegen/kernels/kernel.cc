@@ -77,6 +77,7 @@ class Emission {
     plan_ = *plan;
     vector_bytes_ = options.vector_size();
     cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target_).work_ns(), 1e15));
+    cost_ns_ *= target_.smaller;
     shares_bytes_ = std::ranges::any_of(
         plan_.roots, [](const Instruction* r) { return r->shape.is_array() && element_bits(r->shape) < 8; });
   }

@@ -67,6 +67,7 @@ class ScatterEmission {
     Ints batch = sizes_of(batch_dims_), window = sizes_of(window_dims_);
     double vectors = std::ceil(static_cast<double>(product(window)) * bytes / e_.vector_bytes());
     double ns = static_cast<double>(product(batch)) * (kWalkNs + vectors);
+    ns *= static_cast<double>(e_.options().target_info().smaller);
     int64_t cost = static_cast<int64_t>(std::min(ns, 1e15));
     // Walking all indices in every part must cost less than what is shared out.
     auto most_tested = static_cast<int64_t>(std::clamp(vectors / kWalkNs, 1.0, double{kMaxTested}));

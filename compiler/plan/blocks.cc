@@ -272,6 +272,7 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
   int64_t batches = p.batches();
   double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
                  static_cast<double>(batches);
+  flops *= static_cast<double>(target.smaller);
   auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 1e6), 1, walks ? 4 : 8);
   auto tasks = [&] { return batches * ceil_div(p.m, b.rows) * ceil_div(p.n, b.columns); };
   // Rows that are packed are packed again for each block of columns, and pointed to again for each step.

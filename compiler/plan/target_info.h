@@ -22,6 +22,7 @@ struct TargetInfo {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;
+  int64_t smaller = 1;  ///< for tests: so many times less work is handed to other cores
 };
 
 }  // namespace hlojit

@@ -30,6 +30,9 @@ namespace {
 
 using Bits = std::vector<Literal>;
 
+// Arrays of a few kilobytes are then beyond all caches, and what takes some ten nanoseconds is many tasks.
+constexpr int kSmaller = 1024;
+
 Options options_of(const Config& c) {
   Options o;
   o.strict = c.strict;
@@ -37,6 +40,7 @@ Options options_of(const Config& c) {
   o.threads = c.threads;
   o.vector_bytes = c.wide ? 64 : 32;
   if (c.avx2) o.isa = "avx2";
+  if (c.small) o.smaller = kSmaller;
   return o;
 }
 
@@ -44,10 +48,11 @@ Options options_of(const Config& c) {
 struct Inputs {
   std::vector<Buffer> parameters;
   HostSide host;
+  bool at_end;  // of the pages that they lie in
 };
 
 // A device's parameters.
-std::vector<Buffer> given(const Executable& e, const Inputs& inputs, bool at_end, std::vector<Fenced>& fences) {
+std::vector<Buffer> given(const Executable& e, const Inputs& inputs, std::vector<Fenced>& fences) {
   std::vector<Buffer> all;
   for (size_t k = 0; k < inputs.parameters.size(); ++k) {
     Shape shape = e.parameter_shapes()[k];
@@ -55,7 +60,7 @@ std::vector<Buffer> given(const Executable& e, const Inputs& inputs, bool at_end
     shape.dynamic.clear();
     all.push_back(inputs.parameters[k].to_layout(shape));
   }
-  return between_fences(e, std::move(all), at_end, fences);
+  return between_fences(e, std::move(all), inputs.at_end, fences);
 }
 
 // Results of all devices, one after the other, each with what the device handed to the host.
@@ -64,7 +69,7 @@ Bits run(const ModulePtr& module, const Config& c, const Inputs& inputs) {
   auto devices = static_cast<size_t>(e.replicas() * e.partitions());
   std::vector<Fenced> fences;
   std::vector<std::vector<Buffer>> own(devices), got;
-  for (std::vector<Buffer>& set : own) set = given(e, inputs, c.wide, fences);
+  for (std::vector<Buffer>& set : own) set = given(e, inputs, fences);
   RunOptions options;
   options.queues = inputs.host.queues(static_cast<int64_t>(devices));
   if (devices == 1)
@@ -185,7 +190,7 @@ Verdict trial(const std::string& text, const std::vector<Config>& configs, uint6
     verify(module);
     Request r;
     r.random = seed;
-    Inputs inputs{gather_inputs(r, module), HostSide::random(*module, seed)};
+    Inputs inputs{gather_inputs(r, module), HostSide::random(*module, seed), at_end(seed)};
     cut_sizes(*module, inputs.parameters, seed);
     for (const Config& c : configs) {
       v.config = c;
@@ -234,6 +239,7 @@ std::string Config::options() const {
   text += fmt::format("--threads {}", threads);
   if (avx2) text += " --device-isa avx2";
   if (wide) text += ", vectors of 64 bytes";
+  if (small) text += fmt::format(", smaller by {}", kSmaller);
   if (!until.empty()) text += fmt::format(", after opt --until={}", until);
   if (relaid != 0) text += fmt::format(" and layouts of seed {}", relaid);
   if (again) text += ", against one thread";
@@ -256,6 +262,7 @@ std::vector<Config> configs_for(uint64_t seed) {
   if (random.chance(0.5)) list.push_back({.wide = wide, .until = random.pick(pass_list())});
   if (random.chance(0.15)) list.push_back({.wide = wide, .until = "wrap", .relaid = random.next() | 1});
   for (Config& c : list) c.avx2 = random.chance(c.wide ? 0.2 : 0.6);
+  for (Config& c : list) c.small = random.chance(0.3);
   return list;
 }
 

@@ -74,6 +74,7 @@ struct Options {
   /// with the memory report for a program that takes more. 0: no limit but the machine's.
   int64_t memory_limit = 0;
   int vector_bytes = 0;  ///< for tests: vectors of this size instead of the machine's (4 = scalar code)
+  int smaller = 1;       ///< for tests: as if caches, and the work that is shared out, were so many times smaller
 };
 
 /// An array in memory: a shape (with layout) and physical_size(shape) bytes. Copies share the memory.
