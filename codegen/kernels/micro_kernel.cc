@@ -36,9 +36,10 @@ class TileBody {
       steps(tile, panel, t_.argument(4), {});
     if (shape_.takes_off) take_off_bias(tile);
     // To what an earlier slice of k left, if there was one.
+    const Tile sums = sum_addresses();
     if (shape_.accumulates)
-      tile = t_.under(t_.argument(5), "add", tile, [&](const Tile& t) { return with_earlier(t); });
-    for (size_t n = 0; n < tile.size(); ++n) t_.store(tile[n], sum_address(n));
+      tile = t_.under(t_.argument(5), "add", tile, [&](const Tile& t) { return with_earlier(t, sums); });
+    for (size_t n = 0; n < tile.size(); ++n) t_.store(tile[n], sums[n]);
     t_.b.CreateRetVoid();
   }
 
@@ -112,18 +113,22 @@ class TileBody {
     return t_.b.CreateLoad(t_.b.getPtrTy(), pointer_at(table, n));
   }
 
-  /// Where vector n of the tile lies in memory.
-  llvm::Value* sum_address(size_t n) {
-    auto row = static_cast<int64_t>(n / vectors_), vector = static_cast<int64_t>(n % vectors_);
-    llvm::Value* first = t_.b.CreateMul(t_.number(row), t_.argument(3));
-    return t_.at(t_.argument(2), t_.b.CreateAdd(first, t_.number(vector * shape_.lanes)));
+  /// Where the tile's vectors lie in memory.
+  Tile sum_addresses() {
+    Tile all;
+    for (size_t i = 0; i < rows_; ++i) {
+      llvm::Value* row = t_.at(t_.argument(2), t_.b.CreateMul(t_.number(static_cast<int64_t>(i)), t_.argument(3)));
+      for (size_t v = 0; v < vectors_; ++v) all.push_back(t_.at(row, static_cast<int64_t>(v) * shape_.lanes));
+    }
+    return all;
   }
 
   /// What is added to comes last, on its way into the cache all along.
   void prefetch_sums() {
     const size_t line = kCacheLine / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes);
-    for (size_t n = 0; n < rows_ * vectors_; n += std::max<size_t>(line, 1))
-      t_.prefetch(sum_address(n), TileEmitter::Cache::kFirst, true);
+    const Tile sums = sum_addresses();
+    for (size_t n = 0; n < sums.size(); n += std::max<size_t>(line, 1))
+      t_.prefetch(sums[n], TileEmitter::Cache::kFirst, true);
   }
 
   /// A's lines one tile on, as many a turn as a tile takes. In rows side by side no prefetcher sees them come.
@@ -170,9 +175,9 @@ class TileBody {
     for (size_t n = 0; n < tile.size(); ++n) tile[n] = t_.b.CreateSub(tile[n], bias[n % vectors_]);
   }
 
-  Tile with_earlier(Tile tile) {
+  Tile with_earlier(Tile tile, const Tile& sums) {
     for (size_t n = 0; n < tile.size(); ++n) {
-      llvm::Value* old = t_.load(sum_address(n));
+      llvm::Value* old = t_.load(sums[n]);
       tile[n] = floating() ? t_.b.CreateFAdd(old, tile[n]) : t_.b.CreateAdd(old, tile[n]);
     }
     return tile;
