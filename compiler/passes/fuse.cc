@@ -176,6 +176,16 @@ class Fuser {
     return Candidate{std::move(*plan), cost};
   }
 
+  /// Two clusters as one, if nothing stands between them, which is sooner said than planned.
+  std::optional<Candidate> evaluate_joined(int a, int b, std::string* why) {
+    if (graph_.tied(a, b)) {
+      *why = "another kernel stands between them";
+      return std::nullopt;
+    }
+    std::vector<Instruction*> members = graph_.joined(a, b);
+    return evaluate(members, graph_.roots_of(members, a, b), why);
+  }
+
   static bool admits(const KernelCost& cost) {
     return cost.buffers <= kMaxBuffers && cost.streams <= kMaxStreams && cost.instructions <= kMaxInstructions;
   }
@@ -388,13 +398,8 @@ class Fuser {
   One try_one(int p, const std::vector<int>& readers, bool alone) {
     One best;
     for (int r : readers) {
-      std::vector<Instruction*> members = graph_.joined(p, r);
       std::string why;
-      auto together = evaluate(members, graph_.roots_of(members, p, r), &why);
-      if (together && graph_.tied(p, r)) {
-        together.reset();
-        why = "another kernel stands between them";
-      }
+      auto together = evaluate_joined(p, r, &why);
       if (!together) {
         explain("join", p, r, 0, 0, false, why);
         continue;
@@ -442,13 +447,8 @@ class Fuser {
   }
 
   int try_siblings(int a, int b) {
-    std::vector<Instruction*> members = graph_.joined(a, b);
     std::string why;
-    auto together = evaluate(members, graph_.roots_of(members, a, b), &why);
-    if (together && graph_.tied(a, b)) {
-      together.reset();
-      why = "another kernel stands between them";
-    }
+    auto together = evaluate_joined(a, b, &why);
     if (!together) {
       explain("siblings", a, b, 0, 0, false, why);
       return -1;
