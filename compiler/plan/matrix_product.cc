@@ -69,6 +69,18 @@ bool neighbours(const Instruction& contraction, const std::optional<Read>& read,
   return std::ranges::none_of(read->guards, varies) && linear_index(shape, read->coords).coefficient(inner) == 1;
 }
 
+/// How many neighbours along the last of some factors are neighbours in memory.
+int64_t beside(const Shape& shape, const std::vector<Factor>& factors) {
+  if (!shape.layout.tiled() || factors.empty() || shape.element_count() == 0) return 1;
+  Ints at(shape.dims.size());
+  int64_t n = 0;
+  for (; n < factors.back().size; ++n) {
+    at[factors.back().dim] = n * factors.back().step;
+    if (linear_index(shape, at) != n) break;
+  }
+  return std::max<int64_t>(n, 1);
+}
+
 }  // namespace
 
 MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result, int64_t lanes)
@@ -114,6 +126,7 @@ MatrixProduct::MatrixProduct(const Instruction& contraction, const Shape& result
   swapped = minor != order.end() &&
             std::ranges::any_of(lhs_free, [&](const Factor& f) { return static_cast<int64_t>(f.dim) == *minor; });
   if (contraction.is(Opcode::kConvolution)) choose_run(contraction, lanes);
+  rows_beside = beside(result, swapped ? rhs_free : lhs_free);
   m = rows_of_column = size_of(swapped ? rhs_free : lhs_free);
   n = size_of(swapped ? lhs_free : rhs_free);
   k = product(contracting);

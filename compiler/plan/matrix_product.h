@@ -31,6 +31,7 @@ struct MatrixProduct {
   Ints contracting;                               ///< the reduction variables' sizes
   bool swapped = false;         ///< rows are the right operand's: the result's minor dim is the left's
   int64_t m = 1, n = 1, k = 1;  ///< products of the rows', columns' and depth's sizes
+  int64_t rows_beside = 1;      ///< so many rows alternate in the result's memory: two of bf16 in T(8,128)(2,1)
   int64_t rows_of_column = 1;   ///< that a column is read for: m, and what single_product makes batches of
   /// 0: where an element of the left operand lies is one affine function of its row. Else (a window's
   /// positions, lines of an image): rows are looked up in runs of so many that share all but the last factor's
