@@ -267,6 +267,8 @@ class ElementEmitter {
                                    int64_t stride);
   std::optional<Value> load_strided(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     int64_t stride);
+  llvm::Value* vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,
+                         const IndexExpr& address);
   std::vector<llvm::Value*> rows_at(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& start, int per,
                                     int there);
   std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& asked);

@@ -290,6 +290,22 @@ std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& 
   return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
 }
 
+// A vector as it lies in memory. Whoever asks again gets the same one: what is picked out of several may then be put
+// together anew by what they hold (store_block).
+llvm::Value* ElementEmitter::vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,
+                                       const IndexExpr& address) {
+  llvm::Type* type = vector_of(element, lanes);
+  for (const VectorLoad& known : scope.vectors) {
+    if (known.pointer == buffer.pointer && known.value->getType() == type && known.address == address)
+      return known.value;
+  }
+  auto* l = scope.builder.CreateAlignedLoad(type, address_of(scope, buffer, element, address),
+                                            llvm::Align(element->getScalarSizeInBits() / 8));
+  annotate(l, buffer);
+  scope.vectors.push_back({buffer.pointer, address, l});
+  return l;
+}
+
 // Every few elements, forwards or backwards: the vectors from the first of them to the last, the last vector
 // moved back to end there, and each lane picked out of the one that has it. Nothing beyond is read. Eight
 // lanes of stride 2 took 10 cycles as a gather, take 2 so.
@@ -301,7 +317,6 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   int lane = lane_var(address);
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
-  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
   // Reads of several of the elements in between share their vectors if those begin with the first of the group. Where
   // the last group may be cut short, the last vector ends with the element that is wanted.
   const int64_t first = address.substitute(lane, stride > 0 ? 0 : lanes - 1).constant();
@@ -315,10 +330,7 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
     Run run{{}, {}, n};
     for (int64_t v = 0; v < step; ++v) {
       run.starts.push_back(std::min(v * n, last));
-      auto* l = b.CreateAlignedLoad(vector_of(element, n),
-                                    address_of(scope, buffer, element, base + IndexExpr(run.starts.back())), align);
-      annotate(l, buffer);
-      run.vectors.push_back(l);
+      run.vectors.push_back(vector_at(scope, buffer, element, n, base + IndexExpr(run.starts.back())));
     }
     std::vector<int64_t> wanted;
     for (int64_t k = 0; k < n; ++k) wanted.push_back((stride > 0 ? k : n - 1 - k) * step + before);
@@ -391,7 +403,7 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   if (stride && !mask) {
     if (auto v = load_block(scope, buffer, type, address)) return *v;
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
-    if (auto v = load_strided(scope, buffer, type, address, *stride)) return *v;
+    if (auto v = load_strided(scope, buffer, type, of_block_values(address), *stride)) return *v;
   }
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // No machine gathers elements of less than a word: they are loaded one by one. Under a mask each would be a branch

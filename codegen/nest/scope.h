@@ -51,6 +51,13 @@ struct BlockLoad {
   std::vector<llvm::Value*> values;
 };
 
+/// A vector of memory.
+struct VectorLoad {
+  llvm::Value* pointer;
+  IndexExpr address;
+  llvm::Value* value;
+};
+
 /// What code that stands at the end of a scope may use again.
 struct Known {
   /// Values of (instruction, coordinates) whose home is this scope.
@@ -60,6 +67,7 @@ struct Known {
   /// Of each buffer, by its pointer.
   std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
   std::vector<BlockLoad> blocks;
+  std::vector<VectorLoad> vectors;
   /// By what is divided by.
   std::unordered_map<llvm::Value*, Divisor> divisors;
   /// By an index that was computed: variables that stand for it.

@@ -81,6 +81,66 @@ std::vector<llvm::Value*> interleaved_vectors(llvm::IRBuilderBase& b, std::span<
   return vectors;
 }
 
+// A lane of a vector that is shuffled from others: that of the vector it comes from. Null where nothing does.
+struct Origin {
+  llvm::Value* vector;
+  int lane;
+};
+
+Origin origin_of(llvm::Value* vector, int lane) {
+  while (auto* moved = llvm::dyn_cast<llvm::ShuffleVectorInst>(vector)) {
+    const int from = moved->getMaskValue(static_cast<unsigned>(lane));
+    if (from < 0) return {nullptr, 0};
+    auto* type = llvm::cast<llvm::FixedVectorType>(moved->getOperand(0)->getType());
+    const int first = static_cast<int>(type->getNumElements());
+    vector = moved->getOperand(from < first ? 0 : 1);
+    lane = from < first ? from : from - first;
+  }
+  return {vector, lane};
+}
+
+// Vector number `part` of rows that alternate in the result, put together from the vectors that these were picked from,
+// as the channels of pixels in another order are from memory. Null where some row was not, or from more than there are
+// rows.
+// (An image of bytes, three to a pixel, flipped: by way of the rows 12 shuffles for three vectors, else 4.)
+llvm::Value* from_origins(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, size_t part) {
+  const size_t lanes = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+  std::vector<Origin> wanted;
+  std::vector<llvm::Value*> vectors;
+  for (size_t at = part * lanes; at < (part + 1) * lanes; ++at) {
+    llvm::Value* row = rows[at % rows.size()];
+    wanted.push_back(origin_of(row, static_cast<int>(at / rows.size())));
+    llvm::Value* from = wanted.back().vector;
+    if (!from || from == row || from->getType() != row->getType()) return nullptr;
+    if (std::ranges::find(vectors, from) == vectors.end()) vectors.push_back(from);
+  }
+  if (vectors.size() > rows.size()) return nullptr;
+  // The first two in one shuffle, then one more for each.
+  llvm::Value* all = vectors[0];
+  for (size_t k = std::min<size_t>(1, vectors.size() - 1); k < vectors.size(); ++k) {
+    std::vector<int> mask;
+    for (size_t l = 0; l < lanes; ++l) {
+      const auto [from, lane] = wanted[l];
+      const bool first = k <= 1 && from == vectors[0];
+      mask.push_back(from == vectors[k] ? static_cast<int>(k == 0 ? 0 : lanes) + lane
+                     : first            ? lane
+                                        : static_cast<int>(l));
+    }
+    all = b.CreateShuffleVector(all, vectors[k], mask);
+  }
+  return all;
+}
+
+// A number of rows that is no power of two, their elements in turn, as so many vectors.
+std::vector<llvm::Value*> in_turn(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows) {
+  std::vector<llvm::Value*> vectors;
+  for (size_t part = 0; part < rows.size(); ++part) {
+    vectors.push_back(from_origins(b, rows, part));
+    if (!vectors.back()) return interleaved_vectors(b, rows);
+  }
+  return vectors;
+}
+
 }  // namespace
 
 // A contiguous store; past the cache where the buffer asks for it and the address is aligned by form. Wider vectors
@@ -169,11 +229,9 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
     if (std::has_single_bit(static_cast<uint64_t>(count))) {
       return store_vector(scope, buffer, element, interleaved(b, std::move(rows)), base);
     }
-    int64_t at = 0;
-    for (llvm::Value* v : interleaved_vectors(b, rows)) {
-      store_vector(scope, buffer, element, v, base + IndexExpr(at));
-      at += lanes;
-    }
+    const std::vector<llvm::Value*> vectors = in_turn(b, rows);
+    for (size_t part = 0; part < vectors.size(); ++part)
+      store_vector(scope, buffer, element, vectors[part], base + IndexExpr(static_cast<int64_t>(part) * lanes));
     return;
   }
   rows = transposed(b, rows);
