@@ -125,13 +125,28 @@ class LoopPlanner {
     return pieces;
   }
 
-  // A short dim that lies innermost in the result, beside one long enough for the lanes: they will be stored
-  // together as a block (see interleaves).
+  // Short dims that lie innermost in the result, beside one long enough for the lanes: they will be stored together as
+  // a block (see interleaves). `d` is one of them.
   bool alternates(size_t d) const {
-    if (!options_.lanes || accesses_.has_reduction() || dims_[d] < 2 || dims_[d] > options_.unroll) return false;
-    bool innermost = false;
-    for (const Access& a : accesses_.accesses()) innermost |= a.write && a.address.coefficient(dim_vars_[d]) == 1;
-    return innermost && std::any_of(dims_.begin(), dims_.end(), [&](int64_t n) { return n >= options_.max_lanes; });
+    if (!options_.lanes || accesses_.has_reduction() || dims_[d] < 2) return false;
+    const bool along = std::any_of(dims_.begin(), dims_.end(), [&](int64_t n) { return n >= options_.max_lanes; });
+    return along && std::ranges::any_of(accesses_.accesses(), [&](const Access& a) {
+             const auto apart = a.address.coefficient(dim_vars_[d]);
+             return a.write && apart && *apart * dims_[d] <= options_.unroll && fill(a, *apart);
+           });
+  }
+
+  // Other dims step through so many elements that a write leaves out.
+  bool fill(const Access& write, int64_t gap) const {
+    int64_t filled = 1;
+    for (bool more = gap > 0; more && filled < gap;) {
+      more = false;
+      for (size_t d = 0; d < dims_.size() && !more; ++d) {
+        more = dims_[d] > 1 && write.address.coefficient(dim_vars_[d]) == filled;
+        if (more) filled *= dims_[d];
+      }
+    }
+    return filled == gap;
   }
 
   // `windows`: also where the positions of a window end that are inside of an operand for all the window.
