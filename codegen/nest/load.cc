@@ -136,10 +136,12 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   int lanes = lane_count(address);
   const bool fits = fits_transposed(count, lanes, type);
   if (!fits && *stride != count) return std::nullopt;
-
+  // The whole block is one run of memory. (Not squares, whose lanes LLVM moves one by one: packing 33x16 took 16 ms to
+  // compile instead of 6.)
+  const bool one_run = *stride == count && !(fits && count >= lanes);
   const BlockPart part{read_together_.first, std::min(read_together_.end, block_ids_.size())};
   const bool whole = part == BlockPart{0, block_ids_.size()};
-  if (!whole && *stride == count) return std::nullopt;
+  if (one_run && !whole) return std::nullopt;
   IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[k], 0);
   llvm::IRBuilder<>& b = scope.builder;
   for (const BlockLoad& known : scope.blocks) {
@@ -150,9 +152,7 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
   std::vector<llvm::Value*> values;
-  if (*stride == count && !(fits && count >= lanes)) {
-    // The whole block is one run of memory: load it and pick every count-th element. (Not of squares, whose lanes LLVM
-    // moves one by one: packing 33x16 took 16 ms to compile instead of 6.)
+  if (one_run) {
     auto* wide =
         b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
     annotate(wide, buffer);
