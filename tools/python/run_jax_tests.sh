@@ -5,7 +5,7 @@
 #                                                   FILE: e.g. lax_test.py or lax_test.py::LaxTest::testConvert
 #
 # Uses the python of $PYTHON (default: python3), which must have hlojit[jax], pytest, pytest-xdist,
-# pytest-timeout, hypothesis and scipy. $WORKERS processes (default 2), $CASES generated cases a test
+# pytest-timeout, hypothesis, absl-py and scipy. $WORKERS processes (default 2), $CASES generated cases a test
 # (default 1), at most $TIMEOUT seconds a test (default 300).
 # Each line of known_differences.txt is a test's id and the reason why it differs from XLA:CPU. Ends with
 # status 1 if a test fails that is not listed. --plain before DIR runs on XLA:CPU itself, for comparison.
