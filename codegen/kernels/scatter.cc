@@ -123,12 +123,14 @@ class ScatterEmission {
     const auto& minor = targets_[0]->layout.minor_to_major;
     for (size_t k = minor.size(); k-- > 0;) {  // most major first
       auto d = static_cast<size_t>(minor[k]);
-      int64_t n = targets_[0]->dims[d];
-      if (n < 2 || w.target[d].is_constant()) continue;
+      if (w.target[d].is_constant()) continue;
       int same = -1;
       for (size_t u = 0; u < plain.size(); ++u) {
         if (w.target[d] == plain[u]) same = static_cast<int>(u);
       }
+      // Of a window that always begins at 0, and may be smaller than the target, its own size is what is gone through.
+      const int64_t n = same >= 0 ? sizes_[static_cast<size_t>(same)] : targets_[0]->dims[d];
+      if (n < 2) continue;
       // Tasks do not write into one cache line.
       int64_t least = k == 0 ? kCacheLine / std::min<int64_t>(kCacheLine, dtype_bytes(targets_[0]->type)) : 1;
       Split s{.target_dim = static_cast<int>(d), .update_dim = same};
