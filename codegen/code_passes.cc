@@ -101,6 +101,12 @@ constexpr std::string_view kNothingWon[] = {
 
 }  // namespace
 
+std::vector<std::string_view> left_out_passes() {
+  std::vector<std::string_view> all(std::begin(kNothingToDo), std::end(kNothingToDo));
+  all.insert(all.end(), std::begin(kNothingWon), std::end(kNothingWon));
+  return all;
+}
+
 void CodePasses::add(llvm::Pass* pass) {
   const std::string_view name = pass->getPassName();
   const bool out = std::ranges::find(kNothingToDo, name) != std::end(kNothingToDo) ||
