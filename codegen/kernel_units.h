@@ -59,6 +59,7 @@ class KernelUnits final : public KernelSource {
   struct Job {
     std::shared_ptr<KernelUnit> unit;
     IrModule ir;  ///< empty: `unit` has its object
+    int64_t instructions = 0;
     std::exception_ptr failure = nullptr;
   };
   /// The unit of this key in this compilation, in the process or in the store; none if it must be emitted.
@@ -66,8 +67,12 @@ class KernelUnits final : public KernelSource {
   void adopt(const std::shared_ptr<const KernelUnit>& unit);
   std::shared_ptr<const KernelUnit> micro_kernel_unit(const MicroKernelShape& shape);
   std::shared_ptr<const KernelUnit> add_job(std::shared_ptr<KernelUnit> unit, IrModule ir);
+  /// The unit's job, or any unit's largest one; null if no such job waits. Under the lock.
+  Job* take(const KernelUnit* unit = nullptr);
   bool run_one(bool waits);
   void run(Job& job);
+  void compile(Job& job);
+  void complete(const KernelUnit& callee);
   void end_jobs(bool drop);
 
   const EmitOptions& options_;
@@ -79,9 +84,9 @@ class KernelUnits final : public KernelSource {
   std::vector<std::shared_ptr<const KernelUnit>> units_;
   std::mutex mutex_;  // guards what follows, but for the jobs that were handed out
   std::condition_variable changed_;
-  std::deque<Job> jobs_;  // stays in place while it grows; callees before callers
+  std::deque<Job> jobs_;  // stays in place while it grows
+  std::vector<Job*> waiting_;
   std::unordered_set<const KernelUnit*> unfinished_;
-  size_t next_ = 0;
   bool complete_ = false;  // no job will follow
   std::vector<std::thread> helpers_;
 };
