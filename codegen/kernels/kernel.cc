@@ -276,6 +276,7 @@ class Emission {
     const double total = volume(pieces);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
+      piece.side_by_side = nest && !pulls;
       const int64_t ns = share_of_cost(piece, total);
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;

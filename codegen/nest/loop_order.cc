@@ -30,11 +30,13 @@ int lanes_for(int64_t extent, int max_lanes) {
   return lanes;
 }
 
-int overlapping_lanes(int64_t extent, int wide, int native) {
+int overlapping_lanes(int64_t extent, int wide, int native, bool side_by_side) {
+  constexpr int64_t kFewTrips = 8, kLongVector = 16;
   int best = lanes_for(extent, wide);
   auto price = [&](int w) {
     int64_t trips = (extent + w - 1) / w;
-    return trips * w + trips * native / 2;
+    const bool hidden = side_by_side && native >= kLongVector && trips <= kFewTrips;
+    return trips * w + trips * native / (hidden ? 8 : 2);
   };
   for (int w = best / 2; w >= native && w > 1; w /= 2) {
     if (price(w) < price(best)) best = w;

@@ -76,8 +76,11 @@ bool looks_up(const Access& access, int var);
 int lanes_for(int64_t extent, int max_lanes);
 
 /// Lanes for a digit of `extent` whose last vector may overlap the one before: the fewest elements computed in all, a
-/// vector of many lanes costing a little less than its parts.
-int overlapping_lanes(int64_t extent, int wide, int native);
+/// vector of many lanes costing a little less than its parts; `side_by_side` (of LoopPiece) hardly less, where these are
+/// few and long. (Softmax of rows of 97 floats, AVX-512 of a Zen 4: twice 64 lanes 27.5 us, seven times 16 24.0; but
+/// thirteen times 16 for 200 elements took 1.1 times as long as four times 64, and AVX2's tanh of rows of 49 by 8 lanes
+/// instead of 32 1.13 times.)
+int overlapping_lanes(int64_t extent, int wide, int native, bool side_by_side = false);
 
 /// Replaces variables in what digits say of outer ones.
 void substitute_in(std::vector<LoopDigit>& loops, std::span<const IndexExpr::Substitution> values);

@@ -64,8 +64,11 @@ struct LoopPiece {
   bool has_lanes = false;
   bool apart = false;      ///< the lanes of some operand do not lie side by side: they are moved one by one
   bool looked_up = false;  ///< each lane of some operand lies where another value says
-  Coords coords;           ///< the domain's coordinates in terms of the loop variables
-  int together = 1;        ///< elements a step, whose coordinates follow each other in `coords` (merge_pieces)
+  /// A vector along the lanes waits for none before it: a core takes up the next while one is being computed. (Not
+  /// where each is a sum of its own, for which many are in flight.)
+  bool side_by_side = false;
+  Coords coords;     ///< the domain's coordinates in terms of the loop variables
+  int together = 1;  ///< elements a step, whose coordinates follow each other in `coords` (merge_pieces)
   Unroll unroll;
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 

@@ -115,7 +115,7 @@ LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, 
   const LoopDigit& lane = piece.loops.back();
   int w = lanes_for(lane.extent, wide), n = std::min(native, w);
   if (overlap && !lane.clip && w > 1) {
-    w = overlapping_lanes(lane.extent, wide, native);
+    w = overlapping_lanes(lane.extent, wide, native, piece.side_by_side);
     const bool one_by_one = piece.apart || piece.looked_up;
     const int least = one_by_one ? 1 : n;
     // Lanes that cost one by one are not computed twice for the sake of a few vectors side by side. (Elements of rows

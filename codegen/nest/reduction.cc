@@ -142,7 +142,10 @@ class PassRun {
     const int wide = sums_.running ? native : native * vectors_of_members(operations, places);
     if (along_rows_) group(pieces, in_order);
     if (!in_order && outer_lanes_ > 1) pages_side_by_side(pieces);
-    for (LoopPiece& p : pieces) parts_.push_back(part(std::move(p), wide, native, reorder));
+    for (LoopPiece& p : pieces) {
+      p.side_by_side = sums_.own_lanes && !sums_.running;
+      parts_.push_back(part(std::move(p), wide, native, reorder));
+    }
 
     std::vector<int> counts;
     for (const Part& p : parts_) {
