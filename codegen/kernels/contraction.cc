@@ -303,7 +303,11 @@ class Product {
     int unroll = small && kc % 4 == 0 && product_.k % 4 == 0 && even ? 4 : 1;
     MicroKernelShape shape = shape_of(rows.form);
     shape.unroll = unroll;
-    if (right_ && product_.n < nr && !form_.tiles()) shape.last_lanes = static_cast<int>(product_.n % lanes_);
+    const auto left_over = static_cast<int>(product_.n % lanes_);
+    if (right_ && product_.n < nr && !form_.tiles())
+      shape.last_lanes = left_over;
+    else if (product_.n < nr && product_.n > nr - lanes_ && 2 * left_over <= lanes_ && form_.terms == 1)
+      shape.last_lanes = lanes_ / 2;
     shape.takes_off = biased();
     if (blocks_.along_depth) {
       shape.along_depth = true;

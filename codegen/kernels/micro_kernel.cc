@@ -28,7 +28,8 @@ class TileBody {
 
   void emit() {
     if (shape_.accumulates) prefetch_sums();
-    Tile tile(rows_ * vectors_, llvm::Constant::getNullValue(t_.vector));
+    Tile tile;
+    for (size_t n = 0; n < rows_ * vectors_; ++n) tile.push_back(llvm::Constant::getNullValue(type_of(n)));
     llvm::Value* panel = t_.argument(1);
     if (shape_.left.stretch > 0 && !shape_.left.shares_pointers())
       along_pointers(tile, panel);
@@ -45,6 +46,9 @@ class TileBody {
 
  private:
   bool floating() const { return is_float(shape_.type); }
+
+  /// Of vector n of the tile.
+  llvm::Type* type_of(size_t n) const { return (n + 1) % vectors_ == 0 ? t_.last_vector : t_.vector; }
 
   /// A loop over k that carries the tile, the panel and another pointer (null: none), which `body` moves on.
   void loop(const char* name, int64_t step, llvm::Value* count, Tile& tile, llvm::Value*& panel, llvm::Value* other,
@@ -155,29 +159,33 @@ class TileBody {
     }
     for (size_t i = 0; i < rows_; ++i) {
       llvm::Value* x = t_.b.CreateAlignedLoad(t_.scalar, row_at(i, k), t_.align);
-      if (shape_.lanes > 1) x = t_.b.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), x);
       for (size_t v = 0; v < vectors_; ++v) {
         llvm::Value*& sum = tile[i * vectors_ + v];
+        llvm::Value* all = x;
+        if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(sum->getType()))
+          all = t_.b.CreateVectorSplat(vector->getNumElements(), x);
         if (shape_.multiply_add != MultiplyAdd::kOne)
-          sum = multiply_add(t_.b, shape_.multiply_add, x, columns[v], sum, target_);
+          sum = multiply_add(t_.b, shape_.multiply_add, all, columns[v], sum, target_);
         else if (floating())
-          sum = t_.b.CreateIntrinsic(llvm::Intrinsic::fma, {t_.vector}, {x, columns[v], sum});
+          sum = t_.b.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {all, columns[v], sum});
         else
-          sum = t_.b.CreateAdd(t_.b.CreateMul(x, columns[v]), sum);
+          sum = t_.b.CreateAdd(t_.b.CreateMul(all, columns[v]), sum);
       }
     }
   }
 
   void take_off_bias(Tile& tile) {
     Tile bias;
-    for (size_t v = 0; v < vectors_; ++v)
-      bias.push_back(t_.load(t_.at(t_.argument(6), static_cast<int64_t>(v) * shape_.lanes)));
+    for (size_t v = 0; v < vectors_; ++v) {
+      llvm::Value* at = t_.at(t_.argument(6), static_cast<int64_t>(v) * shape_.lanes);
+      bias.push_back(t_.b.CreateAlignedLoad(type_of(v), at, t_.align));
+    }
     for (size_t n = 0; n < tile.size(); ++n) tile[n] = t_.b.CreateSub(tile[n], bias[n % vectors_]);
   }
 
   Tile with_earlier(Tile tile, const Tile& sums) {
     for (size_t n = 0; n < tile.size(); ++n) {
-      llvm::Value* old = t_.load(sums[n]);
+      llvm::Value* old = t_.b.CreateAlignedLoad(type_of(n), sums[n], t_.align);
       tile[n] = floating() ? t_.b.CreateFAdd(old, tile[n]) : t_.b.CreateAdd(old, tile[n]);
     }
     return tile;

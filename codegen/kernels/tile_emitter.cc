@@ -10,6 +10,7 @@ TileEmitter::TileEmitter(llvm::Function* f, const MicroKernelShape& shape)
     : b(f->getContext()),
       scalar(storage_type(b, shape.type, 1)),
       vector(storage_type(b, shape.type, shape.lanes)),
+      last_vector(storage_type(b, shape.type, shape.last_halved() ? shape.lanes / 2 : shape.lanes)),
       align(static_cast<uint64_t>(dtype_bytes(shape.type))),
       f_(f),
       shape_(shape) {
@@ -59,9 +60,11 @@ TileEmitter::Values TileEmitter::under(llvm::Value* condition, const char* name,
 }
 
 llvm::Value* TileEmitter::load(llvm::Value* from, bool part) {
-  if (!part || shape_.last_lanes == shape_.lanes) return b.CreateAlignedLoad(vector, from, align);
-  llvm::Constant* there = first_lanes(b, static_cast<int>(shape_.lanes), static_cast<int>(shape_.last_lanes));
-  return b.CreateMaskedLoad(vector, from, align, there, llvm::Constant::getNullValue(vector));
+  const int lanes = part && shape_.last_halved() ? shape_.lanes / 2 : shape_.lanes;
+  llvm::Type* type = part ? last_vector : vector;
+  if (!part || shape_.last_lanes == lanes) return b.CreateAlignedLoad(type, from, align);
+  llvm::Constant* there = first_lanes(b, lanes, static_cast<int>(shape_.last_lanes));
+  return b.CreateMaskedLoad(type, from, align, there, llvm::Constant::getNullValue(type));
 }
 
 void TileEmitter::prefetch(llvm::Value* line, Cache cache, bool writes) {

@@ -41,8 +41,8 @@ class TileEmitter {
   void prefetch(llvm::Value* line, Cache cache, bool writes = false);
 
   llvm::IRBuilder<> b;
-  llvm::Type *const scalar, *const vector;
-  const llvm::Align align;  ///< of all loads and stores: an element's
+  llvm::Type *const scalar, *const vector, *const last_vector;  ///< the last of a row may be narrower
+  const llvm::Align align;                                      ///< of all loads and stores: an element's
 
  private:
   llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }
