@@ -63,7 +63,7 @@ struct LoopOrder {
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
-  double share(const Access& access, int max_lanes, int block) const;
+  double share(const Access& access, int max_lanes, int block, bool light) const;
   double lane_score(const LoopDigit& digit, const LoopPlanOptions& options, int block, double apart) const;
 
   VarSource& vars_;
@@ -76,10 +76,10 @@ bool looks_up(const Access& access, int var);
 int lanes_for(int64_t extent, int max_lanes);
 
 /// Lanes for a digit of `extent` whose last vector may overlap the one before: the fewest elements computed in all, a
-/// vector of many lanes costing a little less than its parts; `side_by_side` (of LoopPiece) hardly less, where these are
-/// few and long. (Softmax of rows of 97 floats, AVX-512 of a Zen 4: twice 64 lanes 27.5 us, seven times 16 24.0; but
-/// thirteen times 16 for 200 elements took 1.1 times as long as four times 64, and AVX2's tanh of rows of 49 by 8 lanes
-/// instead of 32 1.13 times.)
+/// vector of many lanes costing a little less than its parts; `side_by_side` (of LoopPiece) hardly less, where these
+/// are few and long. (Softmax of rows of 97 floats, AVX-512 of a Zen 4: twice 64 lanes 27.5 us, seven times 16 24.0;
+/// but thirteen times 16 for 200 elements took 1.1 times as long as four times 64, and AVX2's tanh of rows of 49 by 8
+/// lanes instead of 32 1.13 times.)
 int overlapping_lanes(int64_t extent, int wide, int native, bool side_by_side = false);
 
 /// Replaces variables in what digits say of outer ones.
