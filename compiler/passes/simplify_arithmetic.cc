@@ -3,6 +3,7 @@
 // x, y are any values, c is a splat (a constant or a broadcast scalar constant).
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "compiler/passes/simplify_rules.h"
@@ -138,13 +139,34 @@ Instruction* skip_conversion(Context& c, Instruction* i) {
   return from == to ? x : c.b.convert(x, to);
 }
 
+Instruction* splat_double(Context& c, const Instruction* like, double value) {
+  Literal l(Shape::scalar(like->shape.type));
+  l.set_double(0, value);
+  return splat(c, like, std::move(l));
+}
+
+/// x^0.5, x^1.5 and x^-0.5 by a root, which has a sign at -0 and no value at -inf where powers have none and one. Null
+/// for others, and for types in which the root is rounded before it is multiplied by.
+Instruction* power_by_root(Context& c, Instruction* i) {
+  if (i->shape.type != DType::kF32 && i->shape.type != DType::kF64) return nullptr;
+  Instruction *x = i->operand(0), *y = i->operand(1);
+  const bool inverse = is_value(y, -0.5), times = is_value(y, 1.5);
+  if (!inverse && !times && !is_value(y, 0.5)) return nullptr;
+  Instruction* positive = times ? x : c.b.binary(kAdd, x, splat_double(c, i, 0));
+  Instruction* root = c.b.unary(inverse ? kRsqrt : kSqrt, positive);
+  if (times) root = c.b.binary(kMultiply, x, root);
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  Instruction* lowest = c.b.compare(Direction::kEq, x, splat_double(c, i, -kInf));
+  return c.b.select(lowest, splat_double(c, i, inverse ? 0 : kInf), root);
+}
+
 Instruction* power(Context& c, Instruction* i) {
   Instruction* x = i->operand(0);
   if (is_complex(i->shape.type) || (is_float(i->shape.type) && c.strict)) return nullptr;
   if (is_value(i->operand(1), 1)) return x;
   if (is_value(i->operand(1), 2)) return c.b.binary(kMultiply, x, x);
   if (is_value(i->operand(1), 3)) return c.b.binary(kMultiply, c.b.binary(kMultiply, x, x), x);
-  return nullptr;
+  return power_by_root(c, i);
 }
 
 /// What comparing an integer with itself, or an unsigned one with 0, always gives.
@@ -250,8 +272,8 @@ constexpr SimplifyRule kRules[] = {
        auto mask = static_cast<int64_t>((uint64_t{1} << *k) - 1);
        return c.b.binary(kAnd, i->operand(0), splat_int(c, i, mask));
      }},
-    // x^1 = x, x^2 = x*x, x^3 = x*x*x. Exact for integers; floats within an ulp, as power is, but not
-    // the same bits: not with strict.
+    // x^1 = x, x^2 = x*x, x^3 = x*x*x, x^1.5 = x*sqrt(x). Exact for integers; floats within an ulp, as power is, but
+    // not the same bits: not with strict.
     {kPower, power},
     // -(-x) = x, not(not x) = x, |-x| = |x|, ||x|| = |x|. Exact.
     {kNegate, twice<kNegate>},
