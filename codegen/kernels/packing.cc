@@ -93,7 +93,8 @@ void ProductReads::in_slice(Scope& scope, const IndexExpr& k0, int64_t depth,
   if (product_.k % depth == 0) return emit_depth(depth);
   if (product_.k < depth) return emit_depth(product_.k);
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0, scope), i64(scope.builder, product_.k - depth));
-  guarded(scope, whole, [&] { emit_depth(depth); }, [&] { emit_depth(product_.k % depth); });
+  auto on_way = [&](int64_t deep) { e_.on_way(scope, [&] { emit_depth(deep); }); };
+  guarded(scope, whole, [&] { on_way(depth); }, [&] { on_way(product_.k % depth); });
 }
 
 // The parts of a slice so deep: whole groups; one that the depth ends within; and groups of zeros.
@@ -183,7 +184,7 @@ void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const In
   auto from = [&](Range range) {
     Coords at = start;
     at.back() = e_.symbol(scope, image, range);
-    pack_positions(scope, target, side, at, run, target_at);
+    e_.on_way(scope, [&] { pack_positions(scope, target, side, at, run, target_at); });
   };
   llvm::Value* whole = scope.builder.CreateICmpSLE(image, i64(scope.builder, images - run));
   guarded(scope, whole, [&] { from({0, images - run}); }, [&] { from({images - rest, images - rest}); });
@@ -221,7 +222,7 @@ void Packing::pack_positions(Scope& scope, const BufferRef& target, int side, co
     auto inside = reads_.always_inside(scope, side, result_at);
     if (!inside) return box(depth, false);
     if (!*inside) return box(depth, true);
-    auto whole = [&] { return box(depth, true), true; };
+    auto whole = [&] { box(depth, true); };
     guarded(scope, *inside, [&] { e_.on_way(scope, whole); }, [&] { box(depth, false); });
   };
   deep(scope, at_depth);
@@ -293,9 +294,10 @@ void Packing::in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExp
   int64_t tail = size % width;
   if (tail == 0) return deep(scope, [&](int64_t depth) { box(width, depth); });
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));
-  guarded(
-      scope, whole, [&] { deep(scope, [&](int64_t depth) { box(width, depth); }); },
-      [&] { deep(scope, [&](int64_t depth) { box(tail, depth); }); });
+  auto on_way = [&](int64_t columns) {
+    e_.on_way(scope, [&] { deep(scope, [&](int64_t depth) { box(columns, depth); }); });
+  };
+  guarded(scope, whole, [&] { on_way(width); }, [&] { on_way(tail); });
 }
 
 }  // namespace hlojit::codegen

@@ -203,10 +203,12 @@ class ElementEmitter {
   /// arrays. What is made in scopes outside of it is made on either way.
   template <class F>
   auto on_way(const Scope& scope, F emit_values) {
-    const Scope* before = std::exchange(way_, &scope);
-    auto made = emit_values();
-    way_ = before;
-    return made;
+    struct Way {
+      const Scope*& at;
+      const Scope* before;
+      ~Way() { at = before; }
+    } way{way_, std::exchange(way_, &scope)};
+    return emit_values();
   }
   /// Under a guard, or outside of the way on which one holds: whether coordinates lie inside an array of these sizes;
   /// null where they always do.
