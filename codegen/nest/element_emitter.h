@@ -258,6 +258,7 @@ class ElementEmitter {
   Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,
                        const IndexExpr& start, int64_t most, int64_t last, Carried carried, int64_t fresh,
                        const Body& body);
+  Value load_apart(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   Value load_one(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
