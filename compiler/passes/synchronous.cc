@@ -24,6 +24,7 @@ class Synchroniser {
       if (i->is(Opcode::kAfterAll)) drop_values(i);
     }
     order_channels();
+    release_parameters();
     if (dead_.empty()) return changed_;
     for (const auto& i : c_.instructions()) redirect(i->control_predecessors);
     c_.remove_all(dead_);
@@ -61,6 +62,18 @@ class Synchroniser {
     hand_on_waits(*old);
     old->replace_all_uses_with(value);
     dead_.push_back(old);
+  }
+
+  // A parameter is there from the beginning: who reads it waits for what it would wait for. (A copy of it would wait,
+  // too, where its memory is given to a result that this rests on.)
+  void release_parameters() {
+    StandIns instead;
+    for (Instruction* p : c_.parameters()) {
+      hand_on_waits(*p, instead);
+      p->control_predecessors.clear();
+    }
+    redirect_waits(c_, instead);
+    changed_ |= !instead.empty();
   }
 
   // What this device receives on a channel it may have to send itself: first send, then receive.
