@@ -32,7 +32,7 @@ struct Group {
 
 // The groups of a reshape, as small as can be. A dimension of one element belongs to one only where its size may be
 // none: `sizes` has the operand's, and `said` tells of the result's, if of any. It is in the group of its like on the
-// other side, or where there is none in that before.
+// other side, or where there is none in that before, but for one whose result is said to have a size of its own.
 std::vector<Group> groups(const Ints& from, const Ints& to, const DimSizes& sizes, const std::vector<bool>& said) {
   const bool none_said = std::ranges::find(said, true) == said.end();
   std::vector<Group> all;
@@ -58,7 +58,8 @@ std::vector<Group> groups(const Ints& from, const Ints& to, const DimSizes& size
         m *= to[b++];
     }
     g.from_end = a, g.to_end = b;
-    for (skip_units(); from_unit && !to_unit; skip_units()) g.from_end = ++a;
+    auto next_is_said = [&] { return b < to.size() && said[b] && !takes_said(g); };
+    for (skip_units(); from_unit && !to_unit && !next_is_said(); skip_units()) g.from_end = ++a;
     for (; to_unit && !from_unit && !takes_said(g); skip_units()) g.to_end = ++b;
     all.push_back(g);
   }
