@@ -88,9 +88,9 @@ class Packing {
 
   /// What follows is about the slice of the depth from k0 on.
   void begin_slice(const IndexExpr& k0) { k0_ = k0; }
+  using TargetAt = std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>;
   /// Copies one slice of `run` neighbouring rows (or columns) of an operand, of which only the last coordinate
   /// differs, to where `target_at` (position in the run, in the slice) says.
-  using TargetAt = std::function<IndexExpr(const IndexExpr&, const IndexExpr&)>;
   void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
                 const TargetAt& target_at);
   /// Packs `group` panels of `width` columns from `first` on, of `size`, one slice deep, each as

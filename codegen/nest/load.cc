@@ -420,7 +420,7 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
     if (auto v = load_strided(scope, buffer, type, of_block_values(address), *stride)) return *v;
   }
-  if (stride && !mask && 8 * dtype_bytes(type) < 32) return load_apart(scope, buffer, type, address);
+  if (stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50
   // gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.

@@ -9,6 +9,7 @@
 //   collective-permute-start                               collective-permute
 //   copy-start, copy-done                           ->     copy
 //   domain(x), add-dependency(x, a token of nobody) ->     x
+//   parameter(0), control-predecessors={y}          ->     parameter(0): who reads it waits for y
 //
 // A thread of its own would only order work that the pool spreads anyway. Channels (send, recv) and
 // host queues have an effect by themselves and stay.
