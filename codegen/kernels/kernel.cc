@@ -77,8 +77,8 @@ class Emission {
     }
     plan_ = *plan;
     vector_bytes_ = options.vector_size();
-    cost_ns_ = static_cast<int64_t>(std::min(kernel_cost(*fusion.to_apply(), plan_, target_).work_ns(), 1e15));
-    cost_ns_ *= target_.smaller;
+    const double ns = kernel_cost(*fusion.to_apply(), plan_, target_).work_ns() * static_cast<double>(target_.smaller);
+    cost_ns_ = static_cast<int64_t>(std::min(ns, 1e15));
     joined_ = plan_.kind == KernelKind::kNest && !keeps_values() && chunks_for(cost_ns_) == 1;
     shares_bytes_ = std::ranges::any_of(
         plan_.roots, [](const Instruction* r) { return r->shape.is_array() && element_bits(r->shape) < 8; });
