@@ -194,10 +194,11 @@ class ElementEmitter {
   /// block of which they hold, too.
   template <class F>
   void where(std::span<const Guard> guards, F emit_values) {
-    const std::vector<int> block = block_ids_;
+    if (block_ids_.empty()) return emit_values();
+    const int block = block_ids_[0];  // no other one's
     const BlockPart before = std::exchange(read_together_, with_it(guards));
     emit_values();
-    if (block_ids_ == block) read_together_ = before;  // else loops in it have begun one of their own
+    if (block_ids_[0] == block) read_together_ = before;  // else loops in it have begun one of their own
   }
   /// Runs `emit_values` on the way of a branch in `scope` that is taken only where all they read lies inside of its
   /// arrays. What is made in scopes outside of it is made on either way.
