@@ -39,12 +39,6 @@ ExpReduced<F> reduce_exp(F x) {
   return {fma(n, ln2_lo, exact), exact, n * ln2_lo, n, t};
 }
 
-// e^r - 1 - r
-template <class F>
-F exp_tail(F r) {
-  return r * r * poly(r, kExpF32, kExpF64);
-}
-
 // 2^shift e^x where neither over- nor underflow leaves the range of one_plus_ldexp2.
 template <class F>
 F exp_clamped(F x, int shift = 0) {
@@ -87,50 +81,40 @@ F expm1(F x) {
   return select(abs_(x) < like(x, 0x1p-25, 0x1p-54), x, y + y);
 }
 
-// 1 / (1 + e^-x), as z / (1 + z) or 1 / (1 + z) with z = e^-|x| so that nothing overflows and small
-// results keep all bits.
+// 1 / (1 + e^-x): z / (1 + z) or 1 less that with z = e^-|x|, so that nothing overflows and small results keep all
+// bits. Written z - z z / (1 + z), where the errors of the sum and of the quotient count the less the smaller they
+// would be.
 template <class F>
 F logistic(F x) {
   F one = like(x, 1.0);
   F z = exp_or_zero(-abs_(x));
-  F num = select(x < like(x, 0.0), z, one);
-  return divide(Pair<F>{num, like(x, 0.0)}, fast_two_sum(one, z));
+  F q = fma(-z, z / (one + z), z);
+  return select(x < like(x, 0.0), q, one - q);
 }
 
-inline constexpr double kTanhF32[] = {-0x1.55554ap-2, 0x1.110ceep-3, -0x1.b91e7ep-5, 0x1.58e518p-6, -0x1.99219ep-8};
-// 2^f - 1 = f P(f) for |f| <= 1/2.
-inline constexpr double kExp2F32[] = {0x1.62e43p-1,  0x1.ebfbep-3,   0x1.c6af72p-5,
-                                      0x1.3b2a48p-7, 0x1.5f0ddcp-10, 0x1.4424b8p-13};
+inline constexpr double kTanhF32[] = {-0x1.55554cp-2, 0x1.11036p-3, -0x1.aedd38p-5};
+inline constexpr double kTanhF64[] = {
+    -0x1.555555555554bp-2, 0x1.111111110f992p-3,   -0x1.ba1ba1b7df0f1p-5, 0x1.664f47b525193p-6,  -0x1.226e0d9b29ef2p-7,
+    0x1.d6cb01359c84bp-9,  -0x1.7d103f7a7759bp-10, 0x1.2fac0ec088573p-11, -0x1.b4984c1e0b3ep-13, 0x1.92ed80e68d2cfp-15};
 
-// f32: x + x^3 P(x^2), and from 0.55 on 1 - 2 / (e^2|x| + 1), where the error of e^2|x| shrinks.
-template <class F>
-F tanh_f32(F x) {
-  F a = at_most(abs_(x), like(x, 9.1)), one = like(x, 1.0);
-  F magic = round_magic(x), two_log2e = like(x, 0x1.715476p+1);
-  F t = fma(a, two_log2e, magic);
-  F f = fma(a, two_log2e, magic - t);
-  F s = as_float(shl(as_int(t), 23) + as_int(one));  // 2^n: the bits of magic fall out on the left
-  F e = fma(f * s, poly(f, kExp2F32), s);
-  F large = one - like(x, 2.0) / (e + one);
-  F z = a * a;
-  F small = fma(z * a, poly(z, kTanhF32), a);
-  return copysign_(select(a < like(x, 0.55), small, large), x);
-}
-
-// f64: e^(2|x|) - 1 over e^(2|x|) + 1, each as an unevaluated pair.
+// |x| = n ln2 / 2 + h. With t = tanh h, a short polynomial, and s = 2^n it is (t (s + 1) + s - 1) / (t (s - 1) + s +
+// 1), which for n = 0 is t itself. Where that is above one half, 1 less what is missing rounds better. A factor a
+// little short of 2 / ln2 puts the step to n = 2 there, too; h grows with n then, but the less depends on t.
 template <class F>
 F tanh(F x) {
-  if constexpr (!is_f64<F>) return tanh_f32(x);
-  F a = at_most(abs_(x), like(x, 19.1));
-  auto [r, exact, lo_r, n, t_n] = reduce_exp(a + a);
-  F s = power_of_two(t_n, 0);
-  F tail = exp_tail(r);
-  Pair<F> p = fast_two_sum(r, tail);
-  F ps = p.hi * s, lo = p.lo * s;
-  Pair<F> num = fast_two_sum(s - like(x, 1.0), ps);
-  Pair<F> den = fast_two_sum(s + like(x, 1.0), ps);
-  F t = divide(Pair<F>{num.hi, num.lo + lo}, Pair<F>{den.hi, den.lo + lo});
-  return copysign_(t, x);
+  F a = at_most(abs_(x), like(x, 9.1, 19.1)), one = like(x, 1.0), two = like(x, 2.0);
+  F magic = round_magic(x);
+  F step = fma(a, like(x, 2.73), magic);
+  F n = step - magic;
+  F h = fma(n, like(x, -0x1.62e43p-2, -0x1.62e42fefa39efp-2), a);
+  F z = h * h;
+  F p = poly(z, kTanhF32, kTanhF64);
+  F t = is_f64<F> ? h + fma(z * h, p, n * like(x, -0x1.abc9e3b39803fp-57)) : fma(z * h, p, h);
+  F s = power_of_two(step, 0);
+  auto near_one = a > like(x, 0x1.193eaap-1);
+  F over = select(near_one, fma(t, like(x, -2.0), two), fma(t, s + one, s - one));
+  F q = over / fma(t, s - one, s + one);
+  return copysign_(select(near_one, one - q, q), x);
 }
 
 // e^|x| / 2, which overflows only where sinh and cosh do.

@@ -141,16 +141,15 @@ exp_tail = lambda x: (mp.expm1(nz(x)) - nz(x)) / nz(x) ** 2
 exp_weight = lambda x: x**2 / abs(mp.expm1(nz(x)))
 case("kExpF32", exp_tail, exp_weight, -reach, reach, 4)
 case("kExpF64", exp_tail, exp_weight, -reach, reach, 10)
-# 2^f - 1 = f P(f)
-case("kExp2F32", lambda x: mp.expm1(nz(x) * mp.log(2)) / nz(x), lambda x: abs(nz(x)), -0.5, 0.5, 5)
-case(
-    "kTanhF32",
-    odd(mp.tanh),
-    lambda z: z * mp.sqrt(nz(z)) / mp.tanh(mp.sqrt(nz(z))),
-    0,
-    mpf("0.55") ** 2,
-    4,
-)
+# tanh h = h + h^3 P(h^2), where |h| <= (0.5 + n) / 2.73 - n ln2 / 2, and an error counts 2^-n.
+def tanh_weight(z):
+    h = mp.sqrt(nz(z))
+    n = max(0, (h - 0.5 / mpf("2.73")) / (1 / mpf("2.73") - mp.log(2) / 2))
+    return h**3 / mp.tanh(h) * mpf(2) ** -n
+
+
+case("kTanhF32", odd(mp.tanh), tanh_weight, 0, mpf("0.1835") ** 2, 2)
+case("kTanhF64", odd(mp.tanh), tanh_weight, 0, mpf("1.2") ** 2, 9)
 case("kSinhF32", odd(mp.sinh), lambda z: z, 0, 1, 3)
 case("kSinhF64", odd(mp.sinh), lambda z: z, 0, 1, 6)
 
