@@ -231,7 +231,7 @@ Float<N> one_plus_ldexp2_or_zero(Mask zero, Float<N> x, Float<N> y, Float<N> t, 
   return {scale_avx512(select(zero, like(x, 0.0), x + like(x, 1.0)).v, (n == 0 ? y : y + like(y, n)).v)};
 }
 template <int N>
-bool masks_zeros(Float<N>) {
+bool has_masks(Float<N>) {
   return recorder.avx512;
 }
 

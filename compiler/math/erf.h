@@ -1,8 +1,7 @@
 // erf.
 //
 // Small |x|: x + x P(x^2). Beyond: 1 - erfc(|x|), which is below 0.21 there and forgives: in f32
-// Q(|x|)^8, in f64 2^Q(|x|) with Q fitted to log2(erfc). Both ranges are evaluated and selected;
-// neither divides.
+// Q(|x|)^8, in f64 2^Q(|x|) with Q fitted to log2(erfc). Neither divides.
 #pragma once
 
 #include "compiler/math/basic.h"
@@ -25,21 +24,38 @@ inline constexpr double kErfLargeF64[] = {
     0x1.e41fbdc75a9b3p-18,  -0x1.819d56764508p-20,  0x1.cf5ecddfdf64p-23,  -0x1.9940bc6170cb2p-26,
     0x1.f6a0d285604dep-30,  -0x1.7fc90b132ad0fp-34, 0x1.1270949880719p-39};
 
+// f32: the ranges' polynomials have one length. Where selects are cheap each lane takes its own range's coefficients,
+// else both are evaluated; the bits are the same.
+template <class F>
+F erf_f32(F x) {
+  F a = at_most(abs_(x), like(x, 3.95)), z = a * a;
+  auto is_small = a < like(x, 1.1);
+  auto result = [&](F small, F large) {
+    F q2 = large * large, q4 = q2 * q2;
+    return copysign_(select(is_small, fma(a, small, a), fma(-q4, q4, like(x, 1.0))), x);
+  };
+  if (!has_masks(x)) return result(horner(z, kErfSmallF32), horner(a, kErfLargeF32));
+  auto coefficient = [&](int i) { return select(is_small, like(x, kErfSmallF32[i]), like(x, kErfLargeF32[i])); };
+  F v = select(is_small, z, a), q = coefficient(6);
+  for (int i = 5; i >= 0; --i) q = fma(q, v, coefficient(i));
+  return result(q, q);
+}
+
+template <class F>
+F erf_f64(F x) {
+  F a = at_most(abs_(x), like(x, 5.95));
+  F small = fma(a, poly(a * a, kErfSmallF64), a);
+  F q = exp_clamped(poly(a, kErfLargeF64) * like(x, 0x1.62e42fefa39efp-1));
+  return copysign_(select(a < like(x, 0.9), small, like(x, 1.0) - q), x);
+}
+
 template <class F>
 F erf(F x) {
-  F a = at_most(abs_(x), like(x, 3.95, 5.95));
-  F z = a * a;
-  F small = fma(a, poly(z, kErfSmallF32, kErfSmallF64), a);
-  F q = poly(a, kErfLargeF32, kErfLargeF64);
   if constexpr (is_f64<F>) {
-    q = exp_clamped(q * like(x, 0x1.62e42fefa39efp-1));
+    return erf_f64(x);
   } else {
-    q = q * q;
-    q = q * q;
-    q = q * q;
+    return erf_f32(x);
   }
-  F r = select(a < like(x, 1.1, 0.9), small, like(x, 1.0) - q);
-  return copysign_(r, x);
 }
 
 }  // namespace hlojit::math

@@ -58,7 +58,7 @@ F above_zero_exp(F x) {
 template <class F>
 F exp_or_zero(F x) {
   auto zero = x < like(x, -104.0, -745.2);
-  auto [r, exact, lo, n, t] = reduce_exp(masks_zeros(x) ? x : above_zero_exp(x));
+  auto [r, exact, lo, n, t] = reduce_exp(has_masks(x) ? x : above_zero_exp(x));
   return one_plus_ldexp2_or_zero(zero, fma(r * r, poly(r, kExpF32, kExpF64), r), n, t, 0);
 }
 

@@ -24,7 +24,8 @@
 //   one_plus_ldexp2(x, y, t, n) -> F             (1 + x) 2^(y + n), rounded before and after the power; y whole,
 //                                 |y + n| < 2^8 (f64: 2^11), t = y + 1.5 * 2^23 (f64: 2^52); 1/2 <= 1 + x < 2, or NaN
 //   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
-//   masks_zeros(x) -> bool        there y may be anything
+//                                 (and y may be anything if has_masks)
+//   has_masks(x) -> bool          a select is as cheap as a sum: it takes a register of masks
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
 //                                 the CPU lacks it)
@@ -234,7 +235,7 @@ F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F y, F t, int n) {
   return one_plus_ldexp2(x, y, t, n);
 }
 template <class F>
-bool masks_zeros(F) {
+bool has_masks(F) {
   return false;
 }
 
