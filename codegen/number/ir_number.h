@@ -217,6 +217,18 @@ Float<N> ldexp2(Float<N> x, Int<N> i) {
   return x * as_float(shl(h + likei(i, bias), mantissa)) * as_float(shl(l + likei(i, bias), mantissa));
 }
 
+/// The exponent of x, as a float, and its mantissa in [3/4, 3/2), by AVX-512's instructions.
+llvm::Value* exponent_avx512(llvm::Value* x);
+llvm::Value* mantissa_avx512(llvm::Value* x);
+
+/// The exponents of mantissas below one are what the binades of floats, which begin at one, are too low by.
+template <int N>
+math::Binade<Float<N>> binade(Float<N> x) {
+  if (!recorder.avx512) return math::binade_by_bits(x);
+  Float<N> m = {mantissa_avx512(x.v)}, e = {exponent_avx512(x.v)}, of_m = {exponent_avx512(m.v)};
+  return {e - of_m, m};
+}
+
 template <int N>
 Float<N> one_plus_ldexp2(Float<N> x, Float<N> y, Float<N> t, int n) {
   if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, y, t, n);

@@ -1,6 +1,7 @@
 // Instructions of x86 that LLVM's IR cannot say otherwise. Each has a portable twin of the same bits in
 // ir_number.h.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 
@@ -23,6 +24,12 @@ constexpr Forms kScale = {{x86_avx512_mask_scalef_ps_128, x86_avx512_mask_scalef
 constexpr Forms kRange = {{x86_avx512_mask_range_ps_128, x86_avx512_mask_range_pd_128},
                           {x86_avx512_mask_range_ps_256, x86_avx512_mask_range_pd_256},
                           {x86_avx512_mask_range_ps_512, x86_avx512_mask_range_pd_512}};
+constexpr Forms kExponent = {{x86_avx512_mask_getexp_ps_128, x86_avx512_mask_getexp_pd_128},
+                             {x86_avx512_mask_getexp_ps_256, x86_avx512_mask_getexp_pd_256},
+                             {x86_avx512_mask_getexp_ps_512, x86_avx512_mask_getexp_pd_512}};
+constexpr Forms kMantissa = {{x86_avx512_mask_getmant_ps_128, x86_avx512_mask_getmant_pd_128},
+                             {x86_avx512_mask_getmant_ps_256, x86_avx512_mask_getmant_pd_256},
+                             {x86_avx512_mask_getmant_ps_512, x86_avx512_mask_getmant_pd_512}};
 
 llvm::Value* on_registers(B& b, const Forms& forms, std::span<llvm::Value* const> x, std::optional<int> immediate) {
   auto* type = llvm::cast<llvm::FixedVectorType>(x[0]->getType());
@@ -37,23 +44,30 @@ llvm::Value* on_registers(B& b, const Forms& forms, std::span<llvm::Value* const
 }
 
 /// The same on scalars and on vectors of any length.
-llvm::Value* on_vectors(B& b, const Forms& forms, llvm::Value* x, llvm::Value* y, std::optional<int> immediate = {}) {
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+llvm::Value* on_vectors(B& b, const Forms& forms, std::span<llvm::Value* const> operands,
+                        std::optional<int> immediate = {}) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType());
   unsigned lanes = vector ? vector->getNumElements() : 1;
-  unsigned bits = x->getType()->getScalarSizeInBits();
+  unsigned bits = operands[0]->getType()->getScalarSizeInBits();
   unsigned step = std::clamp(std::bit_ceil(lanes), 128 / bits, 512 / bits);
-  llvm::Value* const operands[] = {x, y};
   return in_parts(b, operands, step,
                   [&](std::span<llvm::Value* const> part) { return on_registers(b, forms, part, immediate); });
 }
 
 }  // namespace
 
-llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) { return on_vectors(b(), kScale, x, n); }
+llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) { return on_vectors(b(), kScale, std::array{x, n}); }
+
+llvm::Value* exponent_avx512(llvm::Value* x) { return on_vectors(b(), kExponent, std::array{x}); }
+
+llvm::Value* mantissa_avx512(llvm::Value* x) {
+  constexpr int kFromThreeQuarters = 3;
+  return on_vectors(b(), kMantissa, std::array{x}, kFromThreeQuarters);
+}
 
 llvm::Value* extreme_number_avx512(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {
   constexpr int kLess = 4, kGreater = 5;
-  return on_vectors(b, kRange, x, y, greatest ? kGreater : kLess);
+  return on_vectors(b, kRange, std::array{x, y}, greatest ? kGreater : kLess);
 }
 
 llvm::Value* extreme_avx512(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {

@@ -227,6 +227,11 @@ Batch<T, A> ldexp2(Batch<T, A> x, Batch<IntegerAs<T>, A> i) {
 }
 
 template <LaneFloat T, class A>
+Binade<Batch<T, A>> binade(Batch<T, A> x) {
+  return binade_by_bits(x);
+}
+
+template <LaneFloat T, class A>
 Batch<T, A> one_plus_ldexp2(Batch<T, A> x, Batch<T, A> y, Batch<T, A> t, int n) {
   return one_plus_ldexp2_in_parts(x, y, t, n);
 }

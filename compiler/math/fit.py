@@ -133,8 +133,6 @@ def odd(f):
     return p
 
 
-SQRT2 = mp.sqrt(2)
-
 # exp: e^r = 1 + r + r^2 Q(r), weighted for expm1.
 reach = mp.log(2) / 2 * mpf("1.01")
 exp_tail = lambda x: (mp.expm1(nz(x)) - nz(x)) / nz(x) ** 2
@@ -158,12 +156,12 @@ case(
     "kLogF32",
     lambda x: (mp.log1p(nz(x)) - nz(x) + nz(x) ** 2 / 2) / nz(x) ** 3,
     lambda x: abs(x**3 / mp.log1p(nz(x))),
-    1 / SQRT2 - 1 - mpf("1e-6"),
-    SQRT2 - 1 + mpf("1e-6"),
+    mpf("-0.250001"),
+    mpf("0.500001"),
     7,
 )
 # 2 atanh(s) = 2s + s z R(z), z = s^2; for pow the next term apart.
-zmax = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.0001")
+zmax = mpf("0.04001")
 twice_atanh = lambda s: 2 * mp.atanh(s)
 case(
     "kLogF64",
@@ -171,7 +169,7 @@ case(
     lambda z: z / 2,
     0,
     zmax,
-    6,
+    7,
 )
 
 
@@ -180,7 +178,7 @@ def pow_tail(z):
     return (twice_atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
 
 
-case("kPowF32", pow_tail, lambda z: z * z / 2, 0, zmax, 2)
+case("kPowF32", pow_tail, lambda z: z * z / 2, 0, zmax, 3)
 case("kPowF64", pow_tail, lambda z: z * z / 2, 0, zmax, 8)
 
 # sin r = r + r^3 P(z), cos r = 1 - z/2 + z^2 Q(z)

@@ -26,6 +26,7 @@
 //   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
 //                                 (and y may be anything if has_masks)
 //   has_masks(x) -> bool          a select is as cheap as a sum: it takes a register of masks
+//   binade(x) -> Binade<F>        x = 2^e m with 3/4 <= m < 3/2, e whole; x > 0 and finite (else anything)
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
 //                                 the CPU lacks it)
@@ -229,6 +230,24 @@ F one_plus_ldexp2_in_parts(F x, F y, F t, int n) {
 }
 inline float one_plus_ldexp2(float x, float y, float t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
 inline double one_plus_ldexp2(double x, double y, double t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
+
+template <class F>
+struct Binade {
+  F e, m;
+};
+
+// The bits of 3/4 part the binades. A subnormal x is scaled first.
+template <class F>
+Binade<F> binade_by_bits(F x) {
+  constexpr int width = is_f64<F> ? 52 : 23;
+  auto tiny = x < like(x, is_f64<F> ? 0x1p-1022 : 0x1p-126);
+  F up = like(x, is_f64<F> ? 54 : 23);
+  auto bits = as_int(select(tiny, x * like(x, is_f64<F> ? 0x1p54 : 0x1p23), x));
+  auto e = ashr(bits - as_int(like(x, 0.75)), width);
+  return {to_float(e) - select(tiny, up, like(x, 0.0)), as_float(bits - shl(e, width))};
+}
+inline Binade<float> binade(float x) { return binade_by_bits(x); }
+inline Binade<double> binade(double x) { return binade_by_bits(x); }
 
 template <class F>
 F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F y, F t, int n) {

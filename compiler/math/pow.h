@@ -11,20 +11,15 @@
 
 namespace hlojit::math {
 
-inline constexpr double kPowF32[] = {0x1.999ap-2, 0x1.24527cp-2, 0x1.dfa264p-3};
-inline constexpr double kPowF64[] = {0x1.999999999999ap-2, 0x1.2492492492363p-2, 0x1.c71c71c747eb1p-3,
-                                     0x1.745d172bc73bbp-3, 0x1.3b13ba5b72a67p-3, 0x1.110f1bf1ecae4p-3,
-                                     0x1.e2659609840bbp-4, 0x1.a506e19044757p-4, 0x1.ecb42cfd623d2p-4};
+inline constexpr double kPowF32[] = {0x1.999996p-2, 0x1.2495p-2, 0x1.c5bfd6p-3, 0x1.97e99cp-3};
+inline constexpr double kPowF64[] = {0x1.999999999999ap-2, 0x1.2492492492358p-2, 0x1.c71c71c747f7ep-3,
+                                     0x1.745d172d4de26p-3, 0x1.3b13b9402c39cp-3, 0x1.110f73abdbb74p-3,
+                                     0x1.e249b97954d15p-4, 0x1.a741fa136960bp-4, 0x1.da6658df7794dp-4};
 
 // log x for finite x > 0, as a pair.
 template <class F>
 Pair<F> log_pair(F x) {
-  auto tiny = x < like(x, 0x1p-126, 0x1p-1022);
-  F v = select(tiny, x * like(x, 0x1p23, 0x1p54), x);
-  auto b = as_int(v);
-  auto e = ashr(b - sqrt_half_bits<F>(b), mantissa_bits<F>);
-  F m = as_float(b - shl(e, mantissa_bits<F>));
-  F ef = to_float(e) - select(tiny, like(x, 23.0, 54.0), like(x, 0.0));
+  auto [e, m] = binade(x);
   F one = like(x, 1.0);
   F f = m - one;
   F u = m + one;
@@ -44,9 +39,9 @@ Pair<F> log_pair(F x) {
   q.lo = q.lo + fma(p.hi, t.lo, p.lo * t.hi);
   Pair<F> l = fast_two_sum(s + s, q.hi);
   l.lo = l.lo + (q.lo + (s_lo + s_lo));
-  // ef times the high part of ln2 is exact.
-  Pair<F> sum = fast_two_sum(ef * like(x, 0x1.62e4p-1, 0x1.62e42fefa38p-1), l.hi);
-  sum.lo = sum.lo + fma(ef, like(x, 0x1.7f7d1cp-20, 0x1.ef35793c7673p-45), l.lo);
+  // e times the high part of ln2 is exact.
+  Pair<F> sum = fast_two_sum(e * like(x, 0x1.62e4p-1, 0x1.62e42fefa38p-1), l.hi);
+  sum.lo = sum.lo + fma(e, like(x, 0x1.7f7d1cp-20, 0x1.ef35793c7673p-45), l.lo);
   return fast_two_sum(sum.hi, sum.lo);
 }
 
