@@ -13,6 +13,8 @@
 
 #include <llvm/Pass.h>
 
+#include "codegen/long_blocks.h"
+
 namespace hlojit::codegen {
 namespace {
 
@@ -99,6 +101,8 @@ constexpr std::string_view kNothingWon[] = {
     "Loop Strength Reduction",
 };
 
+constexpr std::string_view kSelection = "X86 DAG->DAG Instruction Selection";
+
 }  // namespace
 
 std::vector<std::string_view> left_out_passes() {
@@ -111,6 +115,7 @@ void CodePasses::add(llvm::Pass* pass) {
   const std::string_view name = pass->getPassName();
   const bool out = std::ranges::find(kNothingToDo, name) != std::end(kNothingToDo) ||
                    std::ranges::find(kNothingWon, name) != std::end(kNothingWon);
+  if (name == kSelection) to_.add(cut_long_blocks());
   if (out)
     delete pass;  // as a pass manager would, in the end
   else

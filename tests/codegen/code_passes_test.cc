@@ -1,4 +1,5 @@
-// The passes that are left out are known by the names this LLVM gives them.
+// The passes that are left out are known by the names this LLVM gives them; blocks are cut before the one that selects
+// instructions.
 #include "codegen/code_passes.h"
 
 #include <doctest/doctest.h>
@@ -6,11 +7,15 @@
 #include <set>
 #include <string>
 
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
 #include <llvm/Pass.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "codegen/long_blocks.h"
 #include "codegen/target.h"
 
 namespace hlojit::codegen {
@@ -46,6 +51,54 @@ TEST_CASE("passes that are left out are LLVM's") {
     CAPTURE(name);
     CHECK(known.contains(std::string(name)));
   }
+}
+
+TEST_CASE("long blocks are cut where LLVM selects instructions") {
+  struct Order final : llvm::legacy::PassManagerBase {
+    void add(llvm::Pass* pass) override { names.push_back(pass->getPassName().str()), passes.add(pass); }
+    std::vector<std::string> names;
+    llvm::legacy::PassManager passes;
+  } order;
+  CodePasses to(order);
+  llvm::raw_null_ostream out;
+  auto machine = Target::get("native").machine(false);
+  REQUIRE_FALSE(machine->addPassesToEmitFile(to, out, nullptr, llvm::CodeGenFileType::ObjectFile, true));
+  const auto at = std::ranges::find(order.names, "Cut long blocks");
+  REQUIRE(at != order.names.end());
+  CHECK(*std::next(at) == "X86 DAG->DAG Instruction Selection");
+}
+
+TEST_CASE("no block is longer than a thousand instructions") {
+  constexpr int kSteps = 5000;
+  llvm::LLVMContext context;
+  llvm::Module module("long", context);
+  llvm::IRBuilder<> b(context);
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getInt32Ty()}, false);
+  auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", module);
+  auto* entry = llvm::BasicBlock::Create(context, "entry", f);
+  auto* loop = llvm::BasicBlock::Create(context, "loop", f);
+  auto* end = llvm::BasicBlock::Create(context, "end", f);
+  b.SetInsertPoint(entry);
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode* x = b.CreatePHI(b.getInt32Ty(), 2);
+  llvm::Value* v = x;
+  for (int k = 0; k < kSteps; ++k) v = b.CreateMul(v, v);
+  b.CreateCondBr(b.CreateICmpEQ(v, b.getInt32(0)), loop, end);
+  x->addIncoming(f->getArg(0), entry);
+  x->addIncoming(v, loop);
+  b.SetInsertPoint(end);
+  b.CreateRet(v);
+  llvm::legacy::PassManager passes;
+  passes.add(cut_long_blocks());
+  passes.run(module);
+  CHECK_FALSE(llvm::verifyModule(module));
+  size_t instructions = 0;
+  for (const llvm::BasicBlock& block : *f) {
+    CHECK(block.size() <= 1000);
+    for (const llvm::Instruction& i : block) instructions += i.isTerminator() ? 0 : 1;
+  }
+  CHECK(instructions == kSteps + 2);
 }
 
 }  // namespace
