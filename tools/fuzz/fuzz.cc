@@ -21,6 +21,7 @@ using namespace fuzz;
 
 constexpr int kShrunk = 20;  // failures that are cut down; the others are counted
 constexpr int kShrinkTries = 400;
+constexpr double kShrinkSeconds = 120;
 constexpr double kSeconds = 60;  // for one module, before it counts as hanging
 
 struct Tally {
@@ -81,7 +82,7 @@ void fuzz_verb(const Request& r, const Sink& out) {
         text.empty() ? text
                      : shrink(
                            text, [&](const std::string& t) { return alike(v, judge(t, {v.config}, seed, kSeconds)); },
-                           kShrinkTries);
+                           kShrinkTries, kShrinkSeconds);
     Verdict last = text.empty() ? v : judge(small, {v.config}, seed, kSeconds);
     if (!alike(v, last)) small = text, last = v;
     std::string file = report(small, last, seed, r.draw);

@@ -3,6 +3,7 @@
 #include "tools/fuzz/shrink.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "compiler/builder.h"
@@ -183,11 +184,11 @@ std::set<int64_t, std::greater<>> sizes_of(const Module& m) {
 
 class Shrinker {
  public:
-  Shrinker(std::string text, const std::function<bool(const std::string&)>& fails, int tries)
-      : text_(std::move(text)), fails_(fails), tries_(tries) {}
+  Shrinker(std::string text, const std::function<bool(const std::string&)>& fails, int tries, double seconds)
+      : text_(std::move(text)), fails_(fails), tries_(tries), end_(Clock::now() + Seconds(seconds)) {}
 
   std::string run() {
-    for (size_t before = 0; before != text_.size() && tries_ > 0;) {
+    for (size_t before = 0; before != text_.size() && goes_on();) {
       before = text_.size();
       for (auto cut : {root_to_instruction, fewer_results, header, plain_layouts, parameter_for_result,
                        operand_for_result, zero_for_result}) {
@@ -199,8 +200,13 @@ class Shrinker {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
+
+  bool goes_on() const { return tries_ > 0 && Clock::now() < end_; }
+
   bool accept(const std::string& candidate) {
-    if (candidate == text_ || tries_ <= 0) return false;
+    if (candidate == text_ || !goes_on()) return false;
     try {
       if (!verify(*parse_module(candidate)).empty()) return false;
     } catch (const Error&) {
@@ -213,7 +219,7 @@ class Shrinker {
   }
 
   void apply(Cut (*cut)(Module&, size_t)) {
-    for (size_t n = 0; tries_ > 0;) {
+    for (size_t n = 0; goes_on();) {
       std::unique_ptr<Module> m = parse_module(text_);
       Cut made = Cut::kSkipped;
       try {
@@ -241,12 +247,14 @@ class Shrinker {
   std::string text_;
   const std::function<bool(const std::string&)>& fails_;
   int tries_;
+  const std::chrono::time_point<Clock, Seconds> end_;
 };
 
 }  // namespace
 
-std::string shrink(const std::string& text, const std::function<bool(const std::string&)>& fails, int tries) {
-  return Shrinker(text, fails, tries).run();
+std::string shrink(const std::string& text, const std::function<bool(const std::string&)>& fails, int tries,
+                   double seconds) {
+  return Shrinker(text, fails, tries, seconds).run();
 }
 
 }  // namespace hlojit::tools::fuzz

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -162,10 +163,17 @@ void cut_sizes(const Module& module, std::vector<Buffer>& inputs, uint64_t seed)
   }
 }
 
-std::string try_config(const ModulePtr& module, const Config& c, const Inputs& inputs) {
-  if (c.until.empty() && !c.again) {
-    return difference(run(module, c, inputs), evaluated(*module, inputs, c.strict), "the evaluator");
-  }
+// Of `module`, and of what it has become; `evaluates` is told when the compiler has done its part.
+std::string against_evaluator(const Module& module, const ModulePtr& become, const Config& c, const Inputs& inputs,
+                              const std::function<void()>& evaluates) {
+  const Bits got = run(become, c, inputs);
+  evaluates();
+  return difference(got, evaluated(module, inputs, c.strict), "the evaluator");
+}
+
+std::string try_config(const ModulePtr& module, const Config& c, const Inputs& inputs,
+                       const std::function<void()>& evaluates) {
+  if (c.until.empty() && !c.again) return against_evaluator(*module, module, c, inputs, evaluates);
   // Printed after passes, sizes are parameters and results of their own.
   if (!c.until.empty() && has_dynamic_sizes(*module)) return {};
   Config plain = c;
@@ -176,14 +184,15 @@ std::string try_config(const ModulePtr& module, const Config& c, const Inputs& i
   if (c.relaid) {
     ModulePtr other = parse(relaid(text, c.relaid));
     verify(other);
-    return difference(run(other, c, inputs), evaluated(*module, inputs, c.strict), "the evaluator");
+    return against_evaluator(*module, other, c, inputs, evaluates);
   }
   ModulePtr printed = parse(text);
   verify(printed);
   return difference(run(printed, plain, inputs), exactly(want), "the program before passes");
 }
 
-Verdict trial(const std::string& text, const std::vector<Config>& configs, uint64_t seed) {
+Verdict trial(const std::string& text, const std::vector<Config>& configs, uint64_t seed,
+              const std::function<void()>& evaluates) {
   Verdict v;
   try {
     ModulePtr module = parse(text);
@@ -194,7 +203,7 @@ Verdict trial(const std::string& text, const std::vector<Config>& configs, uint6
     cut_sizes(*module, inputs.parameters, seed);
     for (const Config& c : configs) {
       v.config = c;
-      v.what = try_config(module, c, inputs);
+      v.what = try_config(module, c, inputs, evaluates);
       if (v.what.empty()) continue;
       v.result = Result::kWrong;
       break;
@@ -212,7 +221,9 @@ Verdict trial(const std::string& text, const std::vector<Config>& configs, uint6
   return v;
 }
 
-// The config travels as its place in the list.
+// What a child says before its verdict: which config it is at, by its place in the list, and that it evaluates.
+constexpr char kConfig = 'c', kEvaluates = 'e', kVerdict = 'r';
+
 [[noreturn]] void child(int pipe, const std::string& text, const std::vector<Config>& configs, uint64_t seed) {
   rlimit memory{int64_t{12} << 30, int64_t{12} << 30}, no_core{0, 0};
   setrlimit(RLIMIT_AS, &memory);
@@ -221,15 +232,40 @@ Verdict trial(const std::string& text, const std::vector<Config>& configs, uint6
   dup2(null, STDERR_FILENO);
   std::string answer;
   for (size_t k = 0; k < configs.size(); ++k) {
-    char begin[2] = {'c', static_cast<char>('0' + k)};
-    if (write(pipe, begin, 2) != 2) _exit(1);
-    Verdict v = trial(text, {configs[k]}, seed);
+    auto say = [&](char what) {
+      const char mark[2] = {what, static_cast<char>('0' + k)};
+      if (write(pipe, mark, 2) != 2) _exit(1);
+    };
+    say(kConfig);
+    Verdict v = trial(text, {configs[k]}, seed, [&] { say(kEvaluates); });
     if (v.result == Result::kRight && k + 1 < configs.size()) continue;
-    answer = fmt::format("r{}{}", static_cast<char>('0' + static_cast<int>(v.result)), v.what);
+    answer = fmt::format("{}{}{}", kVerdict, static_cast<char>('0' + static_cast<int>(v.result)), v.what);
     break;
   }
   ssize_t sent = write(pipe, answer.data(), std::min<size_t>(answer.size(), 4000));
   _exit(sent > 0 ? 0 : 1);
+}
+
+// The verdict in what a child said, or in how it ended. An evaluator that takes long is no fault of the compiler.
+Verdict heard(const std::string& said, const std::vector<Config>& configs, bool late, int status, double seconds) {
+  Verdict v;
+  size_t at = 0;
+  bool evaluates = false;
+  for (; at + 1 < said.size() && said[at] != kVerdict; at += 2) {
+    v.config = configs.at(static_cast<size_t>(said[at + 1] - '0'));
+    evaluates = said[at] == kEvaluates;
+  }
+  if (at + 1 < said.size()) {
+    v.result = static_cast<Result>(said[at + 1] - '0');
+    v.what = said.substr(at + 2);
+  } else if (late) {
+    v.result = evaluates ? Result::kUnsupported : Result::kHang;
+    v.what = fmt::format("{} in {} s", evaluates ? "not evaluated" : "no answer", seconds);
+  } else {
+    v.result = Result::kCrash;
+    v.what = fmt::format("ended by signal {}", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  }
+  return v;
 }
 
 }  // namespace
@@ -295,21 +331,7 @@ Verdict judge(const std::string& text, const std::vector<Config>& configs, uint6
   close(ends[0]);
   int status = 0;
   waitpid(pid, &status, 0);
-  Verdict v;
-  size_t at = 0;
-  while (at + 1 < said.size() && said[at] == 'c') {
-    v.config = configs.at(static_cast<size_t>(said[at + 1] - '0'));
-    at += 2;
-  }
-  if (at + 1 < said.size() && said[at] == 'r') {
-    v.result = static_cast<Result>(said[at + 1] - '0');
-    v.what = said.substr(at + 2);
-  } else {
-    v.result = late ? Result::kHang : Result::kCrash;
-    v.what = late ? fmt::format("no answer in {} s", seconds)
-                  : fmt::format("ended by signal {}", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-  }
-  return v;
+  return heard(said, configs, late, status, seconds);
 }
 
 }  // namespace hlojit::tools::fuzz
