@@ -2,6 +2,8 @@
 #include "codegen/nest/loop_plan.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "codegen/nest/loop_order.h"
 #include "layout/lists.h"
@@ -34,6 +36,8 @@ int operations_of(const Access& a, const LoopPiece& piece, int outer_lane, bool 
 class LoopPlanner {
   // (A reshape that nested in none of three dims became 576 nests, which took LLVM 2 s.)
   static constexpr int64_t kMostPieces = 32;
+  // And with the edges of guards. (Padded at both ends of all dims, eight dims were 6,561 nests, which took 17 s.)
+  static constexpr int64_t kMostBoxes = 100;
 
  public:
   using Walk = std::function<void(AccessWalk&, const Coords&)>;
@@ -62,6 +66,7 @@ class LoopPlanner {
 
   std::vector<LoopPiece> planned() {
     cuts_.resize(dims_.size());
+    guarded_.assign(dims_.size(), false);
     for (;; max_runs_ /= 2) {
       for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
       if (piece_count() <= kMostPieces) {
@@ -70,9 +75,31 @@ class LoopPlanner {
       }
       if (max_runs_ == 1) break;
     }
+    if (piece_count() > kMostBoxes) leave_edges();
     if (result_.empty()) all_pieces();
     if (cut_at_windows()) all_pieces();
     return std::move(result_);
+  }
+
+  // The elements of a box ask where they are instead, along the dims whose neighbours lie furthest apart in the result:
+  // there it is one question for a row.
+  void leave_edges() {
+    std::vector<size_t> far_first(dims_.size());
+    std::iota(far_first.begin(), far_first.end(), size_t{0});
+    std::ranges::stable_sort(far_first, std::greater{}, [&](size_t d) { return step_of_writes(d); });
+    for (size_t k = 0; k < far_first.size() && piece_count() > kMostBoxes; ++k) {
+      guarded_[far_first[k]] = true;
+      cuts_[far_first[k]] = cut(far_first[k], false);
+    }
+    result_.clear();
+  }
+
+  int64_t step_of_writes(size_t d) const {
+    int64_t most = 0;
+    for (const Access& a : accesses_.accesses()) {
+      if (a.write) most = std::max(most, std::abs(a.address.coefficient(dim_vars_[d]).value_or(0)));
+    }
+    return most;
   }
 
   bool affine() const {
@@ -162,7 +189,7 @@ class LoopPlanner {
     if (options_.in_order)
       return cut_dimension(dims_[d], breaks, d > 0 ? std::vector<int64_t>{} : edges(d, windows), 1);
     // Values that alternate in the result are made side by side, not one after the other with gaps.
-    std::vector<int64_t> at = alternates(d) ? std::vector<int64_t>{} : edges(d, windows);
+    std::vector<int64_t> at = guarded_[d] || alternates(d) ? std::vector<int64_t>{} : edges(d, windows);
     cut_periods(d, breaks, at);
     return cut_dimension(dims_[d], breaks, at, max_runs_);
   }
@@ -279,7 +306,8 @@ class LoopPlanner {
   const Walk* walk_ = nullptr;
   std::vector<int> dim_vars_;
   std::vector<DimCut> cuts_;
-  int max_runs_ = 8;  // pieces of a dimension between two edges
+  std::vector<bool> guarded_;  // dims that are not cut at edges
+  int max_runs_ = 8;           // pieces of a dimension between two edges
   std::vector<LoopPiece> result_;
 };
 
