@@ -331,6 +331,13 @@ class Fuser {
     if (!own.empty()) graph_.duplicate(p, own);
   }
 
+  /// What a kernel updates is not for it to read elsewhere: a plan says whether this is.
+  static bool reads_target(const Instruction* i, const KernelPlan& plan) {
+    return std::ranges::any_of(plan.roots, [&](const Instruction* r) {
+      return has_trait(*r, op_trait::kUpdates) && contains(i->operands(), r->operand(0));
+    });
+  }
+
   /// An elementwise op whose one reader is a nest that evaluates everything once: nothing is computed again and a
   /// buffer is saved, so neither a plan nor a price is asked for. Else a body of n ops would be planned n times.
   bool join_freely(int p, int r) {
@@ -339,7 +346,7 @@ class Fuser {
     bool spreads = i->is(Opcode::kBroadcast) && i->operand(0)->shape.rank() == 0;
     if (graph_[p].members.size() > 1 || !(is_elementwise(i->opcode) || spreads) || !i->shape.is_array()) return false;
     if (!graph_[p].plan || !reader.plan || reader.plan->kind != KernelKind::kNest || !reader.cost.once) return false;
-    if (reader.members.size() >= kMaxMembers) return false;
+    if (reader.members.size() >= kMaxMembers || reads_target(i, *reader.plan)) return false;
     for (const Instruction* user : i->users()) {
       if (!is_elementwise(user->opcode)) return false;
     }
