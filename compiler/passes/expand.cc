@@ -65,6 +65,19 @@ Instruction* expand_map(Builder& b, const Instruction& op) {
   return made;
 }
 
+/// `second` of what `first` has made of the op, or of the op itself.
+Instruction* one_after_the_other(Builder& b, const Instruction& op, Instruction* first,
+                                 Instruction* (*second)(Builder&, const Instruction&)) {
+  Instruction* made = second(b, first ? *first : op);
+  if (first && made) b.computation()->remove(first);
+  return made ? made : first;
+}
+
+Instruction* expand_windows(Builder& b, const Instruction& op) {
+  Instruction* in_turn = expand_windows_in_turn(b, op);
+  return in_turn ? in_turn : expand_prefix_window(b, op);
+}
+
 /// Operands of the type that the reducer computes in; long running windows in blocks.
 Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
   Builder::Values operands(op.operands().begin(), op.operands().end());
@@ -73,12 +86,14 @@ Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
     const DType type = parameters.at(k)->shape.type;
     if (operands[k]->shape.type != type) operands[k] = b.convert(operands[k], type);
   }
-  if (std::ranges::equal(operands, op.operands())) return expand_prefix_window(b, op);
-  Instruction* same = b.op(Opcode::kReduceWindow, op.shape, operands, op.attrs, op.called);
-  Instruction* blocks = expand_prefix_window(b, *same);
-  if (!blocks) return same;
-  b.computation()->remove(same);
-  return blocks;
+  Instruction* typed = nullptr;
+  if (!std::ranges::equal(operands, op.operands()))
+    typed = b.op(Opcode::kReduceWindow, op.shape, operands, op.attrs, op.called);
+  return one_after_the_other(b, op, typed, expand_windows);
+}
+
+Instruction* expand_scatter(Builder& b, const Instruction& op, bool whole_windows) {
+  return one_after_the_other(b, op, whole_windows ? expand_whole_windows(b, op) : nullptr, expand_scatter_in_turn);
 }
 
 /// Integers times floats, signed times unsigned: both as what they accumulate to. Kernels multiply operands of one
@@ -110,6 +125,7 @@ Instruction* expand_convolution(Builder& b, const Instruction& op, const TargetI
 }
 
 Instruction* expand_sort(Builder& b, const Instruction& op) {
+  if (Instruction* in_turn = expand_sort_in_turn(b, op)) return in_turn;
   Instruction* selected = expand_leading_sort(b, op);
   return selected ? selected : expand_short_sort(b, op);
 }
@@ -172,7 +188,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kReduceWindow: return expand_reduce_window(b, op);
     case Opcode::kScaledDot: return expand_scaled_dot(b, op);
     case Opcode::kScan: return expand_scan(b, op);
-    case Opcode::kScatter: return options.scatter_oob_window ? expand_whole_windows(b, op) : nullptr;
+    case Opcode::kScatter: return expand_scatter(b, op, options.scatter_oob_window);
     case Opcode::kSort: return expand_sort(b, op);
     case Opcode::kSelectAndScatter: return expand_select_and_scatter(b, op);
     case Opcode::kTopK: return expand_top_k(b, op);

@@ -37,6 +37,13 @@ Instruction* expand_branches(Builder& b, const Instruction& op);
 /// Loops over the rows and their elements. nullptr if kernels can apply the computation.
 Instruction* expand_reduce(Builder& b, const Instruction& op);
 
+/// Loops over the updates, and over the elements of windows. nullptr if kernels can apply the computation.
+Instruction* expand_scatter_in_turn(Builder& b, const Instruction& op);
+Instruction* expand_windows_in_turn(Builder& b, const Instruction& op);
+
+/// A loop over the steps of a sorting network. nullptr if merges can ask the computation.
+Instruction* expand_sort_in_turn(Builder& b, const Instruction& op);
+
 /// A while loop.
 Instruction* expand_scan(Builder& b, const Instruction& op);
 
@@ -74,7 +81,7 @@ Instruction* expand_short_sort(Builder& b, const Instruction& op);
 /// Reductions, two for each of the best. nullptr if these are many, the rows few or long, or the order not one of keys.
 Instruction* expand_short_top_k(Builder& b, const Instruction& op);
 
-/// nullptr if its select is more than elementwise ops on scalars.
+/// A reduce-window that picks, and a scatter.
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op);
 
 /// A scatter that drops windows partly out of bounds whole: starts of such windows move far outside. nullptr

@@ -142,8 +142,24 @@ Instruction* applied_twice(Draft& s) {
   return s.b.reduce({last}, {s.of(t, {})}, f, {s.random.below(x->shape.rank())});
 }
 
+// Computations with loops where kernels apply none: each element for itself.
+Instruction* applied_in_turn(Draft& s) {
+  if (s.draw.depth > 0) return nullptr;
+  Ints sizes = {s.random.between(1, 9)};
+  if (s.random.chance(0.6)) sizes.push_back(s.random.between(1, 7));
+  Instruction* x = s.of(s.type(), sizes);
+  const bool kept = std::exchange(s.draw.rules_loop, true);
+  using OfArray = Instruction* (*)(Draft&, Instruction*);
+  const OfArray op =
+      s.random.pick(std::vector<OfArray>{windows_of, windows_of, picked_of, scatter_into, scatter_into, sort_of});
+  Instruction* made = op(s, x);
+  s.draw.rules_loop = kept;
+  return made;
+}
+
 }  // namespace
 
+Family applied_in_turn_family() { return {"loops in windows and orders", {{applied_in_turn, 20}}, 0.03}; }
 Family applied_twice_family() { return {"computations applied twice", {{applied_twice, 20}}, 0.05}; }
 Family applied_family() { return {"applied computations", {{applied_reduce, 3}, {applied_map, 2}}, 0.08}; }
 

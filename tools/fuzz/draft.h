@@ -22,6 +22,7 @@ struct Draw {
   int64_t devices = 1, partitions = 1;              ///< that run the module; of them those in a replica
   int depth = 0;                                    ///< computations within computations
   bool may_meet = true;                             ///< all devices come by here, equally often
+  bool rules_loop = false;                          ///< what windows, updates and orders apply is drawn with loops
   std::set<const Instruction*> pinned = {};         ///< whose layout is part of what they mean
   std::vector<Instruction* (*)(class Draft&)> ops;  ///< an entry a unit of weight
   /// Called before, at this depth and below, by one instruction: a call's computation or a loop's two.
@@ -112,6 +113,12 @@ Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::
 /// The same for what combines: scalars of these types, twice, in; once, out. It loops by this chance.
 Computation* applied_rule(Draft& s, const std::vector<DType>& types, double loops);
 
+/// Of an array: windows over it, what they pick, updates of it, its elements in order. Null if the draw does not suit.
+Instruction* windows_of(Draft& s, Instruction* x);
+Instruction* picked_of(Draft& s, Instruction* x);
+Instruction* scatter_into(Draft& s, Instruction* x);
+Instruction* sort_of(Draft& s, Instruction* x);
+
 /// A way to add to a draft: null if nothing at hand suits it.
 using Op = Instruction* (*)(Draft&);
 /// Those that scalars have, too.
@@ -161,6 +168,7 @@ Family kept_fusion_family();
 Family kept_part_family();
 Family applied_family();
 Family applied_twice_family();
+Family applied_in_turn_family();
 Family norm_family();
 Family window_family();
 Family running_window_family();

@@ -92,7 +92,8 @@ const std::vector<Family>& families() {
                                                 shared_branch_family(),
                                                 alike_family(),
                                                 part_row_family(),
-                                                divided_window_family()};
+                                                divided_window_family(),
+                                                applied_in_turn_family()};
   return kFamilies;
 }
 

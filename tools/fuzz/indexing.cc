@@ -229,13 +229,14 @@ Instruction* found_rows(Draft& s) {
 
 // What is done where updates meet: anything that two scalars give, first what stands there.
 Computation* update_rule(Draft& s, DType t) {
-  if (s.random.chance(0.6)) {
+  if (s.random.chance(s.draw.rules_loop ? 0 : 0.6)) {
     Opcode op = s.random.pick(std::vector{kAdd, kAdd, kMaximum, kMinimum, kMultiply});
     if (is_complex(t)) op = kAdd;
     if (is_pred(t)) op = s.random.chance(0.5) ? kOr : kAnd;
     return combiner(s, op, t);
   }
-  if (s.random.chance(0.3)) return applied_rule(s, {t}, 0.02);
+  const double loops = s.draw.rules_loop ? 1 : 0.02;
+  if (s.random.chance(s.draw.rules_loop ? 1 : 0.3)) return applied_rule(s, {t}, loops);
   Builder b(s.draw.module, "rule");
   Instruction* old = b.parameter(Shape::scalar(t));
   Instruction* now = b.parameter(Shape::scalar(t));
@@ -243,6 +244,8 @@ Computation* update_rule(Draft& s, DType t) {
   if (is_pred(t)) return b.build(b.op(kXor, {b.unary(kNot, old), now}));
   return b.build(b.op(kSubtract, {now, old}));
 }
+
+}  // namespace
 
 // A gather's mirror: which part of the operand each window of the updates lands on.
 Instruction* scatter_into(Draft& s, Instruction* x) {
@@ -306,6 +309,8 @@ Instruction* scatter_into(Draft& s, Instruction* x) {
   b.build(b.tuple({b.op(kSelect, {bigger, p[2], p[0]}), b.op(kSelect, {bigger, p[3], p[1]})}));
   return s.b.op(kScatter, {x, y, indices, s.of(t, result), s.of(u, result)}, std::move(a), {b.computation()});
 }
+
+namespace {
 
 Instruction* scatter(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });

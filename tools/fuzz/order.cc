@@ -10,9 +10,10 @@ using enum Opcode;
 Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
   DType t = p->shape.type;
   Direction d = s.random.chance(0.6) ? Direction::kLt : Direction::kGt;
-  if (s.random.chance(0.15)) {
+  if (s.random.chance(s.draw.rules_loop ? 1 : 0.15)) {
     t = is_complex(t) ? DType::kS32 : s.random.pick(std::vector{t, DType::kS32});
-    Computation* key = applied(s, {p->shape.type}, {t}, s.random.chance(0.02) ? Loops::kMaybe : Loops::kNone);
+    Computation* key =
+        applied(s, {p->shape.type}, {t}, s.random.chance(s.draw.rules_loop ? 1 : 0.02) ? Loops::kMaybe : Loops::kNone);
     p = b.call(key, {p}), q = b.call(key, {q});
   }
   if (is_complex(t)) {
@@ -31,10 +32,10 @@ Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
                               : b.compare(d == Direction::kLt ? Direction::kGt : Direction::kLt, q, p);
 }
 
+}  // namespace
+
 // By the first operand, then maybe by the second among equals.
-Instruction* sort(Draft& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
-  if (!x) return nullptr;
+Instruction* sort_of(Draft& s, Instruction* x) {
   std::vector<Instruction*> in = {x};
   for (int64_t n = s.random.between(0, 2); n > 0; --n) in.push_back(s.of(s.type(), x->shape.dims));
   Builder b(s.draw.module, "before");
@@ -55,6 +56,13 @@ Instruction* sort(Draft& s) {
     b.build(first);
   }
   return s.b.sort(in, b.computation(), s.random.below(x->shape.rank()), true);
+}
+
+namespace {
+
+Instruction* sort(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
+  return x ? sort_of(s, x) : nullptr;
 }
 
 Instruction* top_k(Draft& s) {

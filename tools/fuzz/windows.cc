@@ -47,7 +47,8 @@ Combination combination(Draft& s, Instruction* x) {
   if (is_float(t)) x = s.small(x, op == kMultiply ? 1 : 2);
   if (is_complex(t)) x = s.b.op(kComplex, {s.small(s.b.unary(kReal, x), 2), s.small(s.b.unary(kImag, x), 2)});
   Instruction* init = s.b.constant(t, start);
-  if (s.random.chance(0.15)) return {applied_rule(s, {t}, 0.02), x, init};
+  const bool loops = s.draw.rules_loop;
+  if (s.random.chance(loops ? 1 : 0.15)) return {applied_rule(s, {t}, loops ? 1 : 0.02), x, init};
   return {combiner(s, op, t), x, init};
 }
 
@@ -73,9 +74,9 @@ void spread(Draft& s, Combination& c) {
   if (s.fits(sizes)) c.x = s.b.pad(c.x, c.init, padding);
 }
 
-Instruction* reduce_window(Draft& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
-  if (!x) return nullptr;
+}  // namespace
+
+Instruction* windows_of(Draft& s, Instruction* x) {
   Combination c = combination(s, x);
   if (s.random.chance(0.2)) spread(s, c);
   const Shape& seen = c.x->shape;
@@ -84,6 +85,13 @@ Instruction* reduce_window(Draft& s) {
   Ints sizes;
   for (size_t d = 0; d < w.size(); ++d) sizes.push_back(seen.dims[d] * w[d].lhs_dilate + 8);
   return s.fits(sizes) ? s.b.reduce_window({c.x}, {c.init}, c.computation, w) : nullptr;
+}
+
+namespace {
+
+Instruction* reduce_window(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 4; });
+  return x ? windows_of(s, x) : nullptr;
 }
 
 // The greatest of each window and where it stands, and the like: several values at once, in order.
@@ -154,9 +162,10 @@ Instruction* joined_convolution(Draft& s) {
   return s.b.conv(x, k, {w}, ConvDims{0, 1, 1, 0, 0, 1, {2}, {2}, {2}}, 1, 1);
 }
 
-Instruction* select_and_scatter(Draft& s) {
-  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type); });
-  if (!x) return nullptr;
+}  // namespace
+
+Instruction* picked_of(Draft& s, Instruction* x) {
+  if (is_complex(x->shape.type)) return nullptr;
   DType t = x->shape.type;
   Attributes a;
   Ints source;
@@ -172,12 +181,19 @@ Instruction* select_and_scatter(Draft& s) {
   Instruction* q = b.parameter(Shape::scalar(t));
   Direction d = s.random.pick(std::vector{Direction::kGe, Direction::kGe, Direction::kGt, Direction::kLe});
   if (s.random.chance(0.2)) {  // by a key
-    Computation* key = applied(s, {t}, {t}, Loops::kNone);
+    Computation* key = applied(s, {t}, {t}, s.draw.rules_loop ? Loops::kMaybe : Loops::kNone);
     p = b.call(key, {p}), q = b.call(key, {q});
   }
   b.build(b.compare(d, p, q));
   Combination c = combination(s, s.of(t, source));
   return s.b.op(kSelectAndScatter, {x, c.x, c.init}, std::move(a), {b.computation(), c.computation});
+}
+
+namespace {
+
+Instruction* select_and_scatter(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && v.rank() <= 3 && !is_complex(v.type); });
+  return x ? picked_of(s, x) : nullptr;
 }
 
 // Sums of windows over rows, some of which lie outside: many elements are divided by one inside, and so is, at the same
