@@ -55,7 +55,9 @@ double conversion_code(DType type) {
 
 double code_size(const Instruction* i) {
   if (has_trait(*i, op_trait::kRandomPlaces)) return kOneByOne;
-  const double own = op_cost(i->info().price).instructions;
+  // Functions of complex numbers are several of real ones, and choose between them.
+  constexpr double kComplex = 6;
+  const double own = op_cost(i->info().price).instructions * (is_complex(i->shape.type) ? kComplex : 1);
   return is_elementwise(i->opcode) ? own + conversion_code(i->shape.type) : own;
 }
 

@@ -1,5 +1,6 @@
 // What is one kernel and of which kind, and what is refused with which reason.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <set>
 
@@ -253,6 +254,14 @@ TEST_CASE("costs") {
                        ROOT c = f32[1000] add(a, b))");
   CHECK(twice.compute_ns > 1.9 * sine.compute_ns);
   CHECK(twice.instructions > 1.9 * sine.instructions);
+  // Code to round each result of a type that nothing computes in, and of functions of complex numbers.
+  auto product = [&](std::string_view type) {
+    return cost(fmt::format("x = {0}[100] parameter(0) ROOT m = {0}[100] multiply(x, x)", type)).instructions;
+  };
+  CHECK(product("f4e2m1fn") > 20 * product("f32"));
+  CHECK(product("bf16") > 5 * product("f32"));
+  auto complex = cost("x = c64[1002] parameter(0) ROOT s = c64[1002] sine(x)");
+  CHECK(complex.instructions > 5 * sine.instructions);
   // What does not depend on the inner dim is computed outside of its loop.
   auto outer = cost(R"(x = f32[1000] parameter(0) y = f32[1000,1000] parameter(1)
                        s = f32[1000] sine(x) b = f32[1000,1000] broadcast(s), dimensions={0}
