@@ -38,6 +38,7 @@ class LoopPlanner {
   static constexpr int64_t kMostPieces = 32;
   // And with the edges of guards. (Padded at both ends of all dims, eight dims were 6,561 nests, which took 17 s.)
   static constexpr int64_t kMostBoxes = 100;
+  static constexpr int64_t kMostInBoxes = 3'000;  // operations, of an element in each
 
  public:
   using Walk = std::function<void(AccessWalk&, const Coords&)>;
@@ -75,23 +76,28 @@ class LoopPlanner {
       }
       if (max_runs_ == 1) break;
     }
-    if (piece_count() > kMostBoxes) leave_edges();
+    leave_edges();
     if (result_.empty()) all_pieces();
     if (cut_at_windows()) all_pieces();
     return std::move(result_);
   }
 
-  // The elements of a box ask where they are instead, along the dims whose neighbours lie furthest apart in the result:
-  // there it is one question for a row.
+  // Where the boxes of several dims are too many, or their code is, the elements of some dims ask where they are
+  // instead: of those with few parts, first of those whose neighbours lie furthest apart in the result, where it is one
+  // question for a row. (Along one dim alone boxes are as many as the program has edges.)
   void leave_edges() {
-    std::vector<size_t> far_first(dims_.size());
-    std::iota(far_first.begin(), far_first.end(), size_t{0});
-    std::ranges::stable_sort(far_first, std::greater{}, [&](size_t d) { return step_of_writes(d); });
-    for (size_t k = 0; k < far_first.size() && piece_count() > kMostBoxes; ++k) {
-      guarded_[far_first[k]] = true;
-      cuts_[far_first[k]] = cut(far_first[k], false);
+    std::vector<size_t> order(dims_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::less{},
+                             [&](size_t d) { return std::pair(std::ssize(cuts_[d].pieces), -step_of_writes(d)); });
+    for (size_t d : order) {
+      if (piece_count() == std::ssize(cuts_[order.back()].pieces)) return;
+      if (piece_count() <= kMostBoxes && result_.empty()) all_pieces();
+      if (piece_count() <= kMostBoxes && asked_ <= kMostInBoxes) return;
+      guarded_[d] = true;
+      cuts_[d] = cut(d, false);
+      result_.clear();
     }
-    result_.clear();
   }
 
   int64_t step_of_writes(size_t d) const {
@@ -187,7 +193,7 @@ class LoopPlanner {
     // Pieces of an inner dimension would be met one after the other, which is another order, and so would be the
     // ends of all blocks of the outermost after their beginnings.
     if (options_.in_order)
-      return cut_dimension(dims_[d], breaks, d > 0 ? std::vector<int64_t>{} : edges(d, windows), 1);
+      return cut_dimension(dims_[d], breaks, d > 0 || guarded_[d] ? std::vector<int64_t>{} : edges(d, windows), 1);
     // Values that alternate in the result are made side by side, not one after the other with gaps.
     std::vector<int64_t> at = guarded_[d] || alternates(d) ? std::vector<int64_t>{} : edges(d, windows);
     cut_periods(d, breaks, at);
@@ -239,6 +245,7 @@ class LoopPlanner {
 
   void all_pieces() {
     result_.clear();
+    asked_ = 0;
     std::vector<const DimPiece*> chosen(dims_.size());
     product(0, chosen);
   }
@@ -249,12 +256,13 @@ class LoopPlanner {
 
   // What nobody asks for in the piece says nothing of its loops. (Lanes went along a column's rows because the row
   // above, for another piece, has its first element for all of them: LLVM took 80 ms for the code that gathers these.)
-  std::vector<Access> asked_in(const std::vector<const DimPiece*>& chosen) const {
+  std::vector<Access> asked_in(const std::vector<const DimPiece*>& chosen) {
     Coords coords;
     for (size_t d = 0; d < chosen.size(); ++d)
       coords.push_back(IndexExpr::var(dim_vars_[d], Range{chosen[d]->start, chosen[d]->limit - 1}));
     AccessWalk walk(vars_);
     (*walk_)(walk, coords);
+    asked_ += walk.operations() + std::ssize(walk.accesses());
     return walk.accesses();
   }
 
@@ -308,6 +316,7 @@ class LoopPlanner {
   std::vector<DimCut> cuts_;
   std::vector<bool> guarded_;  // dims that are not cut at edges
   int max_runs_ = 8;           // pieces of a dimension between two edges
+  int64_t asked_ = 0;          // operations that all boxes take, if there are several
   std::vector<LoopPiece> result_;
 };
 
