@@ -158,6 +158,7 @@ void drop_fences(llvm::Module& module) {
     if (f.getIntrinsicID() != llvm::Intrinsic::arithmetic_fence) continue;
     for (llvm::User* user : llvm::make_early_inc_range(f.users())) {
       auto* fence = llvm::cast<llvm::CallInst>(user);
+      if (!llvm::isa<llvm::FPExtInst>(fence->getArgOperand(0))) continue;
       fence->replaceAllUsesWith(fence->getArgOperand(0));
       fence->eraseFromParent();
     }
