@@ -320,8 +320,9 @@ class Product {
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
     if (right_ && !form_.tiles() && walks_memory(dot_, product_, blocks_, options_.target_info()))
       shape.looks_down = kc;
-    b.CreateCall(micro_kernel(module_, shape, options_), {rows.a, right, c, i64(b, c_.stride), groups(b),
-                                                          b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from});
+    b.CreateCall(micro_kernel(module_, shape, options_),
+                 {rows.a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from,
+                  i64(b, shape.left.k_stride), i64(b, shape.panel_stride)});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue_->tile(ts, row, column, c_offset, moves_left_);
@@ -373,7 +374,7 @@ class Product {
                            .multiply_add = blocks_.multiply_add};
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {row, panel, bias_.pointer, i64(b, nr), groups(b), b.getFalse(),
-                  llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0)});
+                  llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0), i64(b, 0), i64(b, nr)});
   }
 
   // The left operand in place, at the block's first row and the slice's beginning.

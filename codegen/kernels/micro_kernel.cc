@@ -89,9 +89,10 @@ class TileBody {
       };
       if (shape_.looks_ahead) look_ahead(k);
       for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, panel, u, row_at);
-      panel = t_.at(panel, shape_.unroll * shape_.panel_stride);
+      const bool given = shape_.strides_are_arguments();
+      panel = t_.at(panel, given ? t_.argument(9) : t_.number(shape_.unroll * shape_.panel_stride));
       if (!left) return;
-      const int64_t moved = shape_.unroll * form.k_stride;
+      llvm::Value* moved = given ? t_.argument(8) : t_.number(shape_.unroll * form.k_stride);
       left = form.shares_pointers() ? pointer_at(left, moved) : t_.at(left, moved);
     });
   }
@@ -110,9 +111,10 @@ class TileBody {
     });
   }
 
-  llvm::Value* pointer_at(llvm::Value* table, int64_t n) {
-    return t_.b.CreateInBoundsGEP(t_.b.getPtrTy(), table, t_.number(n));
+  llvm::Value* pointer_at(llvm::Value* table, llvm::Value* n) {
+    return t_.b.CreateInBoundsGEP(t_.b.getPtrTy(), table, n);
   }
+  llvm::Value* pointer_at(llvm::Value* table, int64_t n) { return pointer_at(table, t_.number(n)); }
   llvm::Value* load_pointer(llvm::Value* table, int64_t n) {
     return t_.b.CreateLoad(t_.b.getPtrTy(), pointer_at(table, n));
   }
@@ -127,12 +129,15 @@ class TileBody {
     return all;
   }
 
-  /// What is added to comes last, on its way into the cache all along.
+  /// What is added to comes last, on its way into the cache all along. A loop: as long as the tile's own code, were it
+  /// not one.
   void prefetch_sums() {
-    const size_t line = kCacheLine / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes);
-    const Tile sums = sum_addresses();
-    for (size_t n = 0; n < sums.size(); n += std::max<size_t>(line, 1))
-      t_.prefetch(sums[n], TileEmitter::Cache::kFirst, true);
+    const size_t line = std::max<size_t>(kCacheLine / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes), 1);
+    t_.loop("row", 1, t_.number(shape_.rows), {t_.argument(2)}, [&](llvm::Value*, const Tile& row) {
+      for (size_t v = 0; v < vectors_; v += line)
+        t_.prefetch(t_.at(row[0], static_cast<int64_t>(v) * shape_.lanes), TileEmitter::Cache::kFirst, true);
+      return Tile{t_.at(row[0], t_.argument(3))};
+    });
   }
 
   /// A's lines one tile on, as many a turn as a tile takes. In rows side by side no prefetcher sees them come.
@@ -191,7 +196,8 @@ class TileBody {
     return tile;
   }
 
-  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them, bias, first of a stretch)
+  // (left, panel of the right, sums, stride of the sums, depth, whether to add to them, bias, first of a stretch,
+  // strides of a step of k on the left and in the panel)
   TileEmitter t_;
   const MicroKernelShape& shape_;
   const Target& target_;
@@ -199,6 +205,10 @@ class TileBody {
 };
 
 }  // namespace
+
+bool MicroKernelShape::strides_are_arguments() const {
+  return !along_depth && !form_of(multiply_add).tiles() && unroll == 1 && left.stretch == 0 && looks_down == 0;
+}
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
   return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
@@ -210,13 +220,14 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
                      shape.along_depth ? "d" : "");
 }
 
-llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options) {
+llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options) {
+  if (shape.strides_are_arguments()) shape.left.k_stride = shape.panel_stride = 0;
   std::string name = micro_kernel_name(shape);
   if (llvm::Function* known = module.getFunction(name)) return known;
   llvm::IRBuilder<> b(module.getContext());
   llvm::Type *pointer = b.getPtrTy(), *i64 = b.getInt64Ty();
-  auto* type =
-      llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer, i64}, false);
+  auto* type = llvm::FunctionType::get(
+      b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer, i64, i64, i64}, false);
   auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
   auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);

@@ -58,15 +58,19 @@ struct MicroKernelShape {
   /// Lanes go along k, of which both A and B have neighbours in memory: panel_stride leads to the next column, of which
   /// there are vectors x lanes, and last_lanes is what the last slice of k leaves of a vector.
   bool along_depth = false;
+  /// A turn of the loop is one step of k: what it moves left.k_stride and panel_stride on by are arguments, and both are
+  /// 0 here, so that products whose tiles differ in these alone share one function. (A train step had 19 of them, and
+  /// has 11.)
+  bool strides_are_arguments() const;
   bool operator==(const MicroKernelShape&) const = default;
 };
 
 /// Its function's name: says all of the shape.
 std::string micro_kernel_name(const MicroKernelShape& shape);
-/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias, i64 from): c is a tile of rows x columns,
-/// c_stride elements from one row to the next; added to if `accumulate`, else overwritten. `bias` holds a row, or is
-/// null. Of pointers, the elements number `from` and on are meant.
+/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias, i64 from, i64 k_stride, i64 panel_stride):
+/// c is a tile of rows x columns, c_stride elements from one row to the next; added to if `accumulate`, else
+/// overwritten. `bias` holds a row, or is null. Of pointers, the elements number `from` and on are meant.
 /// Emitted once a module for each shape, or declared and listed in options.micro_kernels.
-llvm::Function* micro_kernel(llvm::Module& module, const MicroKernelShape& shape, const EmitOptions& options);
+llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options);
 
 }  // namespace hlojit::codegen
