@@ -151,7 +151,8 @@ std::shared_ptr<const KernelUnit> KernelUnits::micro_kernel_unit(const MicroKern
   unit->calls.push_back({.symbol = name});
   IrModule ir = new_module();
   micro_kernel(*ir.module, shape, options_)->setLinkage(llvm::GlobalValue::ExternalLinkage);
-  return add_job(std::move(unit), std::move(ir));
+  constexpr bool kOptimizes = false;  // written as it is to be: passes over IR left 59 of 61 as many instructions
+  return add_job(std::move(unit), std::move(ir), kOptimizes);
 }
 
 std::shared_ptr<const KernelUnit> KernelUnits::find(const std::string& key) {
@@ -181,14 +182,14 @@ void KernelUnits::adopt(const std::shared_ptr<const KernelUnit>& unit) {
 
 // ---- compiling -------------------------------------------------------------------------------------------
 
-std::shared_ptr<const KernelUnit> KernelUnits::add_job(std::shared_ptr<KernelUnit> unit, IrModule ir) {
+std::shared_ptr<const KernelUnit> KernelUnits::add_job(std::shared_ptr<KernelUnit> unit, IrModule ir, bool optimizes) {
   if (ir.module) ++compiled_;
   known_.emplace(unit->key, unit);
   units_.push_back(unit);
   const int64_t instructions = ir.module ? ir.module->getInstructionCount() : 0;
   {
     std::lock_guard lock(mutex_);
-    waiting_.push_back(&jobs_.emplace_back(unit, std::move(ir), instructions));
+    waiting_.push_back(&jobs_.emplace_back(unit, std::move(ir), instructions, optimizes));
     unfinished_.insert(unit.get());
   }
   changed_.notify_all();
@@ -241,7 +242,7 @@ void KernelUnits::run(Job& job) {
 void KernelUnits::compile(Job& job) {
   KernelUnit& unit = *job.unit;
   if (job.ir.module) {
-    optimize(*job.ir.module, *options_.target);
+    if (job.optimizes) optimize(*job.ir.module, *options_.target);
     unit.object = compile_object(*job.ir.module, *options_.target, options_.fast ? Effort::kQuick : Effort::kFull);
     job.ir = IrModule();
     if (store_) store_->store(unit.key, pack(unit));

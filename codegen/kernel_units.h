@@ -60,13 +60,14 @@ class KernelUnits final : public KernelSource {
     std::shared_ptr<KernelUnit> unit;
     IrModule ir;  ///< empty: `unit` has its object
     int64_t instructions = 0;
+    bool optimizes = true;
     std::exception_ptr failure = nullptr;
   };
   /// The unit of this key in this compilation, in the process or in the store; none if it must be emitted.
   std::shared_ptr<const KernelUnit> find(const std::string& key);
   void adopt(const std::shared_ptr<const KernelUnit>& unit);
   std::shared_ptr<const KernelUnit> micro_kernel_unit(const MicroKernelShape& shape);
-  std::shared_ptr<const KernelUnit> add_job(std::shared_ptr<KernelUnit> unit, IrModule ir);
+  std::shared_ptr<const KernelUnit> add_job(std::shared_ptr<KernelUnit> unit, IrModule ir, bool optimizes = true);
   /// The unit's job, or any unit's largest one; null if no such job waits. Under the lock.
   Job* take(const KernelUnit* unit = nullptr);
   bool run_one(bool waits);
