@@ -320,6 +320,7 @@ class Product {
                         product_.m * product_.k * dtype_bytes(type_) > options_.target_info().l2_bytes;
     if (right_ && !form_.tiles() && walks_memory(dot_, product_, blocks_, options_.target_info()))
       shape.looks_down = kc;
+    share_strides(shape, std::min(kc, product_.k) / form_.terms);
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {rows.a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from,
                   i64(b, shape.left.k_stride), i64(b, shape.panel_stride)});

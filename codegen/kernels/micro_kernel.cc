@@ -89,7 +89,7 @@ class TileBody {
       };
       if (shape_.looks_ahead) look_ahead(k);
       for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, panel, u, row_at);
-      const bool given = shape_.strides_are_arguments();
+      const bool given = shape_.strides_are_arguments;
       panel = t_.at(panel, given ? t_.argument(9) : t_.number(shape_.unroll * shape_.panel_stride));
       if (!left) return;
       llvm::Value* moved = given ? t_.argument(8) : t_.number(shape_.unroll * form.k_stride);
@@ -206,8 +206,11 @@ class TileBody {
 
 }  // namespace
 
-bool MicroKernelShape::strides_are_arguments() const {
-  return !along_depth && !form_of(multiply_add).tiles() && unroll == 1 && left.stretch == 0 && looks_down == 0;
+void share_strides(MicroKernelShape& shape, int64_t steps) {
+  constexpr int64_t kMany = 64;
+  const bool plain = !shape.along_depth && !form_of(shape.multiply_add).tiles();
+  const bool fixed = shape.unroll > 1 || shape.left.stretch > 0 || shape.looks_down > 0;
+  if (plain && !fixed && steps >= kMany) shape.strides_are_arguments = true;
 }
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
@@ -221,7 +224,7 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options) {
-  if (shape.strides_are_arguments()) shape.left.k_stride = shape.panel_stride = 0;
+  if (shape.strides_are_arguments) shape.left.k_stride = shape.panel_stride = 0;
   std::string name = micro_kernel_name(shape);
   if (llvm::Function* known = module.getFunction(name)) return known;
   llvm::IRBuilder<> b(module.getContext());
