@@ -6,8 +6,10 @@
 namespace hlojit {
 namespace {
 
+constexpr int kQuickFactor = 13, kFairFactor = 31;  // a line twice as long is worse than one of the latter
+
 int64_t smooth_from(int64_t n) {
-  while (!Dft<double>::is_smooth(n)) ++n;
+  while (!Dft<double>::has_factors_up_to(kQuickFactor, n)) ++n;
   return n;
 }
 
@@ -26,7 +28,7 @@ std::vector<int64_t> powers_of_a_generator(int64_t n) {
 }
 
 std::vector<int64_t> order_of(int64_t n) {
-  return Dft<double>::is_smooth(n - 1) ? powers_of_a_generator(n) : std::vector<int64_t>{};
+  return Dft<double>::has_factors_up_to(kFairFactor, n - 1) ? powers_of_a_generator(n) : std::vector<int64_t>{};
 }
 
 template <class T>

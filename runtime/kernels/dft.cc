@@ -10,7 +10,31 @@
 namespace hlojit {
 namespace {
 
-constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};
+constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};  // with loops of their own
+
+/// A factor of n > 1 that is done next, 0 if no prime is `largest` or less.
+int next_radix(int64_t n, int largest) {
+  const auto* quick = std::ranges::find_if(kRadices, [&](int r) { return n % r == 0; });
+  if (quick != std::end(kRadices)) return *quick <= largest ? *quick : 0;
+  int r = 17;
+  while (r <= largest && n % r != 0) r += 2;
+  return r <= largest ? r : 0;
+}
+
+/// For each k and j of 1 ... radix / 2 the cosine and the sine of 2 pi j k / radix.
+template <class T>
+std::vector<T> matrix_of(int radix) {
+  const std::vector<std::pair<double, double>> roots = unit_roots(radix);
+  std::vector<T> matrix;
+  for (int k = 1; k <= radix / 2; ++k) {
+    for (int j = 1; j <= radix / 2; ++j) {
+      auto [c, d] = roots[static_cast<size_t>(j * k % radix)];
+      matrix.push_back(static_cast<T>(c));
+      matrix.push_back(static_cast<T>(-d));
+    }
+  }
+  return matrix;
+}
 
 }  // namespace
 
@@ -40,11 +64,13 @@ std::vector<std::pair<double, double>> unit_roots(int64_t n) {
 }
 
 template <class T>
-bool Dft<T>::is_smooth(int64_t n) {
-  for (int r : kRadices) {
-    while (n % r == 0) n /= r;
+bool Dft<T>::has_factors_up_to(int largest, int64_t n) {
+  while (n > 1) {
+    const int radix = next_radix(n, largest);
+    if (radix == 0) return false;
+    n /= radix;
   }
-  return n == 1;
+  return true;
 }
 
 template <class T>
@@ -52,12 +78,12 @@ Dft<T>::Dft(int64_t n) : room_(n) {
   const std::vector<std::pair<double, double>> roots = unit_roots(n);  // those of what divides n are among them
   int64_t rest = n;
   while (rest > 1) {
-    const auto* radix = std::ranges::find_if(kRadices, [&](int r) { return rest % r == 0; });
-    if (radix == std::end(kRadices)) break;
-    Stage stage{*radix, rest / *radix, {}};
-    stage.twiddles.reserve(static_cast<size_t>(2 * stage.m * (*radix - 1)));
+    const int radix = next_radix(rest, kLargestFactor);
+    if (radix == 0) break;
+    Stage stage{radix, rest / radix, {}, radix % 2 != 0 ? matrix_of<T>(radix) : std::vector<T>()};
+    stage.twiddles.reserve(static_cast<size_t>(2 * stage.m * (radix - 1)));
     for (int64_t p = 0; p < stage.m; ++p) {
-      for (int64_t k = 1; k < *radix; ++k) {
+      for (int64_t k = 1; k < radix; ++k) {
         auto [c, d] = roots[static_cast<size_t>(p * k * (n / rest))];
         stage.twiddles.push_back(static_cast<T>(c));
         stage.twiddles.push_back(static_cast<T>(d));
@@ -78,7 +104,7 @@ template <class T>
 Planes<T> Dft<T>::run(Planes<T> x, Planes<T> y, int64_t lanes) const {
   int64_t s = lanes;
   for (const Stage& stage : stages_) {
-    line_loops<T>().pass(stage.radix, {{x.re, x.im}, y, s, stage.m, stage.twiddles.data()});
+    line_loops<T>().pass(stage.radix, {{x.re, x.im}, y, s, stage.m, stage.twiddles.data(), stage.matrix.data()});
     s *= stage.radix;
     std::swap(x, y);
   }

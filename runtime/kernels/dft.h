@@ -29,8 +29,10 @@ class Dft {
   explicit Dft(int64_t n);
   ~Dft();
 
-  /// Whether n has only the factors that have a pass.
-  static bool is_smooth(int64_t n);
+  /// Largest prime that has a pass of its own: that one takes radix / 2 operations an element, a convolution some 40.
+  static constexpr int kLargestFactor = sizeof(T) == 4 ? kLargestRadix : 59;
+  /// Whether all of n's primes are `largest` or less.
+  static bool has_factors_up_to(int largest, int64_t n);
   /// Elements of a line that each plane must have room for: n or more.
   int64_t room() const { return room_; }
   /// Transforms `lanes` lines in x, with y as room; returns which of the two holds the result.
@@ -41,11 +43,12 @@ class Dft {
     int radix;
     int64_t m;                // length behind this factor
     std::vector<T> twiddles;  // for each p < m: cos and sin of p k, 1 <= k < radix
+    std::vector<T> matrix;    // RadixPass::matrix
   };
 
   int64_t room_;
   std::vector<Stage> stages_;
-  std::unique_ptr<ConvolvedDft<T>> convolution_;  // of what the stages leave, if the length is not smooth
+  std::unique_ptr<ConvolvedDft<T>> convolution_;  // of what the stages leave
 };
 
 extern template class Dft<float>;

@@ -187,7 +187,7 @@ using AxisFunction = std::function<void(ThreadPool&, const void* in, void* out)>
 /// A convolution doubles the number of roundings: it is done in double precision.
 template <class T>
 AxisFunction make_direct(Kind kind, bool inverse, int64_t length, const Lines& lines, bool twisted = false) {
-  if (Dft<T>::is_smooth(length)) {
+  if (Dft<T>::has_factors_up_to(Dft<T>::kLargestFactor, length)) {
     auto axis = std::make_shared<const Axis<T, T>>(kind, inverse, length, lines, twisted);
     return [axis](ThreadPool& pool, const void* in, void* out) { axis->run(pool, in, out); };
   }

@@ -12,6 +12,8 @@ struct Planes {
   T *re, *im;
 };
 
+constexpr int kLargestRadix = 131;
+
 /// One pass of a transform: `s` consecutive elements (lanes times the factors done), `m` twiddle groups. Element t of
 /// input j of group p is at (m j + p) s + t of x, element t of result k at (radix p + k) s + t of y.
 template <class T>
@@ -20,11 +22,12 @@ struct RadixPass {
   Planes<T> y;
   int64_t s, m;
   const T* twiddles;  ///< for each p < m: cos and sin of result k, 1 <= k < radix
+  const T* matrix;    ///< of an odd radix: cos and sin of 2 pi j k / radix, for each k and j of 1 ... radix / 2
 };
 
 template <class T>
 struct LineLoops {
-  /// Radix 2, 3, 4, 5, 7, 11 or 13.
+  /// Radix 4 or a prime, at most kLargestRadix.
   void (*pass)(int radix, const RadixPass<T>& pass);
   /// Element k of all lanes times the complex factors[k].
   void (*multiply)(Planes<T> x, const T* factors, int64_t count, int64_t lanes);

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "compiler/math/batch.h"
 #include "runtime/kernels/line_loops.h"
@@ -99,9 +97,10 @@ template <class A, int R, class T>
 void radix_odd(const RadixPass<T>& a) {
   constexpr int H = (R - 1) / 2;
   T cosine[R], sine[R];
-  for (int k = 0; k < R; ++k) {
-    cosine[k] = static_cast<T>(std::cos(2 * std::numbers::pi * k / R));
-    sine[k] = static_cast<T>(std::sin(2 * std::numbers::pi * k / R));
+  for (int j = 1; j <= H; ++j) {
+    cosine[j] = cosine[R - j] = a.matrix[2 * (j - 1)];
+    sine[j] = a.matrix[2 * (j - 1) + 1];
+    sine[R - j] = -sine[j];
   }
   const int64_t s = a.s, far = a.s * a.m;
   for (int64_t p = 0; p < a.m; ++p) {
@@ -143,6 +142,78 @@ void radix_odd(const RadixPass<T>& a) {
   }
 }
 
+/// Elements j and radix - j of one place: their sums and differences, real parts and imaginary ones.
+template <class F>
+struct MirroredPair {
+  F sum_re, sum_im, difference_re, difference_im;
+};
+
+/// Results k to k + N - 1 and their mirror images: rows of the matrices times sums and differences, N at once since
+/// each of these is loaded for all.
+template <int N, class F, class T>
+[[gnu::always_inline]] inline void store_rows(const RadixPass<T>& a, int radix, int k, F first_re, F first_im,
+                                              const MirroredPair<F>* pairs, Planes<T> y, const T* w) {
+  const int half = radix / 2;
+  F cr[N], ci[N], er[N], ei[N];
+  for (int n = 0; n < N; ++n) {
+    cr[n] = first_re;
+    ci[n] = first_im;
+    er[n] = ei[n] = like(first_re, 0);
+  }
+  const T* matrix = a.matrix + 2 * static_cast<int64_t>(half) * (k - 1);
+  for (int j = 0; j < half; ++j) {
+    const MirroredPair<F> pair = pairs[j];
+#pragma clang loop unroll(full)
+    for (int n = 0; n < N; ++n) {
+      const F cosine = like(first_re, matrix[2 * (n * half + j)]),
+              sine = like(first_re, matrix[2 * (n * half + j) + 1]);
+      cr[n] = cr[n] + cosine * pair.sum_re;
+      ci[n] = ci[n] + cosine * pair.sum_im;
+      er[n] = er[n] + sine * pair.difference_re;
+      ei[n] = ei[n] + sine * pair.difference_im;
+    }
+  }
+#pragma clang loop unroll(full)
+  for (int n = 0; n < N; ++n) {
+    const int near = k + n, mirror = radix - k - n;
+    store_product(y, near * a.s, cr[n] + ei[n], ci[n] - er[n], w[2 * near - 2], w[2 * near - 1]);
+    store_product(y, mirror * a.s, cr[n] - ei[n], ci[n] + er[n], w[2 * mirror - 2], w[2 * mirror - 1]);
+  }
+}
+
+/// Any odd radix, as radix_odd.
+template <class A, class T>
+void radix_by_matrix(int radix, const RadixPass<T>& a) {
+  constexpr int kRows =
+      math::Batch<T, A>::lanes > Avx2Lanes<T>::lanes ? 4 : 2;  // four sums each, of 32 registers or 16
+  const int half = radix / 2;
+  const int64_t s = a.s, far = a.s * a.m;
+  for (int64_t p = 0; p < a.m; ++p) {
+    const T* w = a.twiddles + 2 * (radix - 1) * p;
+    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
+    const Planes<T> y{a.y.re + s * radix * p, a.y.im + s * radix * p};
+    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      const F first_re = lanes_at<F>(x.re + t), first_im = lanes_at<F>(x.im + t);
+      F r0 = first_re, i0 = first_im;
+      MirroredPair<F> pairs[kLargestRadix / 2];
+      for (int j = 0; j < half; ++j) {
+        const int64_t near = t + (j + 1) * far, mirror = t + (radix - 1 - j) * far;
+        const F nr = lanes_at<F>(x.re + near), mr = lanes_at<F>(x.re + mirror);
+        const F ni = lanes_at<F>(x.im + near), mi = lanes_at<F>(x.im + mirror);
+        pairs[j] = {nr + mr, ni + mi, nr - mr, ni - mi};
+        r0 = r0 + pairs[j].sum_re;
+        i0 = i0 + pairs[j].sum_im;
+      }
+      store_lanes(y.re + t, r0);
+      store_lanes(y.im + t, i0);
+      int k = 1;
+      for (; k + kRows - 1 <= half; k += kRows)
+        store_rows<kRows>(a, radix, k, first_re, first_im, pairs, {y.re + t, y.im + t}, w);
+      for (; k <= half; ++k) store_rows<1>(a, radix, k, first_re, first_im, pairs, {y.re + t, y.im + t}, w);
+    });
+  }
+}
+
 template <class A, class T>
 void any_radix(int radix, const RadixPass<T>& a) {
   switch (radix) {
@@ -152,7 +223,8 @@ void any_radix(int radix, const RadixPass<T>& a) {
     case 5: return radix_odd<A, 5>(a);
     case 7: return radix_odd<A, 7>(a);
     case 11: return radix_odd<A, 11>(a);
-    default: return radix_odd<A, 13>(a);
+    case 13: return radix_odd<A, 13>(a);
+    default: return radix_by_matrix<A>(radix, a);
   }
 }
 
