@@ -9,6 +9,7 @@
 #include "runtime/kernels/fft.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "runtime/kernels/dft.h"
@@ -20,8 +21,8 @@ namespace {
 
 constexpr int64_t kBlockBytes = 1 << 16;  // of a block's lines, in each plane: all four stay in the cache
 constexpr int64_t kMaxLanes = 16;
-constexpr int64_t kLanes = 8;  // a block of fewer lines leaves vectors empty
-constexpr int64_t kLongLine = 1 << 11, kShortLine = 64;
+constexpr int64_t kLanes = 8, kFewLines = 4;  // a block of fewer lines leaves vectors empty, or most of them
+constexpr int64_t kLongLine = 1 << 11, kMiddleLine = 1 << 10, kShortLine = 64;
 
 /// Where the lines of one axis lie in an array: `count` elements `step` apart, `across` from line
 /// to line.
@@ -44,6 +45,11 @@ Lines lines_of(const Ints& in, const Ints& out, size_t d) {
   if (after == 1) return {1, before, {in[d], 1, in[d], 0}, {out[d], 1, out[d], 0}};
   return {before, after, {in[d], after, 1, in[d] * after}, {out[d], after, 1, out[d] * after}};
 }
+
+/// `count` consecutive lines of a group.
+struct LineRange {
+  int64_t first, count;
+};
 
 enum class Kind { kComplex, kRealToComplex, kComplexToReal };
 
@@ -74,23 +80,29 @@ class Axis {
           twist_im_.push_back(static_cast<C>(roots[static_cast<size_t>(j * k)].second));
         }
       }
+      twist_re_.resize(twist_re_.size() + kMaxLanes);  // lanes without a line read beyond
+      twist_im_.resize(twist_im_.size() + kMaxLanes);
     }
-    lanes_ = std::clamp<int64_t>(kBlockBytes / static_cast<int64_t>(sizeof(C)) / dft_.room(), kLanes, kMaxLanes);
-    lanes_ = std::min(lanes_, lines.lines);
+    const auto lanes = static_cast<uint64_t>(kBlockBytes / static_cast<int64_t>(sizeof(C)) / dft_.room());
+    most_lines_ = std::clamp(static_cast<int64_t>(std::bit_floor(lanes)), kLanes, kMaxLanes);
   }
 
   void run(ThreadPool& pool, const void* in, void* out) const {
-    int64_t blocks = (lines_.lines + lanes_ - 1) / lanes_;
+    int64_t blocks = (lines_.lines + most_lines_ - 1) / most_lines_;
     constexpr int64_t kPointNs = 3;  // lines of 250; called ten, three of them were handed out: 2 us, 14
     int64_t work = lines_.groups * lines_.lines * dft_.room() * kPointNs;
     run_chunks(pool, lines_.groups * blocks, work, [&](int64_t c) {
-      int64_t group = c / blocks, first = c % blocks * lanes_;
-      block(static_cast<const T*>(in), static_cast<T*>(out), group, first, std::min(lanes_, lines_.lines - first));
+      int64_t group = c / blocks, first = c % blocks * most_lines_;
+      block(static_cast<const T*>(in), static_cast<T*>(out), group,
+            {first, std::min(most_lines_, lines_.lines - first)});
     });
   }
 
  private:
-  void block(const T* in, T* out, int64_t group, int64_t first, int64_t lanes) const {
+  void block(const T* in, T* out, int64_t group, LineRange range) const {
+    const auto [first, lines] = range;
+    // Whole vectors: 7 lines take one step where there were four. A single line more than such would gain nothing.
+    const int64_t lanes = lines % 8 == 1 ? lines : (lines + 3) / 4 * 4;
     auto plane = static_cast<size_t>((dft_.room() + 1) * lanes);
     std::shared_ptr<void> memory = pool_allocate(4 * plane * sizeof(C));
     C* base = static_cast<C*>(memory.get());
@@ -99,14 +111,14 @@ class Axis {
     in += (real_in ? 1 : 2) * (group * lines_.in.outer + first * lines_.in.across);
     out += (real_out ? 1 : 2) * (group * lines_.out.outer + first * lines_.out.across);
     if (paired_ && real_out) {
-      load(in, points_ + 1, y, lanes);
+      load(in, points_ + 1, y, lines, lanes);
       line_loops<C>().join_halves(y, x, roots_.data(), points_, lanes);
     } else if (paired_) {
-      to_planes(in, {lines_.in.across, 2}, points_, x, lanes);  // pairs of real numbers
+      to_planes(in, {lines_.in.across, 2}, points_, x, lines, lanes);  // pairs of real numbers
     } else if (real_in) {
-      load_real(in, x, lanes);
+      load_real(in, x, lines, lanes);
     } else {
-      load(in, lines_.in.count, x, lanes);
+      load(in, lines_.in.count, x, lines, lanes);
     }
     if (real_out && !paired_) mirror(x, lanes);
     Planes<C> z = inverse_ ? swapped(dft_.run(swapped(x), swapped(y), lanes)) : dft_.run(x, y, lanes);
@@ -114,49 +126,43 @@ class Axis {
       line_loops<C>().multiply_each(inverse_ ? swapped(z) : z, {twist_re_.data() + first, twist_im_.data() + first},
                                     lines_.lines, points_, lanes);
     }
-    if (inverse_) scale(z, points_ * lanes);
+    if (inverse_) line_loops<C>().scale(z, C{1} / static_cast<C>(points_), points_ * lanes);
     Planes<C> free = z.re == x.re ? y : x;
     if (!paired_ && real_out) {
-      store_real(z, out, lanes);
+      store_real(z, out, lines, lanes);
     } else if (!paired_) {
-      store(z, lines_.out.count, out, lanes);
+      store(z, lines_.out.count, out, lines, lanes);
     } else if (real_in) {
       line_loops<C>().separate_halves(z, free, roots_.data(), points_, lanes);
-      store(free, points_ + 1, out, lanes);
+      store(free, points_ + 1, out, lines, lanes);
     } else {
-      from_planes(z, points_, lanes, out, {lines_.out.across, 2});
+      from_planes(z, points_, lines, lanes, out, {lines_.out.across, 2});
     }
   }
 
   static Planes<C> swapped(Planes<C> p) { return {p.im, p.re}; }
 
-  void load(const T* in, int64_t count, Planes<C> x, int64_t lanes) const {
-    to_planes(in, {2 * lines_.in.across, 2 * lines_.in.step}, count, x, lanes);
+  void load(const T* in, int64_t count, Planes<C> x, int64_t lines, int64_t lanes) const {
+    to_planes(in, {2 * lines_.in.across, 2 * lines_.in.step}, count, x, lines, lanes);
   }
-  void store(Planes<C> y, int64_t count, T* out, int64_t lanes) const {
-    from_planes(y, count, lanes, out, {2 * lines_.out.across, 2 * lines_.out.step});
-  }
-
-  void scale(Planes<C> y, int64_t count) const {
-    const C divisor = static_cast<C>(points_);
-    for (int64_t k = 0; k < count; ++k) y.re[k] /= divisor;
-    for (int64_t k = 0; k < count; ++k) y.im[k] /= divisor;
+  void store(Planes<C> y, int64_t count, T* out, int64_t lines, int64_t lanes) const {
+    from_planes(y, count, lines, lanes, out, {2 * lines_.out.across, 2 * lines_.out.step});
   }
 
   // ---- real lines of odd length: complex ones, of which only the real part counts ----
 
-  void load_real(const T* in, Planes<C> x, int64_t lanes) const {
+  void load_real(const T* in, Planes<C> x, int64_t lines, int64_t lanes) const {
     for (int64_t j = 0; j < length_; ++j) {
       for (int64_t v = 0; v < lanes; ++v) {
-        x.re[j * lanes + v] = static_cast<C>(in[j + v * lines_.in.across]);
+        x.re[j * lanes + v] = static_cast<C>(in[j + std::min(v, lines - 1) * lines_.in.across]);
         x.im[j * lanes + v] = C{};
       }
     }
   }
 
-  void store_real(Planes<C> y, T* out, int64_t lanes) const {
+  void store_real(Planes<C> y, T* out, int64_t lines, int64_t lanes) const {
     for (int64_t j = 0; j < length_; ++j) {
-      for (int64_t v = 0; v < lanes; ++v) out[j + v * lines_.out.across] = static_cast<T>(y.re[j * lanes + v]);
+      for (int64_t v = 0; v < lines; ++v) out[j + v * lines_.out.across] = static_cast<T>(y.re[j * lanes + v]);
     }
   }
 
@@ -179,7 +185,7 @@ class Axis {
   Dft<C> dft_;
   std::vector<C> roots_;                // of `length_`, if paired
   std::vector<C> twist_re_, twist_im_;  // if twisted: of each line of a group, for each element
-  int64_t lanes_;
+  int64_t most_lines_;                  // of a block
 };
 
 using AxisFunction = std::function<void(ThreadPool&, const void* in, void* out)>;
@@ -219,9 +225,10 @@ AxisFunction make_matrices(bool inverse, int64_t length, int64_t lines, int64_t 
 
 template <class T>
 AxisFunction make_axis(Kind kind, bool inverse, int64_t length, const Lines& lines) {
-  const bool last = lines.in.step == 1, few = (lines.lines < kLanes && length > kShortLine) || length > kLongLine;
+  const bool last = lines.in.step == 1;
+  const int64_t longest = lines.lines < kFewLines ? kShortLine : lines.lines < kLanes ? kMiddleLine : kLongLine;
   const int64_t rows = rows_of(length);
-  if (kind == Kind::kComplex && last && few && rows >= kLanes) {
+  if (kind == Kind::kComplex && last && length > longest && rows >= kLanes) {
     return make_matrices<T>(inverse, length, lines.lines, rows);
   }
   return make_direct<T>(kind, inverse, length, lines);

@@ -29,6 +29,7 @@ template <class T>
 struct LineLoops {
   /// Radix 4 or a prime, at most kLargestRadix.
   void (*pass)(int radix, const RadixPass<T>& pass);
+  void (*scale)(Planes<T> x, T factor, int64_t count);
   /// Element k of all lanes times the complex factors[k].
   void (*multiply)(Planes<T> x, const T* factors, int64_t count, int64_t lanes);
   /// Element k of lane t times the complex element t of factors + k * apart.

@@ -229,6 +229,15 @@ void any_radix(int radix, const RadixPass<T>& a) {
 }
 
 template <class A, class T>
+void scale(Planes<T> x, T factor, int64_t count) {
+  over_lanes<A, T>(count, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+    const F re = lanes_at<F>(x.re + t), im = lanes_at<F>(x.im + t);
+    store_lanes(x.re + t, re * like(re, factor));
+    store_lanes(x.im + t, im * like(im, factor));
+  });
+}
+
+template <class A, class T>
 void multiply(Planes<T> x, const T* factors, int64_t count, int64_t lanes) {
   for (int64_t k = 0; k < count; ++k) {
     const Planes<T> here{x.re + k * lanes, x.im + k * lanes};
@@ -288,7 +297,7 @@ void join(Planes<T> x, Planes<T> z, const T* roots, int64_t n, int64_t lanes) {
 
 template <class A, class T>
 constexpr LineLoops<T> loops_for() {
-  return {&any_radix<A, T>, &multiply<A, T>, &multiply_each<A, T>, &separate<A, T>, &join<A, T>};
+  return {&any_radix<A, T>, &scale<A, T>, &multiply<A, T>, &multiply_each<A, T>, &separate<A, T>, &join<A, T>};
 }
 
 }  // namespace

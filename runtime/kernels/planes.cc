@@ -2,6 +2,7 @@
 // parts them as well: its columns are real, imaginary, real, ...
 #include "runtime/kernels/planes.h"
 
+#include <algorithm>
 #include <cstring>
 
 // How vectors are handed to functions depends on the instruction set; these functions are all inlined.
@@ -45,13 +46,15 @@ template <class T>
 }
 
 template <class T, class C>
-[[gnu::always_inline]] inline void turn_in(const T* data, int64_t apart, int64_t points, Planes<C> to, int64_t lanes) {
+[[gnu::always_inline]] inline void turn_in(const T* data, int64_t apart, int64_t points, Planes<C> to, int64_t lines,
+                                           int64_t lanes) {
+  const auto line = [=](int64_t v) { return data + apart * std::min(v, lines - 1); };
   int64_t v = 0;
   for (; v + 8 <= lanes; v += 8) {
     int64_t j = 0;
     for (; j + 4 <= points; j += 4) {
       Eight<T> r[8];
-      for (int64_t k = 0; k < 8; ++k) r[k] = load(data + apart * (v + k) + 2 * j);
+      for (int64_t k = 0; k < 8; ++k) r[k] = load(line(v + k) + 2 * j);
       transpose<T>(r);
       for (int64_t k = 0; k < 4; ++k) {
         store<C>(to.re + (j + k) * lanes + v, __builtin_convertvector(r[2 * k], Eight<C>));
@@ -60,23 +63,26 @@ template <class T, class C>
     }
     for (; j < points; ++j) {
       for (int64_t k = v; k < v + 8; ++k) {
-        to.re[j * lanes + k] = static_cast<C>(data[apart * k + 2 * j]);
-        to.im[j * lanes + k] = static_cast<C>(data[apart * k + 2 * j + 1]);
+        to.re[j * lanes + k] = static_cast<C>(line(k)[2 * j]);
+        to.im[j * lanes + k] = static_cast<C>(line(k)[2 * j + 1]);
       }
     }
   }
   for (; v < lanes; ++v) {
+    const T* from = line(v);
     for (int64_t j = 0; j < points; ++j) {
-      to.re[j * lanes + v] = static_cast<C>(data[apart * v + 2 * j]);
-      to.im[j * lanes + v] = static_cast<C>(data[apart * v + 2 * j + 1]);
+      to.re[j * lanes + v] = static_cast<C>(from[2 * j]);
+      to.im[j * lanes + v] = static_cast<C>(from[2 * j + 1]);
     }
   }
 }
 
 template <class T, class C>
-[[gnu::always_inline]] inline void turn_out(Planes<C> from, int64_t points, int64_t lanes, T* data, int64_t apart) {
+[[gnu::always_inline]] inline void turn_out(Planes<C> from, int64_t points, int64_t lines, int64_t lanes, T* data,
+                                            int64_t apart) {
   int64_t v = 0;
   for (; v + 8 <= lanes; v += 8) {
+    const int64_t rows = std::min<int64_t>(8, lines - v);
     int64_t j = 0;
     for (; j + 4 <= points; j += 4) {
       Eight<T> r[8];
@@ -85,16 +91,19 @@ template <class T, class C>
         r[2 * k + 1] = __builtin_convertvector(load<C>(from.im + (j + k) * lanes + v), Eight<T>);
       }
       transpose<T>(r);
-      for (int64_t k = 0; k < 8; ++k) store<T>(data + apart * (v + k) + 2 * j, r[k]);
+#pragma clang loop unroll(full)
+      for (int64_t k = 0; k < 8; ++k) {
+        if (k < rows) store<T>(data + apart * (v + k) + 2 * j, r[k]);
+      }
     }
     for (; j < points; ++j) {
-      for (int64_t k = v; k < v + 8; ++k) {
+      for (int64_t k = v; k < v + rows; ++k) {
         data[apart * k + 2 * j] = static_cast<T>(from.re[j * lanes + k]);
         data[apart * k + 2 * j + 1] = static_cast<T>(from.im[j * lanes + k]);
       }
     }
   }
-  for (; v < lanes; ++v) {
+  for (; v < lines; ++v) {
     for (int64_t j = 0; j < points; ++j) {
       data[apart * v + 2 * j] = static_cast<T>(from.re[j * lanes + v]);
       data[apart * v + 2 * j + 1] = static_cast<T>(from.im[j * lanes + v]);
@@ -103,21 +112,24 @@ template <class T, class C>
 }
 
 template <class T, class C>
-[[gnu::always_inline]] inline void part(const T* data, int64_t apart, int64_t points, Planes<C> to, int64_t lanes) {
+[[gnu::always_inline]] inline void part(const T* data, int64_t apart, int64_t points, Planes<C> to, int64_t lines,
+                                        int64_t lanes) {
   for (int64_t j = 0; j < points; ++j) {
 #pragma clang loop vectorize(assume_safety)
-    for (int64_t v = 0; v < lanes; ++v) {
+    for (int64_t v = 0; v < lines; ++v) {
       to.re[j * lanes + v] = static_cast<C>(data[apart * j + 2 * v]);
       to.im[j * lanes + v] = static_cast<C>(data[apart * j + 2 * v + 1]);
     }
+    for (int64_t v = lines; v < lanes; ++v) to.re[j * lanes + v] = to.im[j * lanes + v] = C{};
   }
 }
 
 template <class T, class C>
-[[gnu::always_inline]] inline void unite(Planes<C> from, int64_t points, int64_t lanes, T* data, int64_t apart) {
+[[gnu::always_inline]] inline void unite(Planes<C> from, int64_t points, int64_t lines, int64_t lanes, T* data,
+                                         int64_t apart) {
   for (int64_t j = 0; j < points; ++j) {
 #pragma clang loop vectorize(assume_safety)
-    for (int64_t v = 0; v < lanes; ++v) {
+    for (int64_t v = 0; v < lines; ++v) {
       data[apart * j + 2 * v] = static_cast<T>(from.re[j * lanes + v]);
       data[apart * j + 2 * v + 1] = static_cast<T>(from.im[j * lanes + v]);
     }
@@ -127,18 +139,20 @@ template <class T, class C>
 }  // namespace
 
 #define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
-#define HLOJIT_PLANES(T, C)                                                                                       \
-  HLOJIT_EACH_WIDTH void to_planes(const T* data, LineSteps steps, int64_t points, Planes<C> to, int64_t lanes) { \
-    if (steps.point == 2)                                                                                         \
-      turn_in(data, steps.line, points, to, lanes);                                                               \
-    else                                                                                                          \
-      part(data, steps.point, points, to, lanes);                                                                 \
-  }                                                                                                               \
-  HLOJIT_EACH_WIDTH void from_planes(Planes<C> from, int64_t points, int64_t lanes, T* data, LineSteps steps) {   \
-    if (steps.point == 2)                                                                                         \
-      turn_out(from, points, lanes, data, steps.line);                                                            \
-    else                                                                                                          \
-      unite(from, points, lanes, data, steps.point);                                                              \
+#define HLOJIT_PLANES(T, C)                                                                                     \
+  HLOJIT_EACH_WIDTH void to_planes(const T* data, LineSteps steps, int64_t points, Planes<C> to, int64_t lines, \
+                                   int64_t lanes) {                                                             \
+    if (steps.point == 2)                                                                                       \
+      turn_in(data, steps.line, points, to, lines, lanes);                                                      \
+    else                                                                                                        \
+      part(data, steps.point, points, to, lines, lanes);                                                        \
+  }                                                                                                             \
+  HLOJIT_EACH_WIDTH void from_planes(Planes<C> from, int64_t points, int64_t lines, int64_t lanes, T* data,     \
+                                     LineSteps steps) {                                                         \
+    if (steps.point == 2)                                                                                       \
+      turn_out(from, points, lines, lanes, data, steps.line);                                                   \
+    else                                                                                                        \
+      unite(from, points, lines, lanes, data, steps.point);                                                     \
   }
 HLOJIT_PLANES(float, float)
 HLOJIT_PLANES(float, double)

@@ -15,12 +15,12 @@ struct LineSteps {
   int64_t line, point;
 };
 
-/// Element j of line v is at [j * lanes + v] in the planes.
-void to_planes(const float* data, LineSteps steps, int64_t points, Planes<float> to, int64_t lanes);
-void to_planes(const float* data, LineSteps steps, int64_t points, Planes<double> to, int64_t lanes);
-void to_planes(const double* data, LineSteps steps, int64_t points, Planes<double> to, int64_t lanes);
-void from_planes(Planes<float> from, int64_t points, int64_t lanes, float* data, LineSteps steps);
-void from_planes(Planes<double> from, int64_t points, int64_t lanes, float* data, LineSteps steps);
-void from_planes(Planes<double> from, int64_t points, int64_t lanes, double* data, LineSteps steps);
+/// Element j of line v is at [j * lanes + v] in the planes. Lanes beyond the lines hold numbers that nobody reads.
+void to_planes(const float* data, LineSteps steps, int64_t points, Planes<float> to, int64_t lines, int64_t lanes);
+void to_planes(const float* data, LineSteps steps, int64_t points, Planes<double> to, int64_t lines, int64_t lanes);
+void to_planes(const double* data, LineSteps steps, int64_t points, Planes<double> to, int64_t lines, int64_t lanes);
+void from_planes(Planes<float> from, int64_t points, int64_t lines, int64_t lanes, float* data, LineSteps steps);
+void from_planes(Planes<double> from, int64_t points, int64_t lines, int64_t lanes, float* data, LineSteps steps);
+void from_planes(Planes<double> from, int64_t points, int64_t lines, int64_t lanes, double* data, LineSteps steps);
 
 }  // namespace hlojit
