@@ -261,6 +261,7 @@ class Sweep {
     d.told |= user.told;
     d.parts = std::max(d.parts, user.parts);
     d.folded |= user.folded;
+    d.spacing = std::max(d.spacing, user.spacing);
     return d;
   }
   /// Through a map of its own.
@@ -289,7 +290,6 @@ class Sweep {
         Demand& own = want_together(o, d);
         own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
         own.bare = std::max(own.bare, std::min(d.bare, n));
-        own.spacing = std::max(own.spacing, d.spacing);
         own.crossed |= d.crossed;
       }
     }
