@@ -246,6 +246,8 @@ class ElementEmitter {
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
   std::optional<Divisor> shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
+  bool may_be_left_out(const Instruction* i, InstructionSet& seen, bool& dear) const;
+  std::optional<Value> one_way(const Instruction* select, const Value& condition, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);

@@ -202,7 +202,29 @@ Instruction* stochastic(Draft& s) {
   return s.b.op(kStochasticConvert, Shape::array(to, x->shape.dims), {x, s.of(random[0], x->shape.dims)});
 }
 
+// Functions of whole rows, chosen by what a row has one of: its condition, its number or a scalar; one in another, and
+// what is done with them next.
+Instruction* row_choices(Draft& s) {
+  const DType t = s.random.pick(std::vector{DType::kF32, DType::kF32, DType::kBF16, DType::kF64});
+  Ints sizes = {s.random.between(1, 9), s.random.between(30, 300)};
+  if (s.random.chance(0.3)) sizes.insert(sizes.begin(), s.random.between(2, 3));
+  Instruction* x = s.limited(s.of(t, sizes), 4);
+  Instruction* chosen = x;
+  for (int64_t n = s.random.between(1, 3); n > 0; --n) {
+    Instruction* rows = s.of(DType::kPred, {sizes[0]});
+    Instruction* condition = s.random.chance(0.3) ? s.of(DType::kPred, {}) : s.b.broadcast_in_dim(rows, sizes, {0});
+    if (s.random.chance(0.3)) condition = s.b.unary(kNot, condition);
+    Instruction* dear = smooth(s, s.random.pick(kSmoothUnary), s.random.chance(0.5) ? x : s.limited(chosen, 4));
+    Instruction* other = s.random.chance(0.3) ? s.splat(t, 0, sizes) : chosen;
+    chosen =
+        s.random.chance(0.5) ? s.b.op(kSelect, {condition, dear, other}) : s.b.op(kSelect, {condition, other, dear});
+  }
+  return s.random.chance(0.3) ? s.b.binary(kAdd, chosen, s.b.rev(x, {std::ssize(sizes) - 1})) : chosen;
+}
+
 }  // namespace
+
+Family row_choice_family() { return {"row choices", {{row_choices, 12}}, 0.04}; }
 
 Family elementwise_family() {
   return {"elementwise",

@@ -93,7 +93,8 @@ const std::vector<Family>& families() {
                                                 alike_family(),
                                                 part_row_family(),
                                                 divided_window_family(),
-                                                applied_in_turn_family()};
+                                                applied_in_turn_family(),
+                                                row_choice_family()};
   return kFamilies;
 }
 
