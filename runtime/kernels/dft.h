@@ -29,7 +29,8 @@ class Dft {
   explicit Dft(int64_t n);
   ~Dft();
 
-  /// Largest prime that has a pass of its own: that one takes radix / 2 operations an element, a convolution some 40.
+  /// Largest prime that has a pass of its own: as many multiply-adds an element as the prime is. A convolution takes
+  /// as long as 130, in double precision, and one whose length has no large prime as long as 60.
   static constexpr int kLargestFactor = sizeof(T) == 4 ? kLargestRadix : 59;
   /// Whether all of n's primes are `largest` or less.
   static bool has_factors_up_to(int largest, int64_t n);
