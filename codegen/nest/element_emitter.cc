@@ -173,15 +173,16 @@ std::optional<Divisor> ElementEmitter::shared_divisor(const Instruction* i, cons
   return known->second;
 }
 
-// May this value and all that it needs be left out where it is not asked for? What a stage keeps may not. `dear`: some
+// May this value and all that it needs be left out where it is not asked for? What a stage keeps may not. `dear`: what
 // of it is long to compute.
-bool ElementEmitter::may_be_left_out(const Instruction* i, InstructionSet& seen, bool& dear) const {
+bool ElementEmitter::may_be_left_out(const Instruction* i, InstructionSet& seen,
+                                     std::vector<const Instruction*>& dear) const {
   constexpr size_t kMost = 50;
   if (!seen.insert(i)) return true;
   if (seen.size() > kMost || placed_.contains(i) || providers_.contains(i)) return false;
   if (i->is(Opcode::kParameter) || i->is(Opcode::kConstant)) return true;
   if (is_reduction(*i) || i->is(Opcode::kGetTupleElement)) return false;
-  dear |= i->info().price == OpPrice::kTranscendental;
+  if (i->info().price == OpPrice::kTranscendental) dear.push_back(i);
   return std::ranges::all_of(i->operands(), [&](const Instruction* o) { return may_be_left_out(o, seen, dear); });
 }
 
@@ -197,11 +198,16 @@ std::optional<Value> ElementEmitter::one_way(const Instruction* i, const Value& 
   if (llvm::isa<llvm::Constant>(condition.v) || !block_.empty()) return std::nullopt;
   if (i->shape.element_count() < kSeveral * lanes * different_elements(i->operand(0))) return std::nullopt;
   InstructionSet seen;
-  bool dear = false;
+  std::vector<const Instruction*> dear;
   for (size_t k : {1, 2}) {
     if (!may_be_left_out(i->operand(k), seen, dear)) return std::nullopt;
   }
-  if (!dear) return std::nullopt;
+  // What others need too would be computed again there.
+  seen.insert(i);
+  const auto alone = [&](const Instruction* d) {
+    return std::ranges::all_of(d->users(), [&](const Instruction* user) { return seen.contains(user); });
+  };
+  if (dear.empty() || !std::ranges::all_of(dear, alone)) return std::nullopt;
   const auto side = [&](size_t k) {
     return [this, i, k, lanes, &coords, &scope] {
       const Instruction* o = i->operand(k);

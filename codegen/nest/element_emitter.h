@@ -246,7 +246,7 @@ class ElementEmitter {
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
   std::optional<Divisor> shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
-  bool may_be_left_out(const Instruction* i, InstructionSet& seen, bool& dear) const;
+  bool may_be_left_out(const Instruction* i, InstructionSet& seen, std::vector<const Instruction*>& dear) const;
   std::optional<Value> one_way(const Instruction* select, const Value& condition, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
