@@ -22,12 +22,23 @@ bool is_renamed(const Instruction* i) {
   return (i->is(Opcode::kReshape) || i->is(Opcode::kTranspose)) && i->users().size() == 1;
 }
 
-// How many elements of this value differ, as far as broadcasts tell.
-int64_t different_elements(const Instruction* i) {
-  if (i->is(Opcode::kBroadcast)) return i->operand(0)->shape.element_count();
-  if (!is_elementwise(i->opcode)) return i->shape.element_count();
+// How many elements of this value differ at most, as far as broadcasts a few operations back tell.
+int64_t different_elements(const Instruction* value) {
+  constexpr size_t kMost = 50;
   int64_t most = 1;
-  for (const Instruction* o : i->operands()) most = std::max(most, different_elements(o));
+  InstructionSet seen;
+  std::vector<const Instruction*> left = {value};
+  while (!left.empty()) {
+    const Instruction* i = left.back();
+    left.pop_back();
+    if (!seen.insert(i)) continue;
+    if (seen.size() > kMost) return value->shape.element_count();
+    if (is_elementwise(i->opcode)) {
+      left.insert(left.end(), i->operands().begin(), i->operands().end());
+    } else {
+      most = std::max(most, (i->is(Opcode::kBroadcast) ? i->operand(0) : i)->shape.element_count());
+    }
+  }
   return most;
 }
 
