@@ -62,7 +62,7 @@ std::optional<ColumnStrips::Cut> ColumnStrips::cut(const LoopPiece& piece, int v
 int64_t ColumnStrips::emit(KernelBuilder& kernel, const Cut& cut, int native) const {
   ElementEmitter& e = kernel.emitter();
   // Without overlap: no column may be counted twice.
-  Strip strip{cut.piece, e.widths(cut.piece, kVectors * native, native, false), cut.rows, kernel.scratch(), {}, {}};
+  Strip strip{cut.piece, lane_widths(cut.piece, kVectors * native, native, false), cut.rows, kernel.scratch(), {}, {}};
   strip.pass = [&](const Coords& at) { return pass(at); };
   strip.with_the_sums = [&](Scope& s, const Coords& at) {
     stages_.run(kernel, s, plan_.stages.size() - 1, at, {}, false);

@@ -113,7 +113,7 @@ void Epilogue::rows_together(Scope& outer, const Tile& t, int64_t columns, const
   const LoopPlanOptions options{.max_lanes = lanes_, .unroll = lanes_, .overlap = !once_};
   const Ints dims = {stage_.blocks->tile_rows, columns};
   for (LoopPiece& piece : plan_loops(dims, vars_, walk, options)) {
-    e_.loops(outer, piece, 0, e_.widths(piece, lanes_, lanes_, !once_), {},
+    e_.loops(outer, piece, 0, lane_widths(piece, lanes_, lanes_, !once_), {},
              [&](Scope& s, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
                e_.in_parts(s, c, piece.unroll, [&](Scope& in, const Coords& part_at, const Unroll& part) {
                  store_block(in, part_at, part, at, sum_at);
@@ -158,7 +158,7 @@ void Epilogue::rows(Scope& outer, const Tile& t, int64_t columns, const IndexExp
   piece.has_lanes = columns > 1;
   piece.coords = {IndexExpr::var(j, columns)};
   auto elements = [&] {
-    e_.loops(*row_loop, piece, 0, e_.widths(piece, lanes_, lanes_, !once_), {},
+    e_.loops(*row_loop, piece, 0, lane_widths(piece, lanes_, lanes_, !once_), {},
              [&](Scope& s, const Coords& c, const Lanes& part, const ElementEmitter::Carried&) {
                sum_at_ = t.sums + in_tile * sums_.stride + first + c[0];
                store_results(s, reads_.joined(rows_at, columns_at(c[0])), part.count, whole || row_runs);

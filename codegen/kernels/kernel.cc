@@ -291,7 +291,7 @@ class Emission {
       ElementEmitter& e = kernel.emitter();
       if (nest && waits) e.store_in_halves();
       const bool masked = !overlap && leaves_out_lanes(piece, visit);
-      LaneWidths widths = lane_widths(e, piece, wide, native, pulls, overlap, along.finds_rows, masked);
+      LaneWidths widths = widths_of(piece, wide, native, pulls, overlap, along.finds_rows, masked);
       if (auto into = by_lines ? into_line(piece, visit, native) : std::nullopt)
         widths = {.widths = {native}, .into_line = std::move(into)};
       if (masks && packs_masks(piece)) widths.at_a_time = native;
@@ -403,7 +403,7 @@ class Emission {
     for (LoopPiece& piece : plan_loops(rest, vars_, walk, {.max_lanes = lanes})) {
       KernelBuilder kernel(module_, fusion_, around_, options_, vars_, fmt::format(".rest{}", functions_.size()));
       ElementEmitter& e = kernel.emitter();
-      e.loops(kernel.root(), piece, 0, e.widths(piece, lanes, lanes, false), {},
+      e.loops(kernel.root(), piece, 0, lane_widths(piece, lanes, lanes, false), {},
               [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
                 e.store(s, kernel.result(0), place(at), constant(s.builder, shape.type, 0, part.count));
                 return ElementEmitter::Carried{};
@@ -425,24 +425,24 @@ class Emission {
   }
 
   // Of a block each value has its vectors.
-  LaneWidths lane_widths(ElementEmitter& e, const LoopPiece& piece, int wide, int native, bool pulls, bool overlap,
-                         bool finds_rows, bool masks) const {
+  LaneWidths widths_of(const LoopPiece& piece, int wide, int native, bool pulls, bool overlap, bool finds_rows,
+                       bool masks) const {
     if (plan_.kind == KernelKind::kRows) return {{1}, false};
     const bool blocked = piece.unroll.var >= 0;
     wide = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
     // (Three sums of a matrix each in four vectors spill: 8 ms to compile became 20.)
     const int shared = piece.unroll.count > kShared ? native : std::max(native, wide / kShared);
-    if (blocked && pulls) return e.widths(piece, shared, native, overlap);
+    if (blocked && pulls) return lane_widths(piece, shared, native, overlap);
     if (blocked) {
       // Squares are as wide as they are high; what is interleaved may be of any width.
       const int words = vector_bytes_ / 4, lanes = piece.unroll.count < words ? std::max(native, words) : words;
-      return e.widths(piece, lanes, lanes, overlap);
+      return lane_widths(piece, lanes, lanes, overlap);
     }
     const bool rows = piece.looked_up && finds_rows;  // a pointer a lane
     const int most = piece.apart || rows ? native : wide;
     if (plan_.kind == KernelKind::kNest && !overlap && piece.known_lanes())
-      return e.narrowing_widths(piece, most, native, masks);
-    return e.widths(piece, most, native, overlap, true);
+      return narrowing_widths(piece, most, native, masks);
+    return lane_widths(piece, most, native, overlap, true);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own buffer.

@@ -142,7 +142,7 @@ void Packing::nest(Scope& scope, std::span<const int64_t> dims,
   for (LoopPiece& piece : plan_loops(dims, vars_, walk, options)) {
     // Copies of a few vectors a turn; blocks are transposed one by one.
     int wide = piece.unroll.var < 0 ? 4 * lanes : lanes;
-    e_.loops(scope, piece, 0, e_.widths(piece, wide, lanes, true), {},
+    e_.loops(scope, piece, 0, lane_widths(piece, wide, lanes, true), {},
              [&](Scope& s, const Coords& coords, const Lanes&, const ElementEmitter::Carried&) {
                body(s, coords, piece.unroll);
                return ElementEmitter::Carried{};

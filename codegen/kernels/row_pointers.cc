@@ -96,7 +96,7 @@ void RowPointers::begin(Scope& root, const IndexExpr& m0) {
               piece.loops = {{entry, wide, std::nullopt, std::nullopt}};
               piece.has_lanes = entries_ > 1;
               piece.coords = {IndexExpr::var(entry, wide)};
-              e_.loops(s, piece, 0, e_.widths(piece, wide, wide, true), {},
+              e_.loops(s, piece, 0, lane_widths(piece, wide, wide, true), {},
                        stores(line, row, [this](const IndexExpr& k) { return k * stretch_; }));
             });
 }
@@ -113,7 +113,7 @@ void RowPointers::begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr
     const int lanes = e_.vector_bytes() / 8;
     reads_.in_slice(s, k0, blocks_.depth, [&](int64_t depth) {
       for (LoopPiece& piece : plan_loops(Ints{depth}, reads_.vars(), walk, {.max_lanes = lanes, .overlap = true})) {
-        e_.loops(s, piece, 0, e_.widths(piece, lanes, lanes, true), {},
+        e_.loops(s, piece, 0, lane_widths(piece, lanes, lanes, true), {},
                  stores(line, row, [k0](const IndexExpr& k) { return k0 + k; }));
       }
     });

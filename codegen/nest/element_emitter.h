@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/nest/lane_widths.h"
 #include "codegen/nest/loop_plan.h"
 #include "codegen/nest/scope.h"
 #include "codegen/options.h"
@@ -51,22 +52,6 @@ Value choose(llvm::IRBuilderBase& b, llvm::Value* condition, const Value& yes, c
 struct Lanes {
   int count = 1;
   IndexExpr number;  ///< of the lane
-};
-
-/// Lane counts that the bodies of a loop have, in order.
-struct LaneWidths {
-  std::vector<int> widths;
-  bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
-  /// > 0: with overlap, the last vector is one of so many lanes, a body of its own (of maps only).
-  int last = 0;
-  /// What is left behind vectors of the last width is one more, under a mask (of maps whose lanes may be left out,
-  /// lines.h).
-  bool masks_rest = false;
-  /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
-  int at_a_time = 0;
-  /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;
-  /// of maps only). One width.
-  std::optional<IndexExpr> into_line = std::nullopt;
 };
 
 /// Sums in levels: loops from a cut on start from `fresh`, and what they end with is `add`ed to the outer ones.
@@ -134,14 +119,6 @@ class ElementEmitter {
   using Body = std::function<Carried(Scope&, const Coords&, const Lanes&, const Carried&)>;
   Carried loops(Scope& scope, const LoopPiece& piece, size_t first, const LaneWidths& widths, Carried carried,
                 const Body& body, const Cascade* cascade = nullptr);
-  /// Lane counts a piece is run at: one, if elements may be computed twice; else wide, then native, then 1, as
-  /// far as its extent needs them.
-  /// `ends_narrow`: nothing is carried, and what is left of few vectors may be a narrower one.
-  LaneWidths widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false) const;
-  /// The same where no element may be computed twice and nothing is carried, of a digit whose extent is known: wide,
-  /// then native, then what is left of such a vector, under a mask if there are `masks` and that is worth one.
-  LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks) const;
-
   /// Runs a pass (pass.h) in `at`. Results of its reductions are known in `at` from then on.
   void run_pass(const Pass& pass, Scope& at);
   /// Values that an earlier stage of the plan makes; see Placed.

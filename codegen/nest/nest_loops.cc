@@ -1,12 +1,8 @@
 // The loops of a piece as IR: scalar digits outside, the lane digit innermost as full vectors.
 //
-// What is left behind the last full vector is the last vector once more, moved back so that it ends where
-// the digit ends: it computes some elements twice, which a kernel that does not overwrite what it reads
-// cannot notice: the loop's start is clamped, there is no second body. What is carried keeps its old value in
-// the lanes that were seen before; a body that is cheap, or carries much, is written a second time for that vector.
-// Where moving back is not allowed (a clipped digit, a result in its operand's memory, stores past the cache
-// that must be aligned) narrower vectors follow, then scalars; or, where these have much to do, a vector under a mask.
-// (Not else: what is read next out of the lines of a store under a mask waits until it is done.)
+// lane_widths.h says what becomes of the elements behind the last full vector. What is carried keeps its old value in
+// the lanes that were seen before; a body that is cheap, or carries much, is written a second time for a vector moved
+// back.
 //
 // Loops of a few steps with little inside are no loops: counting took a product of 3 x 3 matrices more time than
 // multiplying.
@@ -49,20 +45,6 @@ llvm::Value* lanes_below(llvm::IRBuilder<>& b, llvm::Value* position, int64_t ex
   llvm::Value* at = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(position, b.getInt32Ty()));
   at = b.CreateAdd(at, llvm::ConstantVector::get(numbers));
   return b.CreateICmpULT(at, llvm::ConstantInt::get(at->getType(), static_cast<uint64_t>(extent)));
-}
-
-// Lanes of the last of several vectors, if the rest of a digit is much less than such a vector; 0 else. `least`: fewer
-// take as long.
-int last_lanes(int64_t extent, int lanes, int least) {
-  const int64_t full = extent / lanes, rest = extent % lanes;
-  const int last = std::max(least, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(rest))));
-  return rest > 0 && 8 * (lanes - last) > (full + 1) * lanes ? last : 0;
-}
-
-// Of all vectors of a digit, the last one moved back or narrower.
-int64_t lanes_computed(int64_t extent, int lanes, int least) {
-  const int64_t full = extent / lanes, last = last_lanes(extent, lanes, least);
-  return full * lanes + (extent % lanes == 0 ? 0 : last > 0 ? last : lanes);
 }
 
 // Steps of a loop that is written out, and vector operations of all that is.
@@ -109,54 +91,6 @@ size_t first_short(const LoopPiece& piece, const LaneWidths& shape, int native) 
 }
 
 }  // namespace
-
-LaneWidths ElementEmitter::widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow) const {
-  if (!piece.has_lanes) return {{1}, false};
-  const LoopDigit& lane = piece.loops.back();
-  int w = lanes_for(lane.extent, wide), n = std::min(native, w);
-  if (overlap && !lane.clip && w > 1) {
-    w = overlapping_lanes(lane.extent, wide, native, piece.side_by_side);
-    const bool one_by_one = piece.apart || piece.looked_up;
-    const int least = one_by_one ? 1 : n;
-    // Lanes that cost one by one are not computed twice for the sake of a few vectors side by side. (Elements of rows
-    // of 203 by 51 indices a row, one core of a Zen 5: 4.3 us by 64, 3.2 by 48 and 4.)
-    for (int v = w / 2; ends_narrow && one_by_one && v >= n && v > 1; v /= 2) {
-      const int64_t now = lanes_computed(lane.extent, w, least), then = lanes_computed(lane.extent, v, least);
-      if (8 * (now - then) > now) w = v;
-    }
-    return {{w}, lane.extent % w != 0, ends_narrow ? last_lanes(lane.extent, w, least) : 0};
-  }
-  LaneWidths all{{w}, false};
-  bool exact = !lane.clip && lane.extent % w == 0;
-  if (n < w && !exact) {
-    all.widths.push_back(n);
-    exact = !lane.clip && lane.extent % w % n == 0;
-  }
-  if (!exact && all.widths.back() > 1) all.widths.push_back(1);
-  return all;
-}
-
-LaneWidths ElementEmitter::narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks) const {
-  constexpr int64_t kLittle = 32;  // operations, done one by one
-  const int64_t extent = piece.loops.back().extent;
-  auto dear = [&](int64_t elements) { return elements * piece.operations > kLittle; };
-  auto half = [](int64_t elements) { return static_cast<int>(std::bit_floor(static_cast<uint64_t>(elements))); };
-  auto whole = [](int64_t elements) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(elements))); };
-  if (masks && extent < native && dear(extent - half(extent))) return {.widths = {whole(extent)}, .masks_rest = true};
-  LaneWidths all{.widths = {lanes_for(extent, wide)}};
-  int64_t rest = extent % all.widths[0];
-  auto follow = [&](int lanes) {
-    all.widths.push_back(lanes);
-    rest %= lanes;
-  };
-  if (rest >= native) follow(native);
-  if (dear(rest)) {
-    all.masks_rest = masks && dear(rest - half(rest));
-    follow(all.masks_rest ? whole(rest) : half(rest));
-  }
-  if (rest > 0 && !all.masks_rest) follow(1);
-  return all;
-}
 
 llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* counter, Scope& scope) {
   if (!loop.steps) return counter;

@@ -235,9 +235,9 @@ class PassRun {
 
   Part part(LoopPiece loops, int wide, int native, bool reorder) {
     Part p{std::move(loops), {}, {}};
-    p.widths = e_.widths(p.loops, wide, native, pass_.overlap && !sums_.running);
+    p.widths = lane_widths(p.loops, wide, native, pass_.overlap && !sums_.running);
     if (reorder && sums_.sums()) p.levels.cuts = cut_chains(p.loops, p.widths.widths[0], kChain, e_.vars());
-    if (!p.levels.cuts.empty()) p.widths = e_.widths(p.loops, p.widths.widths[0], native, pass_.overlap);
+    if (!p.levels.cuts.empty()) p.widths = lane_widths(p.loops, p.widths.widths[0], native, pass_.overlap);
     p.levels.fresh = [this](Scope& s) { return sums_.start(s); };
     p.levels.add = [this](Scope& s, const Carry& total, const Carry& more) { return sums_.add(s, total, more); };
     return p;

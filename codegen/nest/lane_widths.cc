@@ -1,0 +1,76 @@
+// See lane_widths.h.
+#include "codegen/nest/lane_widths.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/nest/loop_order.h"
+
+namespace hlojit::codegen {
+namespace {
+
+// Lanes of the last of several vectors, if the rest of a digit is much less than such a vector; 0 else. `least`: fewer
+// take as long.
+int last_lanes(int64_t extent, int lanes, int least) {
+  const int64_t full = extent / lanes, rest = extent % lanes;
+  const int last = std::max(least, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(rest))));
+  return rest > 0 && 8 * (lanes - last) > (full + 1) * lanes ? last : 0;
+}
+
+// Of all vectors of a digit, the last one moved back or narrower.
+int64_t lanes_computed(int64_t extent, int lanes, int least) {
+  const int64_t full = extent / lanes, last = last_lanes(extent, lanes, least);
+  return full * lanes + (extent % lanes == 0 ? 0 : last > 0 ? last : lanes);
+}
+
+}  // namespace
+
+LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow) {
+  if (!piece.has_lanes) return {{1}, false};
+  const LoopDigit& lane = piece.loops.back();
+  int w = lanes_for(lane.extent, wide), n = std::min(native, w);
+  if (overlap && !lane.clip && w > 1) {
+    w = overlapping_lanes(lane.extent, wide, native, piece.side_by_side);
+    const bool one_by_one = piece.apart || piece.looked_up;
+    const int least = one_by_one ? 1 : n;
+    // Lanes that cost one by one are not computed twice for the sake of a few vectors side by side. (Elements of rows
+    // of 203 by 51 indices a row, one core of a Zen 5: 4.3 us by 64, 3.2 by 48 and 4.)
+    for (int v = w / 2; ends_narrow && one_by_one && v >= n && v > 1; v /= 2) {
+      const int64_t now = lanes_computed(lane.extent, w, least), then = lanes_computed(lane.extent, v, least);
+      if (8 * (now - then) > now) w = v;
+    }
+    return {{w}, lane.extent % w != 0, ends_narrow ? last_lanes(lane.extent, w, least) : 0};
+  }
+  LaneWidths all{{w}, false};
+  bool exact = !lane.clip && lane.extent % w == 0;
+  if (n < w && !exact) {
+    all.widths.push_back(n);
+    exact = !lane.clip && lane.extent % w % n == 0;
+  }
+  if (!exact && all.widths.back() > 1) all.widths.push_back(1);
+  return all;
+}
+
+LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks) {
+  constexpr int64_t kLittle = 32;  // operations, done one by one
+  const int64_t extent = piece.loops.back().extent;
+  auto dear = [&](int64_t elements) { return elements * piece.operations > kLittle; };
+  auto half = [](int64_t elements) { return static_cast<int>(std::bit_floor(static_cast<uint64_t>(elements))); };
+  auto whole = [](int64_t elements) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(elements))); };
+  if (masks && extent < native && dear(extent - half(extent))) return {.widths = {whole(extent)}, .masks_rest = true};
+  LaneWidths all{.widths = {lanes_for(extent, wide)}};
+  int64_t rest = extent % all.widths[0];
+  auto follow = [&](int lanes) {
+    all.widths.push_back(lanes);
+    rest %= lanes;
+  };
+  if (rest >= native) follow(native);
+  if (dear(rest)) {
+    all.masks_rest = masks && dear(rest - half(rest));
+    follow(all.masks_rest ? whole(rest) : half(rest));
+  }
+  if (rest > 0 && !all.masks_rest) follow(1);
+  return all;
+}
+
+}  // namespace hlojit::codegen

@@ -1,0 +1,43 @@
+// How many lanes the bodies of a piece's innermost loop have, and what becomes of what is left behind the last full
+// vector.
+//
+// It is the last vector once more, moved back so that it ends where the digit ends: it computes some elements twice,
+// which a kernel that does not overwrite what it reads cannot notice: the loop's start is clamped, there is no second
+// body. Where moving back is not allowed (a clipped digit, a result in its operand's memory, stores past the cache that
+// must be aligned) narrower vectors follow, then scalars; or, where these have much to do, a vector under a mask. (Not
+// else: what is read next out of the lines of a store under a mask waits until it is done.) Rows that begin within a
+// line may be gone through from line to line instead.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/nest/loop_plan.h"
+#include "layout/index_expr.h"
+
+namespace hlojit::codegen {
+
+/// Lane counts that the bodies of a loop have, in order.
+struct LaneWidths {
+  std::vector<int> widths;
+  bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
+  /// > 0: with overlap, the last vector is one of so many lanes, a body of its own (of maps only).
+  int last = 0;
+  /// What is left behind vectors of the last width is one more, under a mask (of maps whose lanes may be left out,
+  /// lines.h).
+  bool masks_rest = false;
+  /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
+  int at_a_time = 0;
+  /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;
+  /// of maps only). One width.
+  std::optional<IndexExpr> into_line = std::nullopt;
+};
+
+/// One width, if elements may be computed twice; else wide, then native, then 1, as far as the piece's extent needs
+/// them. `ends_narrow`: nothing is carried, and what is left of few vectors may be a narrower one.
+LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false);
+/// The same where no element may be computed twice and nothing is carried, of a digit whose extent is known: wide, then
+/// native, then what is left of such a vector, under a mask if there are `masks` and that is worth one.
+LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks);
+
+}  // namespace hlojit::codegen
