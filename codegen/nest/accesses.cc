@@ -5,7 +5,7 @@
 
 #include "compiler/analysis/known_index.h"
 #include "compiler/ir/narrow.h"
-#include "compiler/plan/cost.h"
+#include "compiler/plan/op_cost.h"
 #include "layout/index.h"
 
 namespace hlojit::codegen {

@@ -12,6 +12,7 @@
 #include "compiler/analysis/movement.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/demand.h"
+#include "compiler/plan/op_cost.h"
 #include "layout/divide.h"
 #include "layout/index.h"
 #include "layout/lists.h"
@@ -26,9 +27,7 @@ constexpr double kCyclesPerNs = 3;
 // Bytes a nanosecond from each level; a gather or a transposed read moves whole cache lines.
 constexpr double kL1 = 200, kL2 = 100, kLlc = 50, kMemory = 20;
 constexpr double kStridedFactor = 3;
-// Instructions for lanes that are read one by one.
-constexpr double kOneByOne = 10;
-// And for a choice between operands by where an element is.
+// Instructions for a choice between operands by where an element is.
 constexpr double kChoice = 30;
 // Padding between elements, and padding between these again: of one a kernel knows by its loops which elements are
 // read; of more there would be pieces of loops for all combinations, or every element computes what few of them use.
@@ -44,22 +43,6 @@ constexpr double kCrossed = 3;
 bool is_scalar(const Instruction* i) { return i->shape.is_array() && i->shape.rank() == 0; }
 
 double count(const Shape& shape) { return static_cast<double>(shape.element_count()); }
-
-/// Instructions that round what is computed to a type, or make of its bits what is computed with: of floats that no
-/// instruction knows, many. (Twelve levels of products of f4e2m1fn and paddings became 66,000 in one loop body.)
-double conversion_code(DType type) {
-  constexpr double kFields = 15, kHalf = 5;
-  if (!is_narrow_float(type)) return 0;
-  return dtype_bits(type) <= 8 ? kFields : kHalf;
-}
-
-double code_size(const Instruction* i) {
-  if (has_trait(*i, op_trait::kRandomPlaces)) return kOneByOne;
-  // Functions of complex numbers are several of real ones, and choose between them.
-  constexpr double kComplex = 6;
-  const double own = op_cost(i->info().price).instructions * (is_complex(i->shape.type) ? kComplex : 1);
-  return is_elementwise(i->opcode) ? own + conversion_code(i->shape.type) : own;
-}
 
 /// The dim of size above 1 that is minor in memory, or -1.
 int minor_dim(const Shape& shape) {
@@ -118,7 +101,7 @@ class Sweep {
       if (once_a_row && product<double>(reduction_sizes(*plan_.hero)) < vector_lanes((*at)->shape))
         d.bare = d.elements();
       compute_one_by_one(*at, d);
-      cost_.instructions += static_cast<int64_t>(code_size(*at) * d.code());
+      cost_.instructions += static_cast<int64_t>(code_size(**at) * d.code());
       cost_.once &= d.code() <= 1 && !d.moved;
       spread(*at, d);
     }
@@ -573,21 +556,6 @@ class Sweep {
 };
 
 }  // namespace
-
-const OpCost& op_cost(OpPrice price) {
-  static constexpr OpCost kCosts[] = {
-      {.cycles = 0, .instructions = 0.5, .operations = 0},   // free
-      {.cycles = 0.5, .instructions = 1, .operations = 1},   // cheap
-      {.cycles = 5, .instructions = 3, .operations = 1},     // divide
-      {.cycles = 20, .instructions = 40, .operations = 12},  // transcendental
-  };
-  return kCosts[static_cast<size_t>(price)];
-}
-
-double cycles_per_vector(const Instruction& i) {
-  if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
-  return op_cost(i.info().price).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
-}
 
 double KernelCost::work_ns() const { return std::max(memory_ns, compute_ns); }
 double KernelCost::total_ns() const {

@@ -28,18 +28,6 @@ struct KernelCost {
   double total_ns() const;
 };
 
-/// What an op of a price takes.
-struct OpCost {
-  double cycles;        ///< for a vector of results
-  double instructions;  ///< of the code that one place of it is made into
-  int operations;       ///< of a loop body, which are as many additions or moves
-};
-const OpCost& op_cost(OpPrice price);
-
-/// Cycles for a vector of results of one instruction, its operands being there. Of a reduction: as it is
-/// pulled, all terms of each result anew.
-double cycles_per_vector(const Instruction& instruction);
-
 /// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are
 /// plan.roots. Time and memory O(members + operands).
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);

@@ -9,7 +9,7 @@
 
 #include "compiler/analysis/access.h"
 #include "compiler/ir/narrow.h"
-#include "compiler/plan/cost.h"
+#include "compiler/plan/op_cost.h"
 #include "layout/lists.h"
 
 namespace hlojit {

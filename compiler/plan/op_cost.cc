@@ -1,0 +1,38 @@
+// See op_cost.h.
+#include "compiler/plan/op_cost.h"
+
+#include "compiler/plan/kernel.h"
+#include "layout/lists.h"
+
+namespace hlojit {
+
+const OpCost& op_cost(OpPrice price) {
+  static constexpr OpCost kCosts[] = {
+      {.cycles = 0, .instructions = 0.5, .operations = 0},   // free
+      {.cycles = 0.5, .instructions = 1, .operations = 1},   // cheap
+      {.cycles = 5, .instructions = 3, .operations = 1},     // divide
+      {.cycles = 20, .instructions = 40, .operations = 12},  // transcendental
+  };
+  return kCosts[static_cast<size_t>(price)];
+}
+
+double cycles_per_vector(const Instruction& i) {
+  if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
+  return op_cost(i.info().price).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
+}
+
+double conversion_code(DType type) {
+  constexpr double kFields = 15, kHalf = 5;
+  if (!is_narrow_float(type)) return 0;
+  return dtype_bits(type) <= 8 ? kFields : kHalf;
+}
+
+double code_size(const Instruction& i) {
+  if (has_trait(i, op_trait::kRandomPlaces)) return kOneByOne;
+  // Functions of complex numbers are several of real ones, and choose between them.
+  constexpr double kComplex = 6;
+  const double own = op_cost(i.info().price).instructions * (is_complex(i.shape.type) ? kComplex : 1);
+  return is_elementwise(i.opcode) ? own + conversion_code(i.shape.type) : own;
+}
+
+}  // namespace hlojit

@@ -1,0 +1,28 @@
+// What one op takes: time for a vector of its results, and instructions of the code that one place of it is made into.
+#pragma once
+
+#include "compiler/ir/module.h"
+
+namespace hlojit {
+
+/// What an op of a price takes.
+struct OpCost {
+  double cycles;        ///< for a vector of results
+  double instructions;  ///< of real numbers' code, at one place
+  int operations;       ///< of a loop body, which are as many additions or moves
+};
+const OpCost& op_cost(OpPrice price);
+
+/// Cycles for a vector of results of one instruction, its operands being there. Of a reduction: as it is
+/// pulled, all terms of each result anew.
+double cycles_per_vector(const Instruction& instruction);
+
+/// Instructions for lanes that are read one by one.
+inline constexpr double kOneByOne = 10;
+/// Instructions of the code of one place of it.
+double code_size(const Instruction& instruction);
+/// Instructions that round what is computed to a type, or make of its bits what is computed with: of floats that no
+/// instruction knows, many. (Twelve levels of products of f4e2m1fn and paddings became 66,000 in one loop body.)
+double conversion_code(DType type);
+
+}  // namespace hlojit
