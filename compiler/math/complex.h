@@ -41,19 +41,22 @@ Cx<F> scale(Cx<F> a, F by) {
   return {a.re * by, a.im * by};
 }
 
-// Smith's quotient: by the larger part of b, so that its squares neither overflow nor vanish.
+// Smith's quotient: by the larger part of b, so that its squares neither overflow nor vanish. What is finite by an
+// infinite b is zero: 1 / (1 + e^-z), a sigmoid, needs it where both parts of e^-z are beyond the largest number.
 template <class F>
 Cx<F> operator/(Cx<F> a, Cx<F> b) {
   auto swap = abs_(b.re) < abs_(b.im);
   F large = select(swap, b.im, b.re), small = select(swap, b.re, b.im);
   F p = select(swap, a.im, a.re), q = select(swap, a.re, a.im);
-  F r = small / large;
+  // Two infinite parts: d is infinite by r = +-1 where the quotient would be NaN, and with that z is zero.
+  F one = like(large, 1.0), inf = like(large, kInf);
+  F r = select(abs_(small) == inf, copysign_(one, small * large), small / large);
   F d = fma(small, r, large);
   F re = fma(q, r, p) / d, im = fma(-p, r, q) / d;
   Cx<F> z = {re, select(swap, -im, im)};
   // z / 0: infinite parts by the sign of b's real part, NaN for zero parts.
   auto zero = (b.re == like(r, 0.0)) & (b.im == like(r, 0.0));
-  return select(zero, Cx<F>{a.re / b.re, a.im / b.re}, z);
+  return select(zero, scale(a, copysign_(inf, b.re)), z);
 }
 
 // x, y scaled by 2^-e (e even if asked for) so that the larger part lies in [1, 4).
