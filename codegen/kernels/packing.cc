@@ -89,12 +89,13 @@ std::optional<llvm::Value*> ProductReads::always_inside(Scope& scope, int side,
 }
 
 void ProductReads::in_slice(Scope& scope, const IndexExpr& k0, int64_t depth,
-                            const std::function<void(int64_t)>& emit_depth) const {
-  if (product_.k % depth == 0) return emit_depth(depth);
-  if (product_.k < depth) return emit_depth(product_.k);
+                            const std::function<void(const IndexExpr&, int64_t)>& emit) const {
+  const int64_t rest = product_.k % depth;
+  if (rest == 0) return emit(k0, depth);
+  if (product_.k < depth) return emit(k0, product_.k);
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(k0, scope), i64(scope.builder, product_.k - depth));
-  auto on_way = [&](int64_t deep) { e_.on_way(scope, [&] { emit_depth(deep); }); };
-  guarded(scope, whole, [&] { on_way(depth); }, [&] { on_way(product_.k % depth); });
+  auto on_way = [&](const IndexExpr& from, int64_t deep) { e_.on_way(scope, [&] { emit(from, deep); }); };
+  guarded(scope, whole, [&] { on_way(k0, depth); }, [&] { on_way(IndexExpr(product_.k - rest), rest); });
 }
 
 // The parts of a slice so deep: whole groups; one that the depth ends within; and groups of zeros.
@@ -170,8 +171,13 @@ void Packing::fill(Scope& scope, const BufferRef& target, std::span<const int64_
   });
 }
 
-void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) const {
-  reads_.in_slice(scope, k0_, form_.depth, emit_depth);
+void Packing::deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) {
+  const IndexExpr k0 = k0_;
+  reads_.in_slice(scope, k0, form_.depth, [&](const IndexExpr& from, int64_t depth) {
+    k0_ = from;
+    emit_depth(depth);
+  });
+  k0_ = k0;
 }
 
 void Packing::pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
@@ -290,7 +296,7 @@ void Packing::pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& 
 }
 
 void Packing::in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
-                       const std::function<void(int64_t, int64_t)>& box) const {
+                       const std::function<void(int64_t, int64_t)>& box) {
   int64_t tail = size % width;
   if (tail == 0) return deep(scope, [&](int64_t depth) { box(width, depth); });
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));

@@ -55,8 +55,10 @@ class ProductReads {
   /// some may always. `result_at`: the result's coordinates at a position in the run.
   std::optional<llvm::Value*> always_inside(Scope& scope, int side,
                                             const std::function<Coords(const IndexExpr&)>& result_at);
-  /// Emits for a slice of full `depth`, or for the last one's: the one that begins at k0.
-  void in_slice(Scope& scope, const IndexExpr& k0, int64_t depth, const std::function<void(int64_t)>& emit_depth) const;
+  /// Emits for a slice of full `depth`, or for the last one's: the one that begins at k0. Of the last it is known where
+  /// that is: `emit` is given the beginning, too.
+  void in_slice(Scope& scope, const IndexExpr& k0, int64_t depth,
+                const std::function<void(const IndexExpr&, int64_t)>& emit) const;
 
  private:
   friend class Packing;
@@ -128,11 +130,11 @@ class Packing {
   };
   /// Packs a box of the operand's rows (or columns), one slice deep: `box` is given how many there are and how deep.
   void in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
-                const std::function<void(int64_t columns, int64_t depth)>& box) const;
+                const std::function<void(int64_t columns, int64_t depth)>& box);
   void in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const;
   std::optional<Read> read_in(const Groups& groups, const IndexExpr& term, Read read) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
-  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth) const;
+  void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);
 
   ElementEmitter& e_;
   VarSource& vars_;

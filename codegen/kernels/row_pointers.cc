@@ -106,15 +106,15 @@ void RowPointers::begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr
   llvm::Value* groups = scope.builder.CreateUDiv(rows, i64(scope.builder, together_));
   each_line(scope, groups, blocks_.rows / together_, [&](Scope& s, const IndexExpr& line) {
     const Coords row = reads_.starts(s, reads_.left_side(), m0 + line * together_);
-    auto walk = [&](AccessWalk& w, const Coords& entry) {
-      w.write(DType::kS64, line * entries_ + entry[0]);
-      reads_.walk(w, read_at(row, k0 + entry[0]));
-    };
     const int lanes = e_.vector_bytes() / 8;
-    reads_.in_slice(s, k0, blocks_.depth, [&](int64_t depth) {
+    reads_.in_slice(s, k0, blocks_.depth, [&](const IndexExpr& from, int64_t depth) {
+      auto walk = [&](AccessWalk& w, const Coords& entry) {
+        w.write(DType::kS64, line * entries_ + entry[0]);
+        reads_.walk(w, read_at(row, from + entry[0]));
+      };
       for (LoopPiece& piece : plan_loops(Ints{depth}, reads_.vars(), walk, {.max_lanes = lanes, .overlap = true})) {
         e_.loops(s, piece, 0, lane_widths(piece, lanes, lanes, true), {},
-                 stores(line, row, [k0](const IndexExpr& k) { return k0 + k; }));
+                 stores(line, row, [from](const IndexExpr& k) { return from + k; }));
       }
     });
   });
