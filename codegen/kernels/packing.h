@@ -111,11 +111,17 @@ class Packing {
   /// The same from indices of the operand's factors on.
   void pack_positions(Scope& scope, const BufferRef& target, int side, const Coords& start, int64_t run,
                       const TargetAt& target_at);
-  void fill(Scope& scope, const BufferRef& target, std::span<const int64_t> dims,
+  /// What is copied at once. Along one of its dimensions go the slice's groups: the last slice's are fewer.
+  struct Box {
+    std::vector<int64_t> dims;
+    size_t along;
+    int64_t last;
+  };
+  void fill(Scope& scope, const BufferRef& target, const Box& box,
             const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<std::optional<Read>(const Coords&)>& source,
             const std::function<IndexExpr(const Coords&)>& place);
-  void nest(Scope& scope, std::span<const int64_t> dims, const std::function<void(AccessWalk&, const Coords&)>& walk,
+  void nest(Scope& scope, const Box& box, const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
   /// Columns or rows side by side, in panels `stride` wide: from number `from` of each on `width`, which are read, or
   /// are zeros.
@@ -123,15 +129,16 @@ class Packing {
     int64_t group, from, width, stride;
     bool left, zeros;
   };
-  void pack_side(Scope& scope, const BufferRef& target, const Side& side, int64_t depth, const IndexExpr& first);
-  /// Part of a slice: from position `first` on so many groups, whose first `there` elements are read; zeros follow.
+  void pack_side(Scope& scope, const BufferRef& target, const Side& side, const IndexExpr& first);
+  /// Part of a slice: from position `first` on so many groups, in the last slice `last`, whose first `there` elements
+  /// are read; zeros follow.
   struct Groups {
-    int64_t first, count, there;
+    int64_t first, count, last, there;
   };
-  /// Packs a box of the operand's rows (or columns), one slice deep: `box` is given how many there are and how deep.
+  /// Packs a box of the operand's rows (or columns), one slice deep: `box` is given how many there are.
   void in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
-                const std::function<void(int64_t columns, int64_t depth)>& box);
-  void in_groups(int64_t depth, const std::function<void(const Groups&)>& pack) const;
+                const std::function<void(int64_t columns)>& box);
+  void in_groups(Scope& scope, const std::function<void(const Groups&)>& pack);
   std::optional<Read> read_in(const Groups& groups, const IndexExpr& term, Read read) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
   void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);

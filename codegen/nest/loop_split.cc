@@ -64,6 +64,27 @@ LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
   return once;
 }
 
+bool end_early(LoopPiece& piece, size_t d, IndexExpr so_far, int64_t limit) {
+  const IndexExpr& at = piece.coords[d];
+  so_far = so_far + IndexExpr(at.constant());
+  const IndexExpr left = IndexExpr(limit) - so_far;
+  int64_t outer = INT64_MAX;
+  size_t digits = 0;
+  for (LoopDigit& loop : piece.loops) {
+    const auto stride = at.coefficient(loop.var);
+    if (stride == 0) continue;
+    const bool lanes = piece.has_lanes && &loop == &piece.loops.back();
+    if (!stride || *stride > outer || lanes || loop.clip || loop.steps) return false;
+    // Digits inside of one that ends with a whole step do so, too.
+    const bool whole = digits > 0 && mod(left, outer) == IndexExpr(0);
+    if (!whole) loop.clip = Clip{so_far, limit, *stride, 1};
+    so_far = so_far + IndexExpr::var(loop.var, loop.extent) * *stride;
+    outer = *stride;
+    ++digits;
+  }
+  return digits > 0 && digits == at.terms().size();
+}
+
 std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars) {
   if (piece.loops.empty()) return {std::move(piece)};
   const LoopDigit loop = piece.loops.back();

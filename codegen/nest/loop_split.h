@@ -12,6 +12,10 @@ namespace hlojit::codegen {
 /// The piece with its loop number k done once, at this value of the counter.
 LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step);
 
+/// The piece without what is beyond `limit` along dimension `d`, `so_far` of which lies before the piece. False where
+/// lanes, blocks or other dimensions have a part in its loops: those are planned for one length.
+bool end_early(LoopPiece& piece, size_t d, IndexExpr so_far, int64_t limit);
+
 /// The piece with its innermost loop in groups of `count` steps that are written out; what is left of it, too, is a
 /// piece of its own.
 std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars);
