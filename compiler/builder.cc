@@ -293,6 +293,20 @@ Instruction* Builder::gather(Instruction* x, Instruction* indices, GatherDims di
   return op(Opcode::kGather, {x, indices}, std::move(a));
 }
 
+Instruction* Builder::take(Instruction* x, Instruction* places) {
+  Ints sizes = places->shape.dims;
+  sizes.push_back(1);
+  const int64_t index_dim = std::ssize(sizes) - 1;
+  return gather(x, reshape(places, sizes),
+                {.offset_dims = {},
+                 .collapsed_slice_dims = {0},
+                 .start_index_map = {0},
+                 .operand_batching_dims = {},
+                 .start_indices_batching_dims = {},
+                 .index_vector_dim = index_dim,
+                 .slice_sizes = {1}});
+}
+
 Instruction* Builder::pad(Instruction* x, Instruction* value, std::vector<PadDim> padding) {
   Attributes a;
   a.padding = std::move(padding);

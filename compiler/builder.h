@@ -86,6 +86,8 @@ class Builder {
   Instruction* dynamic_slice(Instruction* x, Values starts, const Ints& sizes);
   Instruction* dynamic_update_slice(Instruction* x, Instruction* update, Values starts);
   Instruction* gather(Instruction* x, Instruction* indices, GatherDims dims);
+  /// x[places] of an x of one dim; of the shape of `places`.
+  Instruction* take(Instruction* x, Instruction* places);
   Instruction* pad(Instruction* x, Instruction* value, std::vector<PadDim> padding);
 
   // ---- reductions and windows ----------------------------------------------------------------

@@ -65,14 +65,6 @@ Instruction* expand_map(Builder& b, const Instruction& op) {
   return made;
 }
 
-/// `second` of what `first` has made of the op, or of the op itself.
-Instruction* one_after_the_other(Builder& b, const Instruction& op, Instruction* first,
-                                 Instruction* (*second)(Builder&, const Instruction&)) {
-  Instruction* made = second(b, first ? *first : op);
-  if (first && made) b.computation()->remove(first);
-  return made ? made : first;
-}
-
 Instruction* expand_windows(Builder& b, const Instruction& op) {
   Instruction* in_turn = expand_windows_in_turn(b, op);
   return in_turn ? in_turn : expand_prefix_window(b, op);
@@ -89,11 +81,12 @@ Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
   Instruction* typed = nullptr;
   if (!std::ranges::equal(operands, op.operands()))
     typed = b.op(Opcode::kReduceWindow, op.shape, operands, op.attrs, op.called);
-  return one_after_the_other(b, op, typed, expand_windows);
+  return typed ? expanded(b, typed, expand_windows) : expand_windows(b, op);
 }
 
 Instruction* expand_scatter(Builder& b, const Instruction& op, bool whole_windows) {
-  return one_after_the_other(b, op, whole_windows ? expand_whole_windows(b, op) : nullptr, expand_scatter_in_turn);
+  Instruction* whole = whole_windows ? expand_whole_windows(b, op) : nullptr;
+  return whole ? expanded(b, whole, expand_scatter_in_turn) : expand_scatter_in_turn(b, op);
 }
 
 /// Integers times floats, signed times unsigned: both as what they accumulate to. Kernels multiply operands of one
@@ -208,6 +201,12 @@ bool expand_in(Computation& c, bool applied, const PipelineOptions& options) {
 }
 
 }  // namespace
+
+Instruction* expanded(Builder& b, Instruction* made, Instruction* (*expansion)(Builder&, const Instruction&)) {
+  Instruction* next = expansion(b, *made);
+  if (next) b.computation()->remove(made);
+  return next ? next : made;
+}
 
 Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,
                                const Ints& dims) {

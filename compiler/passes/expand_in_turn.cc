@@ -217,15 +217,8 @@ Instruction* windows_in_turn(Builder& b, const Instruction& op) {
   const Ints rows = {product<int64_t>(to), places->shape.element_count() / product<int64_t>(to)};
   places = b.reshape(places, rows);
   Instruction* zero = b.broadcast(b.constant(kPlace, 0), rows);
-  Instruction* at = b.reshape(b.binary(kMaximum, places, zero), {rows[0], rows[1], 1});
-  const GatherDims element = {.offset_dims = {},
-                              .collapsed_slice_dims = {0},
-                              .start_index_map = {0},
-                              .operand_batching_dims = {},
-                              .start_indices_batching_dims = {},
-                              .index_vector_dim = 2,
-                              .slice_sizes = {1}};
-  for (size_t k = 0; k < count; ++k) in.push_back(b.gather(flat(b, op.operand(k)), at, element));
+  Instruction* at = b.binary(kMaximum, places, zero);
+  for (size_t k = 0; k < count; ++k) in.push_back(b.take(flat(b, op.operand(k)), at));
   in.push_back(b.compare(Direction::kGe, places, zero));
   Computation* step = where_there_is_one(b, *op.to_apply(), inits);
   inits.push_back(b.constant(DType::kPred, 1));

@@ -101,14 +101,7 @@ class SortNetwork {
 
     Instruction* i = c.iota(Shape::array(kPlace, {total_}), 0);
     Instruction* partner = c.binary(kXor, i, all(j));
-    const GatherDims element = {.offset_dims = {},
-                                .collapsed_slice_dims = {0},
-                                .start_index_map = {0},
-                                .operand_batching_dims = {},
-                                .start_indices_batching_dims = {},
-                                .index_vector_dim = 1,
-                                .slice_sizes = {1}};
-    auto at_partner = [&](Instruction* x) { return c.gather(x, c.reshape(partner, {total_, 1}), element); };
+    auto at_partner = [&](Instruction* x) { return c.take(x, partner); };
     for (Instruction* x : own) other.push_back(at_partner(x));
 
     // Both of a pair come to the same answer, whatever the computation says.

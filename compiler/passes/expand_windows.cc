@@ -33,13 +33,6 @@ Computation* picks(Computation& caller, const Computation& select, DType type, D
   return b.build(b.tuple({b.select(takes, w, v), b.select(takes, j, i)}));
 }
 
-// As it is, if kernels can apply its computation.
-Instruction* in_turn(Builder& b, Instruction* op, Instruction* (*expand)(Builder&, const Instruction&)) {
-  Instruction* made = expand(b, *op);
-  if (made) b.computation()->remove(op);
-  return made ? made : op;
-}
-
 }  // namespace
 
 Instruction* expand_select_and_scatter(Builder& b, const Instruction& op) {
@@ -49,8 +42,8 @@ Instruction* expand_select_and_scatter(Builder& b, const Instruction& op) {
   Computation* pick = picks(*b.computation(), *op.called.at(0), x->shape.type, number);
   Instruction* numbers = b.reshape(b.iota(Shape::array(number, {total}), 0), x->shape.dims);
   Instruction* zero = b.constant(Literal(Shape::scalar(x->shape.type)));
-  Instruction* picked = in_turn(b, b.reduce_window({x, numbers}, {zero, b.constant(number, -1)}, pick, op.attrs.window),
-                                expand_windows_in_turn);
+  Instruction* picked = expanded(
+      b, b.reduce_window({x, numbers}, {zero, b.constant(number, -1)}, pick, op.attrs.window), expand_windows_in_turn);
   Attributes flat;
   flat.scatter.inserted_window_dims = {0};
   flat.scatter.scatter_dims_to_operand_dims = {0};
@@ -58,7 +51,7 @@ Instruction* expand_select_and_scatter(Builder& b, const Instruction& op) {
   Instruction* places = b.reshape(b.get_tuple_element(picked, 1), Ints{windows});
   Instruction* sums =
       b.op(kScatter, {b.broadcast(init, {total}), places, b.reshape(source, Ints{windows})}, flat, {op.called.at(1)});
-  return b.reshape(in_turn(b, sums, expand_scatter_in_turn), x->shape.dims);
+  return b.reshape(expanded(b, sums, expand_scatter_in_turn), x->shape.dims);
 }
 
 Instruction* expand_whole_windows(Builder& b, const Instruction& op) {

@@ -16,6 +16,9 @@ namespace hlojit {
 Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,
                                const Ints& dims);
 
+/// What an expansion has made, `made`, expanded by another if that has something to do.
+Instruction* expanded(Builder& b, Instruction* made, Instruction* (*expansion)(Builder&, const Instruction&));
+
 /// rng-bit-generator: (new state, data), or the data alone if that is its shape.
 Instruction* expand_random_bits(Builder& b, const Instruction& op);
 

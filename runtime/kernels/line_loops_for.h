@@ -92,6 +92,19 @@ void radix4(const RadixPass<T>& a) {
   }
 }
 
+/// Elements j and radix - j of one place: their sums and differences, real parts and imaginary ones.
+template <class F>
+struct MirroredPair {
+  F sum_re, sum_im, difference_re, difference_im;
+};
+
+template <class F, class T>
+[[gnu::always_inline]] inline MirroredPair<F> mirrored_pair(Planes<const T> x, int64_t near, int64_t mirror) {
+  const F nr = lanes_at<F>(x.re + near), mr = lanes_at<F>(x.re + mirror);
+  const F ni = lanes_at<F>(x.im + near), mi = lanes_at<F>(x.im + mirror);
+  return {nr + mr, ni + mi, nr - mr, ni - mi};
+}
+
 /// Odd radices: elements j and R - j enter by their sum and difference, results k and R - k share sums.
 template <class A, int R, class T>
 void radix_odd(const RadixPass<T>& a) {
@@ -109,18 +122,13 @@ void radix_odd(const RadixPass<T>& a) {
     const Planes<T> y{a.y.re + s * R * p, a.y.im + s * R * p};
     over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
       const F first_re = lanes_at<F>(x.re + t), first_im = lanes_at<F>(x.im + t);
-      F pr[H], pi[H], qr[H], qi[H], r0 = first_re, i0 = first_im;
+      MirroredPair<F> pairs[H];
+      F r0 = first_re, i0 = first_im;
 #pragma clang loop unroll(full)
       for (int j = 0; j < H; ++j) {
-        const int64_t near = t + (j + 1) * far, mirror = t + (R - 1 - j) * far;
-        const F nr = lanes_at<F>(x.re + near), mr = lanes_at<F>(x.re + mirror);
-        const F ni = lanes_at<F>(x.im + near), mi = lanes_at<F>(x.im + mirror);
-        pr[j] = nr + mr;
-        pi[j] = ni + mi;
-        qr[j] = nr - mr;
-        qi[j] = ni - mi;
-        r0 = r0 + pr[j];
-        i0 = i0 + pi[j];
+        pairs[j] = mirrored_pair<F>(x, t + (j + 1) * far, t + (R - 1 - j) * far);
+        r0 = r0 + pairs[j].sum_re;
+        i0 = i0 + pairs[j].sum_im;
       }
       store_lanes(y.re + t, r0);
       store_lanes(y.im + t, i0);
@@ -130,10 +138,10 @@ void radix_odd(const RadixPass<T>& a) {
 #pragma clang loop unroll(full)
         for (int j = 0; j < H; ++j) {
           const int at = (j + 1) * k % R;
-          cr = cr + like(cr, cosine[at]) * pr[j];
-          ci = ci + like(ci, cosine[at]) * pi[j];
-          er = er + like(er, sine[at]) * qr[j];
-          ei = ei + like(ei, sine[at]) * qi[j];
+          cr = cr + like(cr, cosine[at]) * pairs[j].sum_re;
+          ci = ci + like(ci, cosine[at]) * pairs[j].sum_im;
+          er = er + like(er, sine[at]) * pairs[j].difference_re;
+          ei = ei + like(ei, sine[at]) * pairs[j].difference_im;
         }
         store_product(y, k * s + t, cr + ei, ci - er, w[2 * k - 2], w[2 * k - 1]);
         store_product(y, (R - k) * s + t, cr - ei, ci + er, w[2 * (R - k) - 2], w[2 * (R - k) - 1]);
@@ -141,12 +149,6 @@ void radix_odd(const RadixPass<T>& a) {
     });
   }
 }
-
-/// Elements j and radix - j of one place: their sums and differences, real parts and imaginary ones.
-template <class F>
-struct MirroredPair {
-  F sum_re, sum_im, difference_re, difference_im;
-};
 
 /// Results k to k + N - 1 and their mirror images: rows of the matrices times sums and differences, N at once since
 /// each of these is loaded for all.
@@ -197,10 +199,7 @@ void radix_by_matrix(int radix, const RadixPass<T>& a) {
       F r0 = first_re, i0 = first_im;
       MirroredPair<F> pairs[kLargestRadix / 2];
       for (int j = 0; j < half; ++j) {
-        const int64_t near = t + (j + 1) * far, mirror = t + (radix - 1 - j) * far;
-        const F nr = lanes_at<F>(x.re + near), mr = lanes_at<F>(x.re + mirror);
-        const F ni = lanes_at<F>(x.im + near), mi = lanes_at<F>(x.im + mirror);
-        pairs[j] = {nr + mr, ni + mi, nr - mr, ni - mi};
+        pairs[j] = mirrored_pair<F>(x, t + (j + 1) * far, t + (radix - 1 - j) * far);
         r0 = r0 + pairs[j].sum_re;
         i0 = i0 + pairs[j].sum_im;
       }
