@@ -128,4 +128,7 @@ struct Attributes {
   bool operator==(const Attributes&) const = default;
 };
 
+/// Equal but for where the HLO came from.
+bool same_but_for_source(const Attributes& x, const Attributes& y);
+
 }  // namespace hlojit

@@ -26,14 +26,6 @@ size_t hash_of(const Shape& shape) {
   return h;
 }
 
-/// Equal but for where the HLO came from.
-bool same_attributes(const Attributes& x, const Attributes& y) {
-  if (x.metadata == y.metadata && x.origin == y.origin && x.statistics == y.statistics) return x == y;
-  Attributes a = x, b = y;
-  for (Attributes* each : {&a, &b}) each->metadata = each->origin = each->statistics = "";
-  return a == b;
-}
-
 bool same_literal(const Instruction& x, const Instruction& y) {
   if (!x.literal || !y.literal || x.literal == y.literal) return x.literal == y.literal;
   return x.literal->identical(*y.literal);
@@ -83,7 +75,7 @@ class Numbering {
 bool same(const Numbering::Key& x, const Numbering::Key& y) {
   const Instruction &a = *x.instruction, &b = *y.instruction;
   return x.hash == y.hash && a.opcode == b.opcode && x.operands == y.operands && x.called == y.called &&
-         a.shape == b.shape && same_literal(a, b) && same_attributes(a.attrs, b.attrs);
+         a.shape == b.shape && same_literal(a, b) && same_but_for_source(a.attrs, b.attrs);
 }
 
 /// A computation as the keys of its instructions.

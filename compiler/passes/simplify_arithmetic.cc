@@ -191,6 +191,70 @@ Instruction* known_select(Context& c, Instruction* i) {
   return nullptr;
 }
 
+/// Made for its reader alone.
+struct Arm {
+  Instruction* value;
+  const Instruction* reader;
+
+  Arm operand(int64_t k) const { return {value->operand(k), value}; }
+  bool is_only_read_here() const {
+    return !value->is_root() && value->control_predecessors.empty() &&
+           std::ranges::all_of(value->users(), [&](auto* u) { return u == reader; });
+  }
+};
+
+/// Two values that one op can be instead: but for one operand they are the same.
+std::optional<int64_t> only_difference(const Arm& x, const Arm& y) {
+  const Instruction &f = *x.value, &g = *y.value;
+  if (f.opcode != g.opcode || !is_elementwise(f.opcode) || op_info(f.opcode).price == OpPrice::kFree) return {};
+  if (!f.called.empty() || !x.is_only_read_here() || !y.is_only_read_here()) return {};
+  if (!same_but_for_source(f.attrs, g.attrs)) return {};
+  std::optional<int64_t> differs;
+  for (int64_t k = 0; k < std::ssize(f.operands()); ++k) {
+    if (f.operand(k) == g.operand(k)) continue;
+    if (differs) return {};
+    differs = k;
+  }
+  if (!differs) return {};
+  const Shape &a = f.operand(*differs)->shape, &b = g.operand(*differs)->shape;
+  return compatible(a, b) && a.dims == f.shape.dims ? differs : std::nullopt;
+}
+
+/// Which operand of a sum a product is added to, if that is a splat and the product is made for it alone.
+std::optional<int64_t> constant_term(const Arm& sum) {
+  if (!sum.value->is(kAdd) || !sum.is_only_read_here()) return {};
+  for (int64_t k : {0, 1}) {
+    Arm product = sum.operand(1 - k);
+    if (splat_value(sum.value->operand(k)) && product.value->is(kMultiply) && product.is_only_read_here()) return k;
+  }
+  return {};
+}
+
+/// select(p, f(a, z), f(b, z)) = f(select(p, a, b), z), one op less, and for splats s and t
+/// select(p, a z + s, b z + t) = select(p, a, b) z + select(p, s, t): of two polynomials one is left, whose
+/// coefficients are chosen lane by lane (a gelu by erfc on a Zen 4: 897 us to 817). Exact. nullptr if x and y differ in
+/// more.
+Instruction* like_arms(Context& c, Instruction* p, const Arm& x, const Arm& y, int levels) {
+  auto chosen = [&](const Arm& a, const Arm& b) {
+    Instruction* one = levels > 0 ? like_arms(c, p, a, b, levels - 1) : nullptr;
+    return one ? one : c.b.select(p, a.value, b.value);
+  };
+  if (auto k = only_difference(x, y)) {
+    Builder::Values operands(x.value->operands().begin(), x.value->operands().end());
+    operands[static_cast<size_t>(*k)] = chosen(x.operand(*k), y.operand(*k));
+    return c.b.op(x.value->opcode, x.value->shape, std::move(operands), x.value->attrs);
+  }
+  auto j = constant_term(x), k = constant_term(y);
+  if (!j || !k || !only_difference(x.operand(1 - *j), y.operand(1 - *k))) return nullptr;
+  Instruction* terms = chosen(x.operand(1 - *j), y.operand(1 - *k));
+  return c.b.binary(kAdd, terms, c.b.select(p, x.value->operand(*j), y.value->operand(*k)));
+}
+
+Instruction* select_of_like(Context& c, Instruction* i) {
+  constexpr int kMostLevels = 100;  // of recursion
+  return like_arms(c, i->operand(0), {i->operand(1), i}, {i->operand(2), i}, kMostLevels);
+}
+
 /// Is `i` compare(x, value) of this direction? Which x, or nullptr.
 Instruction* compared_with(const Instruction* i, Direction direction, double value) {
   if (!i->is(kCompare) || i->attrs.direction != direction) return nullptr;
@@ -308,6 +372,7 @@ constexpr SimplifyRule kRules[] = {
     {kCompare, known_comparison},
     {kSelect, known_select},
     {kSelect, floor_quotient},
+    {kSelect, select_of_like},
     // convert to the type it has; convert there and back. Exact.
     {kConvert,
      [](Context&, Instruction* i) -> Instruction* {

@@ -133,6 +133,7 @@ struct Family {
 Family elementwise_family();
 Family complex_family();
 Family row_choice_family();
+Family like_arms_family();
 Family movement_family();
 Family indexing_family();
 Family scatter_family();

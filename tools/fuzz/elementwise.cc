@@ -222,7 +222,38 @@ Instruction* row_choices(Draft& s) {
   return s.random.chance(0.3) ? s.b.binary(kAdd, chosen, s.b.rev(x, {std::ssize(sizes) - 1})) : chosen;
 }
 
+// One step of a polynomial in z, of a function, or of an op with z.
+Instruction* step_of_arm(Draft& s, Instruction* arm, Instruction* z, Opcode op) {
+  const Shape& shape = z->shape;
+  if (op == kMultiply) {
+    Instruction* product = s.random.chance(0.8) ? s.b.binary(kMultiply, arm, z) : s.b.binary(kMultiply, z, arm);
+    Instruction* c = s.splat(shape.type, s.random.between(-8, 8) / 8.0, shape.dims);
+    return s.random.chance(0.8) ? s.b.binary(kAdd, product, c) : s.b.binary(kAdd, c, product);
+  }
+  if (op == kMaximum || op == kSubtract) return s.b.binary(op, arm, z);
+  return smooth(s, op, arm);
+}
+
+// A choice between expressions that are alike but for some places: arms that go the same steps, most of the time.
+Instruction* like_arms(Draft& s) {
+  Instruction* x = s.any_float();
+  if (!x || dtype_bits(x->shape.type) < 16) return nullptr;
+  const Shape shape = x->shape;
+  Instruction *z = s.limited(x, 1), *arms[2] = {s.limited(s.of(shape), 1), s.limited(s.of(shape), 1)};
+  for (int64_t n = s.random.between(1, 6); n > 0; --n) {
+    Opcode op = s.random.pick(std::vector{kMultiply, kMultiply, kMultiply, kMaximum, kSubtract, kTanh, kAbs});
+    for (Instruction*& arm : arms) {
+      if (s.random.chance(0.95)) arm = step_of_arm(s, arm, z, op);
+      if (s.random.chance(0.05)) s.keep(arm);
+    }
+  }
+  Instruction* p = s.of(DType::kPred, s.random.chance(0.2) ? Ints{} : shape.dims);
+  return s.limited(s.b.op(kSelect, {p, arms[0], arms[1]}), 100);
+}
+
 }  // namespace
+
+Family like_arms_family() { return {"like arms", {{like_arms, 8}}, 0.04}; }
 
 Family row_choice_family() { return {"row choices", {{row_choices, 12}}, 0.04}; }
 

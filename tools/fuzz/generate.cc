@@ -94,7 +94,8 @@ const std::vector<Family>& families() {
                                                 part_row_family(),
                                                 divided_window_family(),
                                                 applied_in_turn_family(),
-                                                row_choice_family()};
+                                                row_choice_family(),
+                                                like_arms_family()};
   return kFamilies;
 }
 
