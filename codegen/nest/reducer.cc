@@ -31,11 +31,11 @@ std::vector<Value> part_of(llvm::IRBuilderBase& b, std::span<const Value> values
   return part;
 }
 
-// Lanes of one AVX2 register of these values if there are as many of each; 0 if not.
-int lanes_of_register(std::span<const Value> values) {
+// Lanes of one register of so many bits of these values if there are as many of each; 0 if not.
+int lanes_of_register(std::span<const Value> values, unsigned register_bits) {
   auto bits = [](const Value& v) { return v.v->getType()->getScalarSizeInBits(); };
   bool equal = std::ranges::all_of(values, [&](const Value& v) { return bits(v) == bits(values[0]); });
-  return equal && bits(values[0]) >= 8 ? static_cast<int>(256 / bits(values[0])) : 0;
+  return equal && bits(values[0]) >= 8 ? static_cast<int>(register_bits / bits(values[0])) : 0;
 }
 
 // Floats as integers in their order, and back: the bits below the sign turned round where it is set, and all moved so
@@ -246,11 +246,12 @@ std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& o
   return apply_in_parts(b, options, arguments);
 }
 
-// Without mask registers the conditions of a vector wider than the machine's are packed into bytes and unpacked
-// again between a comparison and a select: the halves of such vectors go each its own way.
+// The conditions of a vector wider than the machine's are packed, into bytes or one mask of all lanes, and unpacked
+// again between a comparison and a select: the halves of such vectors go each its own way. (Argmax of 1024 rows of 4096
+// on a Zen 4, AVX-512: 692 us packed, 477 so; down the columns 1230 and 800.)
 std::vector<Value> Reducer::apply_in_parts(llvm::IRBuilderBase& b, const NumberOptions& options,
                                            std::span<const Value> arguments) const {
-  int lanes = lanes_of(arguments[0]), part = options.avx512 ? 0 : lanes_of_register(arguments);
+  int lanes = lanes_of(arguments[0]), part = lanes_of_register(arguments, options.avx512 ? 512 : 256);
   if (part == 0 || lanes <= part) return inline_computation(b, options, *computation_, arguments, plain_);
   std::vector<Value> low = apply_in_parts(b, options, part_of(b, arguments, 0, lanes / 2));
   std::vector<Value> high = apply_in_parts(b, options, part_of(b, arguments, lanes / 2, lanes / 2));
