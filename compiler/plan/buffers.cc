@@ -6,14 +6,16 @@
 //   2. The nested schedule is flattened into moments. A loop's instructions lie inside the moments of
 //      the while, so a value of the caller that lives across the while also lives across its body.
 //   3. A sweep over the moments: a set takes over the memory of an operand that dies in the very nest
-//      that defines it element by element; the others get places of their own (arena.h).
+//      that defines it element by element. What is over before a result of the entry begins is that result's guest,
+//      if it fits; the others get places of their own (arena.h).
 #include "compiler/plan/buffers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <numeric>
+#include <ranges>
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/plan/arena.h"
@@ -208,6 +210,12 @@ class Assigner {
     return set.size <= kScalarBytes ? set.size : 0;
   }
 
+  /// Tenants of one stretch of the arena, but for those that are guests of a result.
+  struct Stretch {
+    std::vector<Tenant> tenants;
+    std::vector<int64_t> host;  // the result that each is a guest of, or -1
+  };
+
   void place() {
     std::vector<size_t> order;
     for (auto& [n, set] : sets_) {
@@ -218,7 +226,7 @@ class Assigner {
     // Scalars of one size have a stretch of their own: with others in turn they are stored by bytes where loops carry
     // them in registers, and read as words, for which the processor waits. (A counter beside a condition: 6.8 ns a
     // turn.)
-    std::map<int64_t, std::vector<Tenant>> stretches;
+    std::map<int64_t, Stretch> stretches;
     std::unordered_map<size_t, size_t> tenant;  // of a set, in its stretch
     std::multimap<int64_t, size_t> ends;        // sets by their last moment
     for (size_t n : order) {
@@ -227,10 +235,10 @@ class Assigner {
       auto heir = std::find_if(dying.first, dying.second, [&](const auto& e) {
         return sets_.at(e.second).size == set.size && takes_over(set, e.second);
       });
-      std::vector<Tenant>& tenants = stretches[stretch_of(set)];
+      std::vector<Tenant>& tenants = stretches[stretch_of(set)].tenants;
       if (heir == dying.second) {
         tenant[n] = tenants.size();
-        tenants.push_back({aligned(set.size), set.begin, set.end});
+        tenants.push_back({set.size, set.begin, set.end});
       } else {
         tenant[n] = tenant.at(heir->second);
         tenants[tenant[n]].end = set.end;
@@ -238,16 +246,70 @@ class Assigner {
       }
       ends.emplace(set.end, n);
     }
-    for (auto& [size, tenants] : stretches) {
-      const int64_t first = plan_.arena_bytes;
-      plan_.arena_bytes = add_bytes(first, place_tenants(tenants));
-      for (Tenant& t : tenants) t.offset += first;
+    for (auto& [scalars, stretch] : stretches) {
+      stretch.host.assign(stretch.tenants.size(), -1);
+      if (scalars == 0) find_hosts(stretch);
+      settle(stretch);
     }
     for (size_t n : order) {
       Set& set = sets_.at(n);
-      set.offset = stretches.at(stretch_of(set))[tenant.at(n)].offset;
-      plan_.allocations.push_back({set.holder, set.offset, set.size, set.begin, set.end});
+      const Stretch& stretch = stretches.at(stretch_of(set));
+      set.offset = stretch.tenants[tenant.at(n)].offset;
+      if (int64_t host = stretch.host[tenant.at(n)]; host >= 0)
+        set.fixed = BufferSlice{BufferSlice::Kind::kResult, host, 0, 0};
+      else
+        plan_.allocations.push_back({set.holder, set.offset, set.size, set.begin, set.end});
     }
+  }
+
+  /// Results as hosts of what is over before them: the largest tenants first, each in the smallest result that is free
+  /// for as long. (One that may be a donor's memory holds a parameter until then.) Columns of 500x500 sorted as rows
+  /// need half the memory so.
+  void find_hosts(Stretch& stretch) {
+    constexpr size_t kMost = 100;  // of either, the largest, so that the work is bounded
+    struct Host {
+      int64_t size, begin, result;
+      std::vector<const Tenant*> guests;
+    };
+    std::vector<Host> hosts;
+    const std::vector<int64_t> donor = donors(module_);
+    const std::vector<const Shape*> shapes = leaves(module_.entry()->root()->shape);
+    for (const auto& [n, set] : sets_) {
+      if (!set.fixed || set.fixed->kind != BufferSlice::Kind::kResult) continue;
+      const auto result = static_cast<size_t>(set.fixed->index);
+      if (donor[result] < 0) hosts.push_back({physical_size(*shapes[result]), set.begin, set.fixed->index, {}});
+    }
+    std::ranges::sort(hosts, {}, [](const Host& h) { return std::pair(h.size, h.result); });
+    if (hosts.size() > kMost) hosts.erase(hosts.begin(), hosts.end() - kMost);
+    std::vector<size_t> order(stretch.tenants.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    // Of equal ones the last: what is read as the result is made, and what that was made of before, can share a place.
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](size_t k) { return std::pair(stretch.tenants[k].size, stretch.tenants[k].end); });
+    for (size_t k : order | std::views::take(kMost)) {
+      const Tenant& t = stretch.tenants[k];
+      auto apart = [&](const Tenant* other) { return other->end < t.begin || t.end < other->begin; };
+      auto host = std::ranges::find_if(hosts, [&](const Host& h) {
+        return t.size <= h.size && t.end < h.begin && std::ranges::all_of(h.guests, apart);
+      });
+      if (host == hosts.end()) continue;
+      host->guests.push_back(&t);
+      stretch.host[k] = host->result;
+    }
+  }
+
+  void settle(Stretch& stretch) {
+    std::vector<Tenant> housed;
+    std::vector<size_t> numbers;
+    for (size_t k = 0; k < stretch.tenants.size(); ++k) {
+      if (stretch.host[k] >= 0) continue;
+      housed.push_back(stretch.tenants[k]);
+      housed.back().size = aligned(housed.back().size);
+      numbers.push_back(k);
+    }
+    const int64_t first = plan_.arena_bytes;
+    plan_.arena_bytes = add_bytes(first, place_tenants(housed));
+    for (size_t k = 0; k < housed.size(); ++k) stretch.tenants[numbers[k]].offset = first + housed[k].offset;
   }
 
   /// The nest that first writes `set` reads `operand` only where it writes. (A product could, too, but where it may

@@ -96,6 +96,28 @@ ENTRY e {
   CHECK(!check_memory(*module, plan, false).empty());
 }
 
+TEST_CASE("what is over before a result begins is its guest") {
+  constexpr std::string_view kRoots = R"(
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  a = f32[64,64] cholesky(x), lower=true
+  b = f32[64,64] cholesky(a), lower=true
+  c = f32[64,64] cholesky(b), lower=true
+  ROOT d = f32[64,64] cholesky(c), lower=true
+}
+)";
+  constexpr int64_t kBytes = 64 * 64 * 4;
+  auto module = planned(kRoots);
+  BufferPlan plan = assign_buffers(*module);
+  CHECK(check_memory(*module, plan, false).empty());
+  CHECK(plan.arena_bytes == kBytes);  // a and c in turn; b is the guest
+  // Donated, the result is x until a has been made.
+  auto donated = planned("HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n" + std::string(kRoots));
+  plan = assign_buffers(*donated);
+  CHECK(check_memory(*donated, plan, true).empty());
+  CHECK(plan.arena_bytes == 2 * kBytes);
+}
+
 TEST_CASE("scalars take turns with those of their size alone") {
   PipelineOptions options;
   options.disabled = {"fuse"};
