@@ -1,6 +1,8 @@
 // See sort_key_loops.h.
 #include "runtime/kernels/sort_key_loops.h"
 
+#include <cstring>
+
 namespace hlojit {
 namespace {
 
@@ -26,25 +28,50 @@ template <class Type>
   for (int64_t k = 0; k < n; ++k) out[k] = Type::from_key(static_cast<typename Type::Key>(keys[k] ^ flip));
 }
 
+template <class Type>
+[[gnu::always_inline]] inline int64_t step_below(const typename Type::Key* in, int64_t at, int64_t end,
+                                                 typename Type::Key flip, typename Type::Key limit, uint8_t* below) {
+  using Key = typename Type::Key;
+  for (; at + kKeyStep <= end; at += kKeyStep) {
+    Key some = 0;
+    for (int64_t j = 0; j < kKeyStep; ++j)
+      some |= static_cast<Key>(static_cast<Key>(Type::to_key(in[at + j]) ^ flip) < limit ? ~Key{0} : Key{0});
+    if (some == 0) continue;
+    uint8_t found[kKeyStep];  // apart from the elements, as the compiler sees
+    for (int64_t j = 0; j < kKeyStep; ++j) found[j] = static_cast<Key>(Type::to_key(in[at + j]) ^ flip) < limit;
+    std::memcpy(below, found, sizeof found);
+    break;
+  }
+  return at;
+}
+
 }  // namespace
 
 // A function template has no clones.
 #define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
-#define HLOJIT_KEY_LOOPS(name, bits, ...)                                                               \
-  using name = KeyType<bits, __VA_ARGS__>;                                                              \
-  HLOJIT_EACH_WIDTH bits make_##name(const bits* in, bits* out, int64_t n, bool canonical, bits flip) { \
-    return canonical ? keys_of<name, true>(in, out, n, flip) : keys_of<name, false>(in, out, n, flip);  \
-  }                                                                                                     \
-  HLOJIT_EACH_WIDTH void take_##name(const bits* keys, bits* out, int64_t n, bits flip) {               \
-    elements_of<name>(keys, out, n, flip);                                                              \
-  }                                                                                                     \
-  template <>                                                                                           \
-  bits make_keys<name>(const bits* in, bits* out, int64_t n, bool canonical, bits flip) {               \
-    return make_##name(in, out, n, canonical, flip);                                                    \
-  }                                                                                                     \
-  template <>                                                                                           \
-  void take_keys<name>(const bits* keys, bits* out, int64_t n, bits flip) {                             \
-    take_##name(keys, out, n, flip);                                                                    \
+#define HLOJIT_KEY_LOOPS(name, bits, ...)                                                                    \
+  using name = KeyType<bits, __VA_ARGS__>;                                                                   \
+  HLOJIT_EACH_WIDTH bits make_##name(const bits* in, bits* out, int64_t n, bool canonical, bits flip) {      \
+    return canonical ? keys_of<name, true>(in, out, n, flip) : keys_of<name, false>(in, out, n, flip);       \
+  }                                                                                                          \
+  HLOJIT_EACH_WIDTH void take_##name(const bits* keys, bits* out, int64_t n, bits flip) {                    \
+    elements_of<name>(keys, out, n, flip);                                                                   \
+  }                                                                                                          \
+  HLOJIT_EACH_WIDTH int64_t below_##name(const bits* in, int64_t at, int64_t end, bits flip, bits limit,     \
+                                         uint8_t* below) {                                                   \
+    return step_below<name>(in, at, end, flip, limit, below);                                                \
+  }                                                                                                          \
+  template <>                                                                                                \
+  bits make_keys<name>(const bits* in, bits* out, int64_t n, bool canonical, bits flip) {                    \
+    return make_##name(in, out, n, canonical, flip);                                                         \
+  }                                                                                                          \
+  template <>                                                                                                \
+  void take_keys<name>(const bits* keys, bits* out, int64_t n, bits flip) {                                  \
+    take_##name(keys, out, n, flip);                                                                         \
+  }                                                                                                          \
+  template <>                                                                                                \
+  int64_t next_below<name>(const bits* in, int64_t at, int64_t end, bits flip, bits limit, uint8_t* below) { \
+    return below_##name(in, at, end, flip, limit, below);                                                    \
   }
 
 HLOJIT_KEY_LOOPS(KeyU8, uint8_t, DTypeClass::kUnsigned)

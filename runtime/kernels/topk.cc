@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 
 #include "runtime/kernels/integer_sort.h"
+#include "runtime/kernels/sort_key_loops.h"
 #include "runtime/kernels/sort_keys.h"
 
 namespace hlojit {
@@ -17,6 +19,9 @@ namespace {
 constexpr int64_t kPart = 1 << 16;
 // Cutting the first few to k gives a bound early: of rows of 517 512 were collected before.
 constexpr size_t kCollected = 64;
+// Vectors sort so many faster than branches find the middle: the 50 best of 128 rows of 32000, on a Zen 4, 1.54 ms for
+// 2.31.
+constexpr size_t kSorted = 512;
 // Up to so many are kept in order.
 constexpr size_t kFew = 24;
 
@@ -47,23 +52,21 @@ class Selection {
   }
 
   void scan(int64_t begin, int64_t end) {
-    constexpr int64_t kStep = 16;
     int64_t at = begin;
-    for (; at + kStep <= end; at += kStep) {
-      if (bounded_) {
-        bool any = false;
-        for (int64_t j = 0; j < kStep; ++j) any |= rank(at + j) < limit_;
-        if (!any) continue;
+    for (; at < end && !bounded_; at = std::min(at + kKeyStep, end)) take(at, std::min(at + kKeyStep, end));
+    uint8_t below[kKeyStep];
+    while (at < end && (at = next_below<Type>(row_, at, end, flip_, limit_, below)) + kKeyStep <= end) {
+      for (uint64_t half = 0; half < kKeyStep; half += sizeof(uint64_t)) {
+        uint64_t lanes;
+        std::memcpy(&lanes, below + half, sizeof lanes);
+        for (; lanes != 0; lanes &= lanes - 1) {
+          const auto place = at + static_cast<int64_t>(half) + std::countr_zero(lanes) / 8;
+          take(place, place + 1);
+        }
       }
-      if (few())
-        insert(at, at + kStep);
-      else
-        for (int64_t j = at; j < at + kStep; ++j) offer(j);
+      at += kKeyStep;
     }
-    if (few())
-      insert(at, end);
-    else
-      for (; at < end; ++at) offer(at);
+    take(at, end);
     cut();
   }
 
@@ -77,10 +80,7 @@ class Selection {
   /// The k best in order: values and places.
   void write(Key* values, int32_t* places) {
     cut();
-    if (best_.size() > kCollected)
-      sort_integers(best_.data(), best_.size());
-    else if (!few())  // those are in order
-      std::sort(best_.begin(), best_.end());
+    if (!std::is_sorted(best_.begin(), best_.end())) sort_integers(best_.data(), best_.size());
     for (size_t j = 0; j < k_; ++j) {
       int64_t place = place_of(best_[j]);
       values[j] = row_[place];
@@ -111,6 +111,11 @@ class Selection {
 
   bool few() const { return k_ <= kFew; }
 
+  void take(int64_t begin, int64_t end) {
+    if (few()) return insert(begin, end);
+    for (int64_t j = begin; j < end; ++j) offer(j);
+  }
+
   // Places ascend, so an element equal to the k-th best loses to it.
   void offer(int64_t place) {
     Key r = rank(place);
@@ -135,7 +140,10 @@ class Selection {
 
   void cut() {
     if (few() || best_.size() < k_) return;
-    std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), best_.end());
+    if (best_.size() <= kSorted)
+      sort_integers(best_.data(), best_.size());
+    else
+      std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), best_.end());
     best_.resize(k_);
     limit_ = rank_of(best_[k_ - 1]);
     bounded_ = true;
