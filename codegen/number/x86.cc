@@ -58,6 +58,19 @@ llvm::Value* on_vectors(B& b, const Forms& forms, std::span<llvm::Value* const> 
 
 llvm::Value* scale_avx512(llvm::Value* x, llvm::Value* n) { return on_vectors(b(), kScale, std::array{x, n}); }
 
+llvm::Value* one_of_eight_lanes(std::span<const double, 8> c, llvm::Value* t) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(t->getType());
+  // Whole registers of AVX-512 take the list twice.
+  const unsigned step = recorder.avx512 && vector && vector->getNumElements() >= 16 ? 16 : 8;
+  std::vector<llvm::Constant*> list;
+  for (unsigned k = 0; k < step; ++k) list.push_back(llvm::ConstantFP::get(b().getFloatTy(), c[k % 8]));
+  llvm::Constant* all = llvm::ConstantVector::get(list);
+  return in_parts(b(), std::array{t}, step, [&](std::span<llvm::Value* const> part) {
+    llvm::Value* places = b().CreateBitCast(part[0], llvm::FixedVectorType::get(b().getInt32Ty(), step));
+    return b().CreateIntrinsic(step == 16 ? x86_avx512_permvar_sf_512 : x86_avx2_permps, {}, {all, places});
+  });
+}
+
 llvm::Value* exponent_avx512(llvm::Value* x) { return on_vectors(b(), kExponent, std::array{x}); }
 
 llvm::Value* mantissa_avx512(llvm::Value* x) {

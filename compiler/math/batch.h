@@ -232,8 +232,15 @@ Binade<Batch<T, A>> binade(Batch<T, A> x) {
 }
 
 template <LaneFloat T, class A>
-Batch<T, A> one_plus_ldexp2(Batch<T, A> x, Batch<T, A> y, Batch<T, A> t, int n) {
-  return one_plus_ldexp2_in_parts(x, y, t, n);
+Batch<T, A> one_plus_ldexp2(Batch<T, A> x, Batch<T, A> s, Batch<T, A> y, Batch<T, A> t, int n) {
+  return one_plus_ldexp2_in_parts(x, s, y, t, n);
+}
+template <class A>
+Batch<float, A> one_of_eight(const Eight& c, Batch<float, A> t) {
+  float lanes[Batch<float, A>::lanes];
+  store_lanes(lanes, t);
+  for (float& lane : lanes) lane = one_of_eight(c, lane);
+  return load_lanes<Batch<float, A>>(lanes);
 }
 
 /// The rare lanes of fast, one by one.

@@ -2,7 +2,8 @@
 //
 // x = n ln2 + r with |r| <= ln2/2; e^r = 1 + r + r^2 Q(r), and 2^n goes into the exponent. n comes
 // out of the low bits of a sum with round_magic, so no float -> int conversion (AVX2 has none for
-// f64); r is exact but for one rounding of n * (the low part of ln2).
+// f64); r is exact but for one rounding of n * (the low part of ln2). Of floats, exp itself takes n in
+// eighths and the power of an eighth from a list, so that Q has two or three terms instead of five.
 #pragma once
 
 #include "compiler/math/basic.h"
@@ -22,16 +23,29 @@ inline constexpr double kExpF64[] = {0x1p-1,
                                      0x1.af624950722f1p-26,
                                      0x1.1f05a2f13de32p-29};
 
-template <class F>
-struct ExpReduced {
-  F r;          // |r| <= ln2/2, rounded
-  F exact, lo;  // r = exact + lo
-  F n, t;       // t = n + round_magic
-};
+// Q for |r| <= ln2/16. The error of the shorter is a fifth of an ulp, which functions that magnify it cannot bear.
+inline constexpr double kExpEighthF32[] = {0x1.00089ep-1, 0x1.555854p-3};
+inline constexpr double kExpEighthFineF32[] = {0x1p-1, 0x1.555cb6p-3, 0x1.55640ap-5};
+// 2^(k/8).
+inline constexpr Eight kEighths = {0x1p+0,
+                                   0x1.172b83c7d517bp+0,
+                                   0x1.306fe0a31b715p+0,
+                                   0x1.4bfdad5362a27p+0,
+                                   0x1.6a09e667f3bcdp+0,
+                                   0x1.8ace5422aa0dbp+0,
+                                   0x1.ae89f995ad3adp+0,
+                                   0x1.d5818dcfba487p+0};
 
 template <class F>
-ExpReduced<F> reduce_exp(F x) {
-  F magic = round_magic(x);
+struct ExpReduced {
+  F r;          // rounded
+  F exact, lo;  // r = exact + lo
+  F n, t;       // t = n + magic
+};
+
+// x = n ln2 + r, n in units of the last place of `magic`.
+template <class F>
+ExpReduced<F> reduce_exp(F x, F magic) {
   F t = fma(x, like(x, 0x1.71547652b82fep+0), magic);
   F n = t - magic;
   F exact = fma(n, like(x, -0x1.62e43p-1, -0x1.62e42fefa39efp-1), x);
@@ -39,11 +53,29 @@ ExpReduced<F> reduce_exp(F x) {
   return {fma(n, ln2_lo, exact), exact, n * ln2_lo, n, t};
 }
 
+// e^x = (s + s x) 2^floor(y), as one_plus_ldexp2 takes it.
+template <class F>
+struct ExpParts {
+  F x, s, y, t;
+};
+
+template <class F>
+ExpParts<F> exp_parts(F x, bool fine) {
+  if constexpr (is_f64<F>) {
+    auto [r, exact, lo, n, t] = reduce_exp(x, round_magic(x));
+    return {fma(r * r, poly(r, kExpF32, kExpF64), r), like(x, 1.0), n, t};
+  } else {
+    auto [r, exact, lo, n, t] = reduce_exp(x, like(x, 0x1.8p20));
+    F q = fine ? horner(r, kExpEighthFineF32) : horner(r, kExpEighthF32);
+    return {fma(r * r, q, r), one_of_eight(kEighths, t), n, t};
+  }
+}
+
 // 2^shift e^x where neither over- nor underflow leaves the range of one_plus_ldexp2.
 template <class F>
 F exp_clamped(F x, int shift = 0) {
-  auto [r, exact, lo, n, t] = reduce_exp(x);
-  return one_plus_ldexp2(fma(r * r, poly(r, kExpF32, kExpF64), r), n, t, shift);
+  auto [p, s, y, t] = exp_parts(x, true);
+  return one_plus_ldexp2(p, s, y, t, shift);
 }
 
 // From here on down e^x is zero, and exactly so from the start: 2^n, moved as one_plus_ldexp2 moves it, is zero itself.
@@ -56,10 +88,10 @@ F above_zero_exp(F x) {
 // e^x that does not overflow. (Where the scale instruction made the zeros, causal attention of 1024 took 17.2 ms on
 // Sapphire Rapids, 7.9 without.)
 template <class F>
-F exp_or_zero(F x) {
+F exp_or_zero(F x, bool fine = false) {
   auto zero = x < like(x, -104.0, -745.2);
-  auto [r, exact, lo, n, t] = reduce_exp(has_masks(x) ? x : above_zero_exp(x));
-  return one_plus_ldexp2_or_zero(zero, fma(r * r, poly(r, kExpF32, kExpF64), r), n, t, 0);
+  auto [p, s, y, t] = exp_parts(has_masks(x) ? x : above_zero_exp(x), fine);
+  return one_plus_ldexp2_or_zero(zero, p, s, y, t, 0);
 }
 
 template <class F>
@@ -74,7 +106,7 @@ template <class F>
 F expm1(F x) {
   F c = at_most(x, like(x, 89.0, 710.0));
   c = at_least(c, like(x, -18.0, -38.0));
-  auto [r, exact, lo, n, t] = reduce_exp(c);
+  auto [r, exact, lo, n, t] = reduce_exp(c, round_magic(c));
   F tail = fma(r * r, poly(r, kExpF32, kExpF64), lo);
   F h = power_of_two(t, -1);
   F y = fma(tail, h, fma(exact, h, h - like(x, 0.5)));
@@ -87,7 +119,7 @@ F expm1(F x) {
 template <class F>
 F logistic(F x) {
   F one = like(x, 1.0);
-  F z = exp_or_zero(-abs_(x));
+  F z = exp_or_zero(-abs_(x), true);
   F q = fma(-z, z / (one + z), z);
   return select(x < like(x, 0.0), q, one - q);
 }

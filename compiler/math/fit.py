@@ -139,6 +139,10 @@ exp_tail = lambda x: (mp.expm1(nz(x)) - nz(x)) / nz(x) ** 2
 exp_weight = lambda x: x**2 / abs(mp.expm1(nz(x)))
 case("kExpF32", exp_tail, exp_weight, -reach, reach, 4)
 case("kExpF64", exp_tail, exp_weight, -reach, reach, 10)
+# The same of eighths of ln 2, relative to e^r.
+eighth = mp.log(2) / 16 * mpf("1.01")
+case("kExpEighthF32", exp_tail, lambda x: x**2 / mp.exp(x), -eighth, eighth, 1)
+case("kExpEighthFineF32", exp_tail, lambda x: x**2 / mp.exp(x), -eighth, eighth, 2)
 # tanh h = h + h^3 P(h^2), where |h| <= (0.5 + n) / 2.73 - n ln2 / 2, and an error counts 2^-n.
 def tanh_weight(z):
     h = mp.sqrt(nz(z))

@@ -21,9 +21,12 @@
 //   abs_(x)   copysign_(x, sign of y)   signbit_(x) -> B        the sign bit, also of NaN
 //   floor_(x)   trunc_(x)   round_even_(x) -> F                 keep the sign of zero
 //   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
-//   one_plus_ldexp2(x, y, t, n) -> F             (1 + x) 2^(y + n), rounded before and after the power; y whole,
-//                                 |y + n| < 2^8 (f64: 2^11), t = y + 1.5 * 2^23 (f64: 2^52); 1/2 <= 1 + x < 2, or NaN
-//   one_plus_ldexp2_or_zero(a, x, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
+//   one_of_eight(c, t) -> F32     c[the low three bits of t]
+//   one_plus_ldexp2(x, s, y, t, n) -> F          (s + s x) 2^(floor(y) + n), rounded before and after the power, which
+//   is
+//                                 less than 2^8 (f64: 2^11) in size; 1 <= s < 2, 1/2 <= 1 + x < 2, or NaN. y is in
+//                                 eighths, t = y + 1.5 * 2^20; f64: s = 1, y is whole, t = y + 1.5 * 2^52
+//   one_plus_ldexp2_or_zero(a, x, s, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
 //                                 (and y may be anything if has_masks)
 //   has_masks(x) -> bool          a select is as cheap as a sum: it takes a register of masks
 //   binade(x) -> Binade<F>        x = 2^e m with 3/4 <= m < 3/2, e whole; x > 0 and finite (else anything)
@@ -43,6 +46,7 @@
 // say.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -217,19 +221,39 @@ inline F ldexp2(F x, typename Number<F>::Int i) {
   return x * as_float(shl(h + bias, m)) * as_float(shl(i - h + bias, m));
 }
 
-// The low bits of t, shifted, are the exponent. What might leave its range is moved towards the middle, and back by a
-// product that rounds where the result is subnormal.
+// A number between 1 and 2 with n + 1 for its exponent, where t says n: in its bits above those of the eighths.
 template <class F>
-F one_plus_ldexp2_in_parts(F x, F y, F t, int n) {
-  constexpr int m = is_f64<F> ? 52 : 23, bias = is_f64<F> ? 1023 : 127, up = is_f64<F> ? 128 : 64, down = 8;
-  auto bits = shl(as_int(t), m);
-  auto exponent = [&](int e) { return likei(bits, static_cast<int64_t>(bias + n + e) << m); };
-  auto small = signbit_(y);
-  F s = as_float(bits + select(small, exponent(up), exponent(-down)));
-  return fma(x, s, s) * select(small, like(x, 1 / __builtin_ldexp(1.0, up)), like(x, 1 << down));
+auto bits_of_power(F t) {
+  if constexpr (is_f64<F>) {
+    return shl(as_int(t), 52);
+  } else {
+    return shl(lshr(as_int(t), 3), 23);
+  }
 }
-inline float one_plus_ldexp2(float x, float y, float t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
-inline double one_plus_ldexp2(double x, double y, double t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
+
+// What might leave the range of exponents is moved towards the middle, and back by a product that rounds where the
+// result is subnormal.
+template <class F>
+F one_plus_ldexp2_in_parts(F x, F s, F y, F t, int n) {
+  constexpr int m = is_f64<F> ? 52 : 23, up = is_f64<F> ? 128 : 64, down = 8;
+  auto bits = as_int(s) + bits_of_power(t);
+  auto more = [&](int e) { return likei(bits, static_cast<int64_t>(n + e) * (int64_t{1} << m)); };
+  auto small = signbit_(y);
+  F scaled = as_float(bits + select(small, more(up), more(-down)));
+  return fma(x, scaled, scaled) * select(small, like(x, 1 / __builtin_ldexp(1.0, up)), like(x, 1 << down));
+}
+inline float one_plus_ldexp2(float x, float s, float y, float t, int n) {
+  return one_plus_ldexp2_in_parts(x, s, y, t, n);
+}
+inline double one_plus_ldexp2(double x, double s, double y, double t, int n) {
+  return one_plus_ldexp2_in_parts(x, s, y, t, n);
+}
+
+/// Rounded to floats where they are read.
+using Eight = std::array<double, 8>;
+inline float one_of_eight(const Eight& c, float t) {
+  return static_cast<float>(c[static_cast<size_t>(as_int(t).v & 7)]);
+}
 
 template <class F>
 struct Binade {
@@ -250,8 +274,8 @@ inline Binade<float> binade(float x) { return binade_by_bits(x); }
 inline Binade<double> binade(double x) { return binade_by_bits(x); }
 
 template <class F>
-F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F y, F t, int n) {
-  return one_plus_ldexp2(x, y, t, n);
+F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F s, F y, F t, int n) {
+  return one_plus_ldexp2(x, s, y, t, n);
 }
 template <class F>
 bool has_masks(F) {
