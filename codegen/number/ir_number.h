@@ -229,6 +229,15 @@ math::Binade<Float<N>> binade(Float<N> x) {
   return {e - of_m, m};
 }
 
+/// r where x is positive and finite, else what log is there; one of AVX-512's instructions.
+llvm::Value* log_edges_avx512(llvm::Value* r, llvm::Value* x);
+
+template <int N>
+Float<N> log_edges(Float<N> r, Float<N> x, double pole) {
+  if (!recorder.avx512) return math::log_edges_by_selects(r, x, pole);
+  return {log_edges_avx512(r.v, pole == 0 ? x.v : (x - like(x, pole)).v)};
+}
+
 /// c[the low three bits of each lane], by the instruction that moves lanes anywhere.
 llvm::Value* one_of_eight_lanes(std::span<const double, 8> c, llvm::Value* t);
 

@@ -232,6 +232,11 @@ Binade<Batch<T, A>> binade(Batch<T, A> x) {
 }
 
 template <LaneFloat T, class A>
+Batch<T, A> log_edges(Batch<T, A> r, Batch<T, A> x, double pole) {
+  return log_edges_by_selects(r, x, pole);
+}
+
+template <LaneFloat T, class A>
 Batch<T, A> one_plus_ldexp2(Batch<T, A> x, Batch<T, A> s, Batch<T, A> y, Batch<T, A> t, int n) {
   return one_plus_ldexp2_in_parts(x, s, y, t, n);
 }

@@ -36,10 +36,7 @@ F log_reduced(F e, F f) {
 template <class F>
 F log(F x) {
   auto [e, m] = binade(x);
-  F r = log_reduced(e, m - like(x, 1.0));
-  r = select(x < like(x, kInf), r, x);  // inf and NaN are their own logarithm
-  r = select(x == like(x, 0.0), like(x, -kInf), r);
-  return select(x < like(x, 0.0), like(x, kNan), r);
+  return log_edges(log_reduced(e, m - like(x, 1.0)), x, 0.0);
 }
 
 // The exponent e of 1 + x (rounded) reduces x itself: f = x 2^-e + (2^-e - 1) is one rounding, and
@@ -54,10 +51,8 @@ F log1p(F x) {
   F xs = as_float(as_int(x) - shl(e, mantissa_bits<F>));
   F f = xs + (scale - like(x, 1.0));
   F r = log_reduced(to_float(e), f);
-  r = select(x < like(x, kInf), r, x);
   r = select(abs_(x) < like(x, 0x1p-25, 0x1p-54), x, r);  // subnormals, -0
-  r = select(x == like(x, -1.0), like(x, -kInf), r);
-  return select(x < like(x, -1.0), like(x, kNan), r);
+  return log_edges(r, x, -1.0);
 }
 
 }  // namespace hlojit::math

@@ -29,6 +29,7 @@
 //   one_plus_ldexp2_or_zero(a, x, s, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
 //                                 (and y may be anything if has_masks)
 //   has_masks(x) -> bool          a select is as cheap as a sum: it takes a register of masks
+//   log_edges(r, x, double p) -> F   r, but -inf where x = p, NaN below, and x where that is infinite or NaN; p = 0, -1
 //   binade(x) -> Binade<F>        x = 2^e m with 3/4 <= m < 3/2, e whole; x > 0 and finite (else anything)
 //   as_int(x) -> I   as_float(i) -> F            same bits
 //   to_float(i) -> F              nearest; 64 bits: |i| < 2^51 only (one add, one subtract where
@@ -270,6 +271,16 @@ Binade<F> binade_by_bits(F x) {
   auto e = ashr(bits - as_int(like(x, 0.75)), width);
   return {to_float(e) - select(tiny, up, like(x, 0.0)), as_float(bits - shl(e, width))};
 }
+// (The NaN is the one that processors make.)
+template <class F>
+F log_edges_by_selects(F r, F x, double pole) {
+  r = select(x < like(x, __builtin_inf()), r, x);
+  r = select(x == like(x, pole), like(x, -__builtin_inf()), r);
+  return select(x < like(x, pole), like(x, -__builtin_nan("")), r);
+}
+inline float log_edges(float r, float x, double pole) { return log_edges_by_selects(r, x, pole); }
+inline double log_edges(double r, double x, double pole) { return log_edges_by_selects(r, x, pole); }
+
 inline Binade<float> binade(float x) { return binade_by_bits(x); }
 inline Binade<double> binade(double x) { return binade_by_bits(x); }
 
