@@ -134,10 +134,11 @@ class Product {
           [] {});
     };
     if (a_block_.pointer && by_rows_ && product_.m % mr != 0) {
-      llvm::Value* rows = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
-      llvm::Value* last = b.CreateMul(b.CreateUDiv(rows, i64(b, mr)), i64(b, mr * kc));
-      llvm::Value* at = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, last);
-      clear(b.CreateICmpNE(b.CreateURem(rows, i64(b, mr)), i64(b, 0)), at, mr * kc);
+      llvm::Value* rows = e_.index(IndexExpr(product_.m) - m0_, root);
+      const IndexExpr last = IndexExpr(product_.m / mr) - floordiv(m0_, mr);
+      llvm::Value* at = e_.index(last * (mr * kc), root);
+      at = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, at);
+      clear(b.CreateICmpSLT(rows, i64(b, blocks_.rows)), at, mr * kc);
     }
     if (b_panel_.pointer && product_.n % nr != 0 && !moves_left_) {
       llvm::Value* columns = e_.index(IndexExpr(product_.n) - n0_, root);
@@ -153,15 +154,13 @@ class Product {
     k0_ = IndexExpr::var(slice_var_, slices_) * kc;
     packing_.begin_slice(k0_);
     depth_ = product_.k % kc == 0 ? i64(ss.builder, kc) : minimum(ss, e_.index(IndexExpr(product_.k) - k0_, ss), kc);
-    // Rows and columns this block really has, in tiles and panels.
+    // Rows and columns this block really has, in tiles and groups of panels.
     llvm::Value* rows_left = minimum(root, e_.index(IndexExpr(product_.m) - m0_, root), blocks_.rows);
     llvm::Value* columns_left = minimum(root, e_.index(IndexExpr(product_.n) - n0_, root), blocks_.columns);
-    llvm::Value* tile_count = ceil_quotient(root.builder, rows_left, i64(root.builder, mr));
-    llvm::Value* panel_count = ceil_quotient(root.builder, columns_left, i64(root.builder, nr));
+    llvm::Value* tile_count = units_left(product_.m, m0_, blocks_.rows, mr);
 
     pack_left(ss, rows_left, tile_count);
-    auto group_loop = open_loop(
-        ss, group_ == 1 ? panel_count : ceil_quotient(ss.builder, panel_count, i64(ss.builder, group_)), 1, "group");
+    auto group_loop = open_units(ss, units_left(product_.n, n0_, blocks_.columns, group_ * nr), "group");
     Scope& gs = *group_loop;
     int group_var = vars_.fresh();
     e_.bind(group_var, gs, gs.counter);
@@ -178,11 +177,23 @@ class Product {
     const IndexExpr column = first + in_group * nr;
     llvm::Value* right = right_ ? right_base(ps, column) : packed_panel(ps, in_group);
     if (biased()) sum_bias(ps.builder, right);
-    auto tile_loop = open_loop(ps, tile_count, 1, "tile");
+    auto tile_loop = open_units(ps, tile_count, "tile");
     tile(*tile_loop, ss, panel, right, column);
     close_loop(ps, std::move(tile_loop));
     close_loop(gs, std::move(panel_loop));
     close_loop(ss, std::move(group_loop));
+  }
+
+  /// Units that cover what the block from `first` on has of `size`: it begins at a whole one, and is as many long.
+  llvm::Value* units_left(int64_t size, const IndexExpr& first, int64_t block, int64_t unit) {
+    Scope& root = kernel_.root();
+    return minimum(root, e_.index(IndexExpr(ceil_div(size, unit)) - floordiv(first, unit), root), block / unit);
+  }
+  /// No block is empty.
+  static std::unique_ptr<Scope> open_units(Scope& parent, llvm::Value* count, std::string_view name) {
+    auto loop = open_loop(parent, count, 1, name);
+    loop->enters = true;
+    return loop;
   }
 
   /// How the rows are read, as far as slices, tiles and blocks are made for it.
@@ -207,8 +218,8 @@ class Product {
     if (!by_rows_) return packing_.pack_across(ss, a_block_, blocks_.rows, rows_across(), mr, product_.m, m0_);
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     const bool runs = !form_.tiles() || reads_.in_runs(reads_.left_side());
-    llvm::Value* count = runs ? ss.builder.CreateUDiv(rows_left, i64(ss.builder, run)) : tile_count;
-    auto loop = open_loop(ss, count, 1, runs ? "pack.row" : "pack.tile");
+    llvm::Value* count = runs ? units_left(product_.m, m0_, blocks_.rows, run) : tile_count;
+    auto loop = open_units(ss, count, runs ? "pack.row" : "pack.tile");
     int var = vars_.fresh();
     e_.bind(var, *loop, loop->counter);
     if (runs) {

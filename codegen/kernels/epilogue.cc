@@ -148,6 +148,7 @@ void Epilogue::store_block(Scope& s, const Coords& c, const Unroll& unroll,
 void Epilogue::rows(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
                     const ColumnsAt& columns_at) {
   auto row_loop = open_loop(outer, t.rows, 1, "row");
+  row_loop->enters = true;
   int i = vars_.fresh(), j = vars_.fresh();
   e_.bind(i, *row_loop, row_loop->counter);
   IndexExpr in_tile = IndexExpr::var(i, stage_.blocks->tile_rows);

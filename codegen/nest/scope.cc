@@ -40,7 +40,7 @@ std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
   }
 
   llvm::BasicBlock* before = parent.builder.GetInsertBlock();
-  bool always = known && !known->isZero();
+  const bool always = loop->enters || (known && !known->isZero());
   if (always) {
     parent.builder.CreateBr(loop->header);
   } else {

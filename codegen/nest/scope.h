@@ -97,7 +97,8 @@ struct Scope : Known {
   llvm::PHINode* counter = nullptr;
   llvm::Value* trip = nullptr;
   int64_t step = 1;
-  bool once = false;  ///< the trip is none or one
+  bool once = false;    ///< the trip is none or one
+  bool enters = false;  ///< the trip is not none
   std::vector<llvm::PHINode*> carried;
   std::vector<llvm::Value*> initial;
 };
