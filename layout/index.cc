@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "layout/divide.h"
 #include "layout/tiling.h"
 
 namespace hlojit {
@@ -96,6 +97,16 @@ int64_t physical_size(const Shape& shape) {
   __int128 size = (bits + 7) / 8 + shape.layout.metadata_prefix_bytes;
   if (size > std::numeric_limits<int64_t>::max()) overflow();
   return static_cast<int64_t>(size);
+}
+
+int64_t stored_extent(const Shape& shape, size_t dim) {
+  const int64_t size = shape.dims[dim];
+  if (!shape.layout.tiled()) return size;
+  const std::vector<int64_t>& tile = shape.layout.tiles.front().dims;
+  const auto at = std::ranges::find(shape.layout.minor_to_major, static_cast<int64_t>(dim));
+  const auto from_minor = static_cast<size_t>(at - shape.layout.minor_to_major.begin());
+  if (from_minor >= tile.size() || std::ranges::find(tile, Tile::kCombine) != tile.end()) return size;
+  return round_up(size, tile[tile.size() - 1 - from_minor]);
 }
 
 int64_t linear_index(const Shape& shape, std::span<const int64_t> index) {

@@ -22,6 +22,8 @@ HLOJIT_API int64_t physical_elements(const Shape& shape);
 HLOJIT_API int64_t physical_elements_per_memory(const Shape& shape);
 /// Bytes of the buffer: ceil(physical_elements * bits / 8) + metadata prefix.
 HLOJIT_API int64_t physical_size(const Shape& shape);
+/// Positions along dim `dim` that memory has for every position of the others: its size, filled up to whole tiles.
+HLOJIT_API int64_t stored_extent(const Shape& shape, size_t dim);
 /// Bits an element takes in memory (E(n) or 8 * dtype_bytes).
 HLOJIT_API int64_t element_bits(const Shape& shape);
 /// Position in memory, in elements, of the element at `index` (logical order of dims). Throws

@@ -19,6 +19,7 @@
 #include "codegen/kernels/micro_kernel.h"
 #include "codegen/kernels/packing.h"
 #include "codegen/kernels/row_pointers.h"
+#include "codegen/kernels/stored_padding.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
@@ -40,7 +41,7 @@ class Product {
         options_(options),
         dot_(*stage_.product),
         vector_bytes_(options.vector_size()),
-        product_(matrix_product(plan, stage_, vector_bytes_)),
+        product_(with_stored_columns(matrix_product(plan, stage_, vector_bytes_), plan, stage_)),
         blocks_(*stage_.blocks),
         site_(site),
         type_(sum_type(dot_)),
@@ -49,11 +50,12 @@ class Product {
         e_(kernel_.emitter()),
         m0_(site.m0),
         n0_(site.n0),
-        reads_(e_, vars, dot_, product_, site.batch),
+        packed_(with_stored_depth(product_, stage_)),
+        reads_(e_, vars, dot_, packed_, site.batch),
         lanes_(std::max(1, vector_bytes_ / dtype_bytes(type_))),
         form_(form_of(blocks_.multiply_add)),
         packed_type_(form_.terms == 1 ? type_ : form_.packed),
-        packing_(e_, vars, reads_, product_,
+        packing_(e_, vars, reads_, packed_,
                  {packed_type_, form_.terms, form_.step, blocks_.multiply_add == MultiplyAdd::kBytes, blocks_.depth,
                   vector_bytes_}) {}
 
@@ -460,6 +462,7 @@ class Product {
   KernelBuilder& kernel_;
   ElementEmitter& e_;
   IndexExpr m0_{0}, n0_{0}, k0_{0};  // where the task's block and the slice begin
+  MatrixProduct packed_;             // the product as it is packed
   ProductReads reads_;
   int lanes_;
   const MultiplyAddForm& form_;

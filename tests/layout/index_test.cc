@@ -192,6 +192,21 @@ TEST_CASE("iteration in memory order") {
   }
 }
 
+TEST_CASE("what memory has along a dim is filled up to whole tiles") {
+  auto stored = [](const char* text) {
+    const Shape shape = Shape::parse(text);
+    std::vector<int64_t> all;
+    for (size_t d = 0; d < shape.dims.size(); ++d) all.push_back(stored_extent(shape, d));
+    return all;
+  };
+  using Sizes = std::vector<int64_t>;
+  CHECK(stored("f32[3,5]{1,0}") == Sizes{3, 5});
+  CHECK(stored("f32[7,3,5]{2,1,0:T(2,4)}") == Sizes{7, 4, 8});
+  CHECK(stored("f32[7,3,5]{0,2,1:T(2,4)}") == Sizes{8, 3, 6});
+  CHECK(stored("bf16[9,130]{1,0:T(8,128)(2,1)}") == Sizes{16, 256});
+  CHECK(stored("f32[3,5]{1,0:T(*,4)}") == Sizes{3, 5});
+}
+
 TEST_CASE("out of range is an input error") {
   Shape shape = Shape::parse("f32[3,5]{1,0:T(2,2)}");
   auto kind_of = [](auto&& f) {
