@@ -35,6 +35,8 @@ class Epilogue {
   /// The tile's rows, of `columns` from number `first` of the tile on. `whole`: all columns are the result's.
   void box(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, bool whole,
            const ColumnsAt& columns_at);
+  /// What an element of the results takes, but for the sum's way to the dot's type.
+  int operations(const Coords& at);
   /// Neighbouring columns do not lie side by side in some result: several rows at once may be stored as vectors.
   bool rows_alternate() const;
   /// Of a tile that has all its rows: loops by where the results lie, blocks transposed in registers.
