@@ -41,7 +41,7 @@ class Product {
         options_(options),
         dot_(*stage_.product),
         vector_bytes_(options.vector_size()),
-        product_(with_stored_columns(matrix_product(plan, stage_, vector_bytes_), plan, stage_)),
+        product_(with_stored_rest(matrix_product(plan, stage_, vector_bytes_), plan, stage_)),
         blocks_(*stage_.blocks),
         site_(site),
         type_(sum_type(dot_)),

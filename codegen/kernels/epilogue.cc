@@ -82,9 +82,12 @@ void Epilogue::box(Scope& outer, const Tile& t, int64_t columns, const IndexExpr
                    const ColumnsAt& columns_at) {
   auto by_rows = [&] { rows(outer, t, columns, first, whole, columns_at); };
   if (!whole || columns == 1 || reads_.in_runs(reads_.left_side()) || !rows_alternate()) return by_rows();
-  auto together = [&] { e_.within(outer, [&] { rows_together(outer, t, columns, first, columns_at); }); };
-  if (product_.m % stage_.blocks->tile_rows == 0) return together();
-  llvm::Value* full = outer.builder.CreateICmpEQ(t.rows, i64(outer.builder, stage_.blocks->tile_rows));
+  const int64_t height = stage_.blocks->tile_rows, beside = product_.rows_beside;
+  if (beside > 1 && height % beside == 0 && product_.m % beside == 0)
+    return groups(outer, t, columns, first, columns_at);
+  auto together = [&] { e_.within(outer, [&] { rows_together(outer, t, height, columns, first, columns_at); }); };
+  if (product_.m % height == 0) return together();
+  llvm::Value* full = outer.builder.CreateICmpEQ(t.rows, i64(outer.builder, height));
   guarded(outer, full, together, by_rows);
 }
 
@@ -97,9 +100,22 @@ bool Epilogue::rows_alternate() const {
   });
 }
 
-// Rows that are rounded on the way are a loop, else a tile of 6x64 is written out: 24 vectors. (The vectors of a single
-// row are few. As a loop, because of their rounding, they took a bf16 transformer block 1.013 of the time.)
-void Epilogue::rows_together(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first,
+void Epilogue::groups(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first,
+                      const ColumnsAt& columns_at) {
+  const int64_t beside = product_.rows_beside;
+  auto loop = open_loop(outer, outer.builder.CreateUDiv(t.rows, i64(outer.builder, beside)), 1, "rows");
+  loop->enters = true;
+  const int g = vars_.fresh();
+  e_.bind(g, *loop, loop->counter);
+  const IndexExpr row = IndexExpr::var(g, stage_.blocks->tile_rows / beside) * beside;
+  const Tile group{t.row + row, t.column, t.sums + row * sums_.stride, i64(outer.builder, beside)};
+  e_.within(*loop, [&] { rows_together(*loop, group, beside, columns, first, columns_at); });
+  close_loop(outer, std::move(loop));
+}
+
+// Vectors that are rounded on the way are a loop. (Those of a single row are few, and written out: else a bf16
+// transformer block took 1.013 of the time.)
+void Epilogue::rows_together(Scope& outer, const Tile& t, int64_t height, int64_t columns, const IndexExpr& first,
                              const ColumnsAt& columns_at) {
   auto at = [&](const Coords& c) {
     return reads_.joined(product_.split(!product_.swapped, t.row + c[0]), columns_at(c[1]));
@@ -114,7 +130,7 @@ void Epilogue::rows_together(Scope& outer, const Tile& t, int64_t columns, const
   };
   constexpr int kRound = 8;  // operations
   const LoopPlanOptions options{.max_lanes = lanes_, .unroll = lanes_, .overlap = !once_};
-  const Ints dims = {stage_.blocks->tile_rows, columns};
+  const Ints dims = {height, columns};
   for (LoopPiece& piece : plan_loops(dims, vars_, walk, options)) {
     if (dot_.shape.type != sum_type(dot_)) piece.operations += kRound * static_cast<int>(piece.unroll.count);
     e_.loops(outer, piece, 0, lane_widths(piece, lanes_, lanes_, !once_), {},

@@ -39,8 +39,11 @@ class Epilogue {
   int operations(const Coords& at);
   /// Neighbouring columns do not lie side by side in some result: several rows at once may be stored as vectors.
   bool rows_alternate() const;
-  /// Of a tile that has all its rows: loops by where the results lie, blocks transposed in registers.
-  void rows_together(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, const ColumnsAt& columns_at);
+  /// A tile whose rows alternate in groups, group by group: whole ones, the last tile's too.
+  void groups(Scope& outer, const Tile& t, int64_t columns, const IndexExpr& first, const ColumnsAt& columns_at);
+  /// Of a tile that has all its `height` rows: loops by where the results lie, blocks transposed in registers.
+  void rows_together(Scope& outer, const Tile& t, int64_t height, int64_t columns, const IndexExpr& first,
+                     const ColumnsAt& columns_at);
   void store_block(Scope& s, const Coords& c, const Unroll& unroll, const std::function<Coords(const Coords&)>& at,
                    const std::function<IndexExpr(const Coords&)>& sum_at);
   /// Row by row.

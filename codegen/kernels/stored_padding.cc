@@ -62,20 +62,29 @@ int64_t stored_in_operand(const Instruction& dot, size_t side, size_t number) {
   return Storage(dot, static_cast<size_t>(at - read->begin())).behind(dot.operand(side));
 }
 
-}  // namespace
-
-MatrixProduct with_stored_columns(MatrixProduct product, const KernelPlan& plan, const Stage& stage) {
+// Rows or columns, the factors of `size`, up to a multiple of `unit`.
+void fill_up(int64_t& size, std::vector<Factor>& factors, int64_t unit, size_t operand, const KernelPlan& plan,
+             const Stage& stage) {
+  const int64_t filled = round_up(size, unit);
+  if (filled == size || factors.size() != 1) return;
   const Instruction& dot = *stage.product;
-  const int64_t panels = round_up(product.n, stage.blocks->tile_columns);
-  std::vector<Factor>& columns = product.swapped ? product.lhs_free : product.rhs_free;
-  if (!dot.is(Opcode::kDot) || panels == product.n || columns.size() != 1 || stage.stores.empty()) return product;
-  const size_t dim = columns[0].dim;
-  if (stored_in_operand(dot, product.columns_operand(), dim) < panels) return product;
+  const size_t dim = factors[0].dim;
+  if (stored_in_operand(dot, operand, dim) < filled) return;
   for (size_t k : stage.stores) {
     const Instruction* root = plan.roots[k];
-    if (std::min(stored_extent(root->shape, dim), Storage(dot, dim).behind(root)) < panels) return product;
+    if (std::min(stored_extent(root->shape, dim), Storage(dot, dim).behind(root)) < filled) return;
   }
-  product.n = columns[0].size = panels;
+  size = factors[0].size = filled;
+}
+
+}  // namespace
+
+MatrixProduct with_stored_rest(MatrixProduct product, const KernelPlan& plan, const Stage& stage) {
+  if (!stage.product->is(Opcode::kDot) || stage.stores.empty()) return product;
+  std::vector<Factor>& rows = product.swapped ? product.rhs_free : product.lhs_free;
+  std::vector<Factor>& columns = product.swapped ? product.lhs_free : product.rhs_free;
+  fill_up(product.m, rows, product.rows_beside, product.rows_operand(), plan, stage);
+  fill_up(product.n, columns, stage.blocks->tile_columns, product.columns_operand(), plan, stage);
   return product;
 }
 
