@@ -1,14 +1,15 @@
 // See lower.h.
 #include "runtime/lower.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
 
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
 #include "runtime/cache.h"
 #include "runtime/dump.h"
+#include "runtime/parallel.h"
 #include "runtime/steps.h"
 
 namespace hlojit {
@@ -86,8 +87,7 @@ codegen::NativeCode compile_code(Lowered& planned, const Options& options, const
   std::optional<DiskCache> cache;
   Phases phases(planned.times);
   if (!bundle && !options.cache_dir.empty()) cache.emplace(options.cache_dir);
-  int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  int threads = options.threads > 0 ? std::min(options.threads, cores) : cores;
+  const int threads = options.threads > 0 ? std::min(options.threads, cores()) : cores();
   codegen::EmitOptions emit = emit_options(options, target);
   codegen::NativeCode native =
       compile_module(*planned.module, planned.buffers, emit, cache ? &*cache : bundle, threads);

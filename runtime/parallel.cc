@@ -79,6 +79,11 @@ struct ThreadPool::Impl {
   std::vector<Team*> idle_;
 };
 
+int cores() {
+  static const int known = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return known;
+}
+
 ThreadPool::ThreadPool(int threads) : threads_(grant_threads(threads)), impl_(std::make_unique<Impl>(threads_)) {}
 ThreadPool::ThreadPool(int threads, ParallelFor callers)
     : threads_(threads), callers_(callers), impl_(std::make_unique<Impl>(threads)) {}
@@ -87,7 +92,7 @@ ThreadPool::~ThreadPool() = default;
 std::shared_ptr<ThreadPool> ThreadPool::get(int threads, const ParallelFor& callers) {
   static std::mutex mutex;
   static auto* pools = new std::map<int, std::shared_ptr<ThreadPool>>;  // outlives static destruction
-  if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (threads <= 0) threads = cores();
   if (callers.call) return std::make_shared<ThreadPool>(threads, callers);
   std::lock_guard lock(mutex);
   auto& p = (*pools)[threads];
