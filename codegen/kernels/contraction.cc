@@ -336,7 +336,7 @@ class Product {
     share_strides(shape, std::min(kc, product_.k) / form_.terms);
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {rows.a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from,
-                  i64(b, shape.left.k_stride), i64(b, shape.panel_stride)});
+                  i64(b, shape.left.k_stride), i64(b, shape.panel_stride), i64(b, shape.left.row_stride)});
     if (site_.sums) return;
     c_offset = c_offset + shift * c_.stride;
     if (slices_ == 1) return epilogue_->tile(ts, row, column, c_offset, moves_left_);
@@ -388,7 +388,7 @@ class Product {
                            .multiply_add = blocks_.multiply_add};
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {row, panel, bias_.pointer, i64(b, nr), groups(b), b.getFalse(),
-                  llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0), i64(b, 0), i64(b, nr)});
+                  llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0), i64(b, 0), i64(b, nr), i64(b, 0)});
   }
 
   // The left operand in place, at the block's first row and the slice's beginning.

@@ -77,6 +77,9 @@ class TileBody {
     const RowsForm& form = shape_.left;
     // A pointer that moves on, not an index times a stride.
     llvm::Value* first = pointers.empty() ? t_.argument(0) : nullptr;
+    Tile offsets;  // of rows, where the stride between them is an argument
+    for (size_t i = 0; i < rows_ && shape_.row_stride_is_argument(); ++i)
+      offsets.push_back(t_.b.CreateMul(t_.number(static_cast<int64_t>(i)), t_.argument(10)));
     loop("k", shape_.unroll, count, tile, panel, first, [&](llvm::Value* k, llvm::Value*& left) {
       llvm::Value* step = nullptr;
       auto row_at = [&](size_t i, int64_t u) {
@@ -85,6 +88,7 @@ class TileBody {
           return t_.at(t_.at(step, t_.argument(7)), static_cast<int64_t>(i));
         }
         if (!left) return t_.at(t_.at(pointers[i], k), u);
+        if (!offsets.empty()) return t_.at(left, offsets[i]);
         return t_.at(left, u * form.k_stride + static_cast<int64_t>(i) * form.row_stride);
       };
       if (shape_.looks_ahead) look_ahead(k);
@@ -197,7 +201,7 @@ class TileBody {
   }
 
   // (left, panel of the right, sums, stride of the sums, depth, whether to add to them, bias, first of a stretch,
-  // strides of a step of k on the left and in the panel)
+  // strides of a step of k on the left and in the panel, of the left's rows)
   TileEmitter t_;
   const MicroKernelShape& shape_;
   const Target& target_;
@@ -225,12 +229,13 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
 
 llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options) {
   if (shape.strides_are_arguments) shape.left.k_stride = shape.panel_stride = 0;
+  if (shape.row_stride_is_argument()) shape.left.row_stride = 0;
   std::string name = micro_kernel_name(shape);
   if (llvm::Function* known = module.getFunction(name)) return known;
   llvm::IRBuilder<> b(module.getContext());
   llvm::Type *pointer = b.getPtrTy(), *i64 = b.getInt64Ty();
   auto* type = llvm::FunctionType::get(
-      b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer, i64, i64, i64}, false);
+      b.getVoidTy(), {pointer, pointer, pointer, i64, i64, b.getInt1Ty(), pointer, i64, i64, i64, i64}, false);
   auto linkage = options.micro_kernels ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
   auto* f = llvm::Function::Create(type, linkage, name, module);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);

@@ -60,8 +60,10 @@ struct MicroKernelShape {
   bool along_depth = false;
   /// What a turn of the loop, one step of k, moves left.k_stride and panel_stride on by are arguments, and both are 0
   /// here, so that products whose tiles differ in these alone share one function. (A train step had 19 of them, and has
-  /// 11.) Of the plain tile only; to ask for it is left to share_strides.
+  /// 7.) Of the plain tile only; to ask for it is left to share_strides.
   bool strides_are_arguments = false;
+  /// So is left.row_stride, where there are registers for each row's place.
+  bool row_stride_is_argument() const { return strides_are_arguments && rows <= 9; }
   bool operator==(const MicroKernelShape&) const = default;
 };
 
@@ -71,10 +73,10 @@ void share_strides(MicroKernelShape& shape, int64_t steps);
 
 /// Its function's name: says all of the shape.
 std::string micro_kernel_name(const MicroKernelShape& shape);
-/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias, i64 from, i64 k_stride, i64 panel_stride):
-/// c is a tile of rows x columns, c_stride elements from one row to the next; added to if `accumulate`, else
-/// overwritten. `bias` holds a row, or is null. Of pointers, the elements number `from` and on are meant.
-/// Emitted once a module for each shape, or declared and listed in options.micro_kernels.
+/// void f(ptr a, ptr b, ptr c, i64 c_stride, i64 k, i1 accumulate, ptr bias, i64 from, i64 k_stride, i64 panel_stride,
+/// i64 row_stride): c is a tile of rows x columns, c_stride elements from one row to the next; added to if
+/// `accumulate`, else overwritten. `bias` holds a row, or is null. Of pointers, the elements number `from` and on are
+/// meant. Emitted once a module for each shape, or declared and listed in options.micro_kernels.
 llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options);
 
 }  // namespace hlojit::codegen
