@@ -122,18 +122,20 @@ std::optional<Read> Packing::read_in(const Groups& groups, const IndexExpr& term
 
 // As it is packed; zero where there is none.
 Value Packing::packed_value(Scope& s, const std::optional<Read>& source) {
-  if (!source) return constant(s.builder, form_.type, 0, 1);
+  const Value zero = constant(s.builder, form_.type, 0, 1);
+  if (!source) return zero;
   const Read& read = *source;
   llvm::Value* there =
       std::ranges::any_of(read.guards, &Guard::never) ? s.builder.getFalse() : e_.holds(read.guards, s);
-  if (there == s.builder.getFalse()) return packed_value(s, std::nullopt);
-  Value v;
-  auto element = [&] {
-    v = convert(s.builder, e_.number(), e_.emit(reads_.operand(static_cast<int>(read.operand)), read.coords, s),
-                form_.type);
-  };
-  e_.where(read.guards, [&] { e_.under(there, element); });
-  if (there) v = choose(s.builder, there, v, constant(s.builder, form_.type, 0, 1));
+  Value v = zero;
+  if (there != s.builder.getFalse()) {
+    auto element = [&] {
+      v = convert(s.builder, e_.number(), e_.emit(reads_.operand(static_cast<int>(read.operand)), read.coords, s),
+                  form_.type);
+    };
+    e_.where(read.guards, [&] { e_.under(there, element); });
+    if (there) v = choose(s.builder, there, v, zero);
+  }
   if (!form_.biased || static_cast<int>(read.operand) != reads_.left_side()) return v;
   return {v.type, s.builder.CreateXor(v.v, llvm::ConstantInt::get(v.v->getType(), 0x80))};
 }

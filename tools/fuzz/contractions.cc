@@ -261,7 +261,7 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
   std::vector<WindowDim> window;
   for (size_t d = 0; d < space; ++d) {
     WindowDim w;
-    int64_t size = s.random.between(s.random.chance(0.1) ? 0 : 2, space > 1 ? 9 : 20);
+    int64_t size = s.random.chance(0.02) ? 0 : s.random.between(s.random.chance(0.1) ? 1 : 2, space > 1 ? 9 : 20);
     if (image) size = space > 1 ? s.random.between(14, 26) : s.random.between(150, 400);
     if (pages) size = s.random.between(54, 60);
     w.size = pages ? s.random.between(3, 6) : s.random.between(1, 4);
@@ -287,7 +287,7 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
   Instruction* k = factor(s, side(partner(s, t), k_sizes));
   if (spread && s.random.chance(0.3)) k = with_infinity(s, k, dims.rhs_spatial);
   Instruction* made = s.b.conv(x, k, window, dims, of_batch ? 1 : groups, of_batch ? groups : 1);
-  if (s.random.chance(0.15)) widen(s, made);
+  if (s.random.chance(dtype_bits(t) == 8 ? 0.6 : 0.15)) widen(s, made);
   return made;
 }
 
