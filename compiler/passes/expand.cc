@@ -102,15 +102,6 @@ Instruction* expand_mixed_operands(Builder& b, const Instruction& op) {
   return same;
 }
 
-/// Of one type, and a large one of complex numbers as one of real ones.
-Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
-  Instruction* same = expand_mixed_operands(b, op);
-  Instruction* blocks = expand_complex_dot(b, same ? *same : op, target);
-  if (!blocks) blocks = expand_short_dot(b, same ? *same : op, target);
-  if (same && blocks) b.computation()->remove(same);
-  return blocks ? blocks : same;
-}
-
 Instruction* expand_convolution(Builder& b, const Instruction& op, const TargetInfo& target) {
   if (Instruction* same = expand_mixed_operands(b, op)) return same;
   Instruction* few = expand_few_features(b, op, target);
@@ -176,10 +167,10 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kBatchNormGrad:
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
-    case Opcode::kRaggedDot: return expand_ragged_dot(b, op);
+    case Opcode::kRaggedDot: return expand_ragged_dot(b, op, options.target);
     case Opcode::kReduce: return expand_reductions(b, op);
     case Opcode::kReduceWindow: return expand_reduce_window(b, op);
-    case Opcode::kScaledDot: return expand_scaled_dot(b, op);
+    case Opcode::kScaledDot: return expand_scaled_dot(b, op, options.target);
     case Opcode::kScan: return expand_scan(b, op);
     case Opcode::kScatter: return expand_scatter(b, op, options.scatter_oob_window);
     case Opcode::kSort: return expand_sort(b, op);
@@ -202,10 +193,18 @@ bool expand_in(Computation& c, bool applied, const PipelineOptions& options) {
 
 }  // namespace
 
-Instruction* expanded(Builder& b, Instruction* made, Instruction* (*expansion)(Builder&, const Instruction&)) {
+Instruction* expanded(Builder& b, Instruction* made, const Expansion& expansion) {
   Instruction* next = expansion(b, *made);
   if (next) b.computation()->remove(made);
   return next ? next : made;
+}
+
+Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
+  Instruction* same = expand_mixed_operands(b, op);
+  Instruction* blocks = expand_complex_dot(b, same ? *same : op, target);
+  if (!blocks) blocks = expand_short_dot(b, same ? *same : op, target);
+  if (same && blocks) b.computation()->remove(same);
+  return blocks ? blocks : same;
 }
 
 Instruction* apply_elementwise(Builder& b, const Computation& computation, std::span<Instruction* const> arguments,

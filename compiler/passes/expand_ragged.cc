@@ -22,7 +22,8 @@ int64_t position(const Ints& list, int64_t x) { return std::find(list.begin(), l
 
 class RaggedDot {
  public:
-  RaggedDot(Builder& b, const Instruction& op) : b_(b), op_(op), dims_(op.attrs.dot) {
+  RaggedDot(Builder& b, const Instruction& op, const TargetInfo& target)
+      : b_(b), op_(op), target_(target), dims_(op.attrs.dot) {
     ragged_ = ragged_dim(op.attrs);
     group_dims_ = numbers_in(text_attribute(op.attrs, "rhs_group_dims"));
     groups_ = op.operand(2)->shape.dims.back();
@@ -87,7 +88,8 @@ class RaggedDot {
     a.dot = std::move(dims);
     a.dot_algorithm = op_.attrs.dot_algorithm;
     a.operand_precision = op_.attrs.operand_precision;
-    return b_.op(kDot, Shape::array(op_.shape.type, sizes), {x, y}, std::move(a));
+    return expanded(b_, b_.op(kDot, Shape::array(op_.shape.type, sizes), {x, y}, std::move(a)),
+                    [&](Builder& b, const Instruction& plain) { return expand_dot(b, plain, target_); });
   }
 
   Instruction* batch() {
@@ -155,6 +157,7 @@ class RaggedDot {
 
   Builder& b_;
   const Instruction& op_;
+  const TargetInfo& target_;
   const DotDims& dims_;
   Ints group_dims_;
   Ints grouped_;  // the left side's dims whose entries have a group: the ragged one, behind those with sizes of their
@@ -164,10 +167,10 @@ class RaggedDot {
 
 }  // namespace
 
-Instruction* expand_ragged_dot(Builder& b, const Instruction& op) {
+Instruction* expand_ragged_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
   if (op.operand(2)->shape.dims.back() == 0)
     return b.broadcast(b.constant(Literal(Shape::scalar(op.shape.type))), op.shape.dims);
-  return RaggedDot(b, op).run();
+  return RaggedDot(b, op, target).run();
 }
 
 }  // namespace hlojit

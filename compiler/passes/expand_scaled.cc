@@ -25,7 +25,7 @@ Instruction* dequantised(Builder& b, Instruction* x, Instruction* scale, DType t
 
 }  // namespace
 
-Instruction* expand_scaled_dot(Builder& b, const Instruction& op) {
+Instruction* expand_scaled_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
   if (!is_float(op.shape.type)) return nullptr;
   DType type = op.shape.type == DType::kF64 ? DType::kF64 : DType::kF32;
   for (const Instruction* o : op.operands()) {
@@ -37,7 +37,9 @@ Instruction* expand_scaled_dot(Builder& b, const Instruction& op) {
   Instruction* x = dequantised(b, op.operand(0), op.operand(2), type);
   Instruction* y = dequantised(b, op.operand(1), op.operand(3), type);
   // Summed in the wider type, rounded once.
-  return b.convert(b.op(Opcode::kDot, Shape::array(type, op.shape.dims), {x, y}, std::move(a)), op.shape.type);
+  Instruction* dot = b.op(Opcode::kDot, Shape::array(type, op.shape.dims), {x, y}, std::move(a));
+  auto plain = [&](Builder& at, const Instruction& made) { return expand_dot(at, made, target); };
+  return b.convert(expanded(b, dot, plain), op.shape.type);
 }
 
 }  // namespace hlojit

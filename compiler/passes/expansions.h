@@ -2,6 +2,7 @@
 // computation and returns the value that stands for the instruction, or nullptr if it has none.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "compiler/builder.h"
@@ -17,7 +18,8 @@ Instruction* apply_elementwise(Builder& b, const Computation& computation, std::
                                const Ints& dims);
 
 /// What an expansion has made, `made`, expanded by another if that has something to do.
-Instruction* expanded(Builder& b, Instruction* made, Instruction* (*expansion)(Builder&, const Instruction&));
+using Expansion = std::function<Instruction*(Builder&, const Instruction&)>;
+Instruction* expanded(Builder& b, Instruction* made, const Expansion& expansion);
 
 /// rng-bit-generator: (new state, data), or the data alone if that is its shape.
 Instruction* expand_random_bits(Builder& b, const Instruction& op);
@@ -51,10 +53,13 @@ Instruction* expand_sort_in_turn(Builder& b, const Instruction& op);
 Instruction* expand_scan(Builder& b, const Instruction& op);
 
 /// Dots, by the role of the ragged dim. nullptr for sizes that differ by batch.
-Instruction* expand_ragged_dot(Builder& b, const Instruction& op);
+Instruction* expand_ragged_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
 /// A dot of the scaled operands. nullptr for types that are not float.
-Instruction* expand_scaled_dot(Builder& b, const Instruction& op);
+Instruction* expand_scaled_dot(Builder& b, const Instruction& op, const TargetInfo& target);
+
+/// A dot of operands of one type; a large one of complex numbers as one of real ones, one of few terms as their sum.
+Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
 /// A dot of real numbers. nullptr if it is not one of complex numbers, or too small to be worth it.
 Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetInfo& target);
