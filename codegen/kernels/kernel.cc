@@ -435,7 +435,7 @@ class Emission {
     if (blocked && pulls) return lane_widths(piece, shared, native, overlap);
     if (blocked) {
       // Squares are as wide as they are high; what is interleaved may be of any width.
-      const int words = vector_bytes_ / 4, lanes = piece.unroll.count < words ? std::max(native, words) : words;
+      const int words = piece.side, lanes = piece.unroll.count < words ? std::max(native, words) : words;
       return lane_widths(piece, lanes, lanes, overlap);
     }
     const bool rows = piece.looked_up && finds_rows;  // a pointer a lane

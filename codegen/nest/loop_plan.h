@@ -70,6 +70,7 @@ struct LoopPiece {
   Coords coords;     ///< the domain's coordinates in terms of the loop variables
   int together = 1;  ///< elements a step, whose coordinates follow each other in `coords` (merge_pieces)
   Unroll unroll;
+  int side = 0;        ///< of blocks that are squares, in elements
   int operations = 1;  ///< that one element takes, or one of each unrolled; memory accesses included
 
   /// Lanes along a digit of which it is known how long it is, and no blocks.
