@@ -1,6 +1,8 @@
 // See codec.h.
 #include "codegen/number/codec.h"
 
+#include <llvm/IR/PatternMatch.h>
+
 #include "codegen/number/ir_number.h"
 #include "codegen/number/parts.h"
 #include "compiler/math/convert.h"
@@ -28,6 +30,17 @@ llvm::Type* with_scalar(llvm::Value* like, llvm::Type* scalar) { return like->ge
 llvm::Value* half_to_float(B& b, llvm::Value* half) {
   llvm::Value* wide = b.CreateFPExt(half, with_scalar(half, b.getFloatTy()));
   return b.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {wide->getType()}, {wide});
+}
+
+// What has just been rounded, or loaded, is there as a half already, which LLVM does not see through the fence:
+// f16[95,129] times 1.7 took 1.58 us, 0.91 so.
+llvm::Value* float_to_half(B& b, llvm::Value* x) {
+  using namespace llvm::PatternMatch;
+  llvm::Type* type = with_scalar(x, b.getHalfTy());
+  llvm::Value* half = nullptr;
+  if (match(x, m_Intrinsic<llvm::Intrinsic::arithmetic_fence>(m_FPExt(m_Value(half)))) && half->getType() == type)
+    return half;
+  return b.CreateFPTrunc(x, type);
 }
 
 // Twice the lanes of the parts, re im re im ...
@@ -101,7 +114,7 @@ Value from_storage(B& b, DType type, llvm::Value* raw) {
 llvm::Value* to_storage(B& b, const Value& x) {
   switch (x.type) {
     case DType::kPred: return b.CreateZExt(x.v, with_scalar(x.v, b.getInt8Ty()));
-    case DType::kF16: return b.CreateFPTrunc(x.v, with_scalar(x.v, b.getHalfTy()));
+    case DType::kF16: return float_to_half(b, x.v);
     case DType::kBF16: {
       llvm::Value* bits = b.CreateBitCast(x.v, with_scalar(x.v, b.getInt32Ty()));
       return b.CreateTrunc(b.CreateLShr(bits, 16), with_scalar(x.v, b.getInt16Ty()));
@@ -119,7 +132,7 @@ llvm::Value* to_storage(B& b, const Value& x) {
 Value round_to_type(B& b, const Value& x, bool any_nan) {
   if (is_integral(x.type)) return dtype_bits(x.type) < 8 ? Value{x.type, extended(b, x.type, x.v)} : x;
   if (!is_narrow_float(x.type)) return x;
-  if (x.type == DType::kF16) return {x.type, half_to_float(b, b.CreateFPTrunc(x.v, with_scalar(x.v, b.getHalfTy())))};
+  if (x.type == DType::kF16) return {x.type, half_to_float(b, float_to_half(b, x.v))};
   if (x.type == DType::kBF16) return {x.type, round_bf16(b, x.v, any_nan)};
   ir::Recording recording(recording_builder(b), false);
   return {x.type, math::round_narrow(ir::F32{x.v}, math::narrow_format(x.type)).v};
