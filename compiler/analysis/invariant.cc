@@ -7,13 +7,16 @@ namespace hlojit {
 namespace {
 
 bool depends_on_operands_alone(const Instruction& i) {
-  if (has_side_effect(i) || !i.control_predecessors.empty() || !i.shape.is_array()) return false;
-  switch (i.info().op_class) {
+  if (has_side_effect(i) || !i.control_predecessors.empty()) return false;
+  const OpClass c = i.info().op_class;
+  if (!i.shape.is_array()) return c == OpClass::kLibrary;
+  switch (c) {
+    case OpClass::kLibrary:
     case OpClass::kElementwise:
     case OpClass::kMoves:
     case OpClass::kReduces:
     case OpClass::kContracts: return true;
-    default: return i.is(Opcode::kConstant) || i.is(Opcode::kIota);
+    default: return i.is(Opcode::kConstant) || i.is(Opcode::kIota) || i.is(Opcode::kGetTupleElement);
   }
 }
 

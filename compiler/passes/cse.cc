@@ -120,7 +120,7 @@ bool may_merge(const Instruction& i) {
   switch (i.info().op_class) {
     case OpClass::kEffect: return false;
     case OpClass::kControl: return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
-    case OpClass::kLibrary: return !i.is(Opcode::kCustomCall);
+    case OpClass::kLibrary: return !has_side_effect(i);
     default: return !i.is(Opcode::kParameter);
   }
 }

@@ -6,8 +6,7 @@
 //
 // Computations that are called (reducers, comparators) are compared by what they do, not by name;
 // operands of commutative ops in either order. Where the HLO came from (metadata) makes no
-// difference. Effects, control flow, barriers and custom calls stay as they are. Test:
-// tests/hlo/opt/cse.hlo.
+// difference. Effects, control flow and barriers stay as they are. Test: tests/hlo/opt/cse.hlo.
 #pragma once
 
 #include "compiler/pipeline.h"

@@ -23,8 +23,16 @@ bool takes_no_more_room(const Instruction& i) {
          });
 }
 
+/// An array that the library makes, alone or with others.
+bool is_of_library(const Instruction& i) {
+  const Instruction& made = i.is(Opcode::kGetTupleElement) ? *i.operand(0) : i;
+  return made.info().op_class == OpClass::kLibrary && i.shape.is_array() &&
+         std::ranges::all_of(made.shape.elements, &Shape::is_array);
+}
+
 /// Worth memory for all of the loop.
 bool is_dear(const Instruction& i) {
+  if (is_of_library(i)) return true;
   if (i.shape.is_scalar() || i.is(Opcode::kConstant)) return false;
   if (i.is(Opcode::kCopy)) return i.shape.layout != i.operand(0)->shape.layout;
   const OpClass c = i.info().op_class;
