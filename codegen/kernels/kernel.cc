@@ -149,10 +149,10 @@ class Emission {
     return empty_in_all(in_part) ? in_part : outer;
   }
 
-  // Floats that nothing is computed with. What is made for a later stage may be kept in another type.
+  // What nothing is computed with. What is made for a later stage may be kept in another type.
   std::set<DType> moved_in_bits() const {
     bool one_stage = plan_.kind == KernelKind::kNest && plan_.stages.size() == 1 && plan_.stages[0].keeps.empty();
-    return one_stage ? moved_floats(*fusion_.to_apply()) : std::set<DType>();
+    return one_stage ? moved_types(*fusion_.to_apply()) : std::set<DType>();
   }
 
   // Without mask registers the conditions of a vector wider than the machine's are packed into bytes for each step and

@@ -19,7 +19,7 @@ std::span<Instruction* const> moved_operands(const Instruction& i) {
 
 size_t update_count(const Instruction& i) { return i.shape.is_tuple() ? i.shape.elements.size() : 1; }
 
-std::set<DType> moved_floats(const Computation& fused) {
+std::set<DType> moved_types(const Computation& fused) {
   std::set<DType> all, computed;
   for (const auto& i : fused.instructions()) {
     using enum Opcode;
@@ -28,7 +28,7 @@ std::set<DType> moved_floats(const Computation& fused) {
     bool converts = i->is(kBitcastConvert) && i->operand(0)->shape.rank() == i->shape.rank();
     moves |= converts || i->is(kSelect) || i->is(kTuple);
     auto add = [&](const Shape& shape) {
-      if (!shape.is_array() || !is_narrow_float(shape.type)) return;
+      if (!shape.is_array() || (!is_narrow_float(shape.type) && shape.type != DType::kC64)) return;
       all.insert(shape.type);
       if (!moves) computed.insert(shape.type);
     };
