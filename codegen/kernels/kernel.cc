@@ -183,6 +183,7 @@ class Emission {
     LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .overlap = overlap && nest};
     if (nest || inner) options.unroll = plan_.kind == KernelKind::kRows ? 2 : vector_bytes_ / 4;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
+    options.across = nest && !shares_bytes_;
     options.in_parts = target_.l2_bytes / 2;
     options.shared = inner ? 0 : kShared;
     options.interleaves = plan_.kind == KernelKind::kColumns && !keeps_values();
@@ -428,6 +429,7 @@ class Emission {
   LaneWidths widths_of(const LoopPiece& piece, int wide, int native, bool pulls, bool overlap, bool finds_rows,
                        bool masks) const {
     if (plan_.kind == KernelKind::kRows) return {{1}, false};
+    if (piece.across) return {{static_cast<int>(piece.loops.back().extent)}, false};
     const bool blocked = piece.unroll.var >= 0;
     wide = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
     // (Three sums of a matrix each in four vectors spill: 8 ms to compile became 20.)

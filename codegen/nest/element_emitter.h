@@ -250,6 +250,10 @@ class ElementEmitter {
                                    int64_t stride);
   std::optional<Value> load_strided(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     int64_t stride);
+  std::optional<Value> load_pattern(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                                    llvm::Value* mask);
+  std::pair<llvm::Value*, int64_t> window_at(Scope& scope, const BufferRef& buffer, llvm::Type* element,
+                                             const IndexExpr& base, int64_t first, int64_t last, int64_t lanes);
   llvm::Value* vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,
                          const IndexExpr& address);
   std::vector<llvm::Value*> rows_at(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& start, int per,

@@ -420,6 +420,9 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
     if (auto v = load_strided(scope, buffer, type, of_block_values(address), *stride)) return *v;
   }
+  if (!stride && (!mask || llvm::isa<llvm::Constant>(mask))) {
+    if (auto v = load_pattern(scope, buffer, type, address, mask)) return *v;
+  }
   if (stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50

@@ -55,7 +55,6 @@ void substitute_in(std::vector<LoopDigit>& loops, std::span<const IndexExpr::Sub
 LoopOrder::LoopOrder(std::span<const DimPiece* const> pieces, std::span<const int> dim_vars,
                      std::span<const Access> all, VarSource& vars)
     : vars_(vars) {
-  Substitutions dims;
   for (const DimPiece* piece : pieces) {
     IndexExpr sum(piece->start);
     for (const Digit& digit : piece->digits) {
@@ -66,10 +65,10 @@ LoopOrder::LoopOrder(std::span<const DimPiece* const> pieces, std::span<const in
     }
     coords.push_back(sum);
   }
-  for (size_t d = 0; d < pieces.size(); ++d) dims.push_back({dim_vars[d], coords[d]});
+  for (size_t d = 0; d < pieces.size(); ++d) dims_.push_back({dim_vars[d], coords[d]});
   for (Access a : all) {
-    a.address = a.address.substitute(dims);
-    a.looked_up = substitute(a.looked_up, dims);
+    a.address = a.address.substitute(dims_);
+    a.looked_up = substitute(a.looked_up, dims_);
     accesses.push_back(std::move(a));
   }
 }
@@ -80,6 +79,7 @@ void LoopOrder::substitute_all(std::span<const IndexExpr::Substitution> values) 
     a.looked_up = substitute(a.looked_up, values);
   }
   coords = substitute(coords, values);
+  for (IndexExpr::Substitution& d : dims_) d.value = d.value.substitute(values);
   substitute_in(loops, values);
 }
 

@@ -43,12 +43,32 @@ struct LoopOrder {
   /// rows that alternate in memory.
   Unroll choose_group(int64_t alternating);
 
+  /// Lanes along what the result fills without gaps, across its rows: `vectors` of so many hold `rows` rows, of all
+  /// digits inside of number `row_digits` of those that the result lies along. `left` rows behind the last of these
+  /// periods are for others, where none may be computed twice. `price`: of an element.
+  struct Across {
+    std::vector<size_t> digits;
+    size_t row_digits;
+    int64_t lanes, vectors, rows, left;
+    double price;
+  };
+  /// Null where rows are no shorter than `native` lanes or some vector's elements do not lie in few runs of an operand.
+  /// `edges`: what the accesses are guarded by.
+  std::optional<Across> across_rows(int native, bool overlap, std::span<const Edge> edges) const;
+  /// The loops of the rows that are left; those before them are what remains here.
+  LoopOrder split_off_left(const Across& across);
+  /// A block of the vectors; the innermost digit is their lanes.
+  Unroll lay_across(const Across& across);
+
   bool guarded = false;  ///< some element is read where a guard holds
   std::vector<LoopDigit> loops;
   Coords coords;
   std::vector<Access> accesses;
 
  private:
+  std::vector<size_t> filled_digits() const;
+  std::optional<double> price_across(const Across& across, double choices) const;
+  bool asks_alike(const Across& across, std::span<const Edge> edges) const;
   void substitute_all(std::span<const IndexExpr::Substitution> values);
   bool mergeable(const LoopDigit& outer, const LoopDigit& inner) const;
   const Access* leader() const;
@@ -67,6 +87,7 @@ struct LoopOrder {
   double lane_score(const LoopDigit& digit, const LoopPlanOptions& options, int block, double apart) const;
 
   VarSource& vars_;
+  std::vector<IndexExpr::Substitution> dims_;  // what the accesses' dims are in terms of the loops
 };
 
 /// Does each element along the variable lie where another one says?

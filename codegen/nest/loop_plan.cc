@@ -67,6 +67,7 @@ class LoopPlanner {
 
   std::vector<LoopPiece> planned() {
     cuts_.resize(dims_.size());
+    if (auto pieces = across_rows()) return std::move(*pieces);
     guarded_.assign(dims_.size(), false);
     for (;; max_runs_ /= 2) {
       for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
@@ -99,6 +100,31 @@ class LoopPlanner {
       result_.clear();
     }
   }
+
+  // Lanes run across short rows. What takes turns within a row does so in each vector alike: nothing is cut there.
+  std::optional<std::vector<LoopPiece>> across_rows() {
+    if (!options_.across || options_.in_order || accesses_.has_reduction() || accesses_.operations() > kManyOperations)
+      return std::nullopt;
+    guarded_.clear();
+    for (size_t d = 0; d < dims_.size(); ++d) guarded_.push_back(step_of_writes(d) * dims_[d] < native_lanes());
+    for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
+    if (piece_count() > kMostPieces) return std::nullopt;
+    across_ = true;
+    all_pieces();
+    across_ = false;
+    int64_t all = 0, across = 0;
+    for (const LoopPiece& p : result_) {
+      int64_t elements = p.unroll.count;
+      for (const LoopDigit& l : p.loops) elements *= l.extent;
+      all += elements;
+      across += p.across ? elements : 0;
+    }
+    if (4 * across >= 3 * all && across > 0) return std::move(result_);
+    result_.clear();
+    return std::nullopt;
+  }
+
+  int native_lanes() const { return options_.max_lanes * 4 / std::max(1, accesses_.lane_bytes()); }
 
   int64_t step_of_writes(size_t d) const {
     int64_t most = 0;
@@ -260,7 +286,7 @@ class LoopPlanner {
   // cut: the padding of conv_stem's image is five boxes, not nine. (Left whole where all of it reads alike, as the
   // first row of a stencil that is copied, jacobi_20 took 1.25 of the time.)
   void product(size_t d, std::vector<const DimPiece*>& chosen) {
-    if (d == dims_.size()) return result_.push_back(piece(chosen));
+    if (d == dims_.size()) return box(chosen);
     const bool whole = d > 0 && cuts_[d].pieces.size() > uncut_[d].pieces.size() && !reads(chosen, d);
     for (const DimPiece& p : (whole ? uncut_ : cuts_)[d].pieces) chosen[d] = &p, product(d + 1, chosen);
   }
@@ -295,14 +321,39 @@ class LoopPlanner {
     return wide ? std::min(options_.unroll, 4) : options_.unroll;
   }
 
-  LoopPiece piece(const std::vector<const DimPiece*>& chosen) {
+  void box(const std::vector<const DimPiece*>& chosen) {
     const bool parts = piece_count() > 1 && !accesses_.edges().empty();
     LoopOrder c(chosen, dim_vars_, parts ? asked_in(chosen) : accesses_.accesses(), vars_);
     c.guarded = !accesses_.edges().empty();
     c.merge_digits();
     if (!options_.in_order) c.order();
     c.merge_digits();  // neighbours may have become mergeable by the order
+    const auto across = across_ ? c.across_rows(native_lanes(), options_.overlap, accesses_.edges()) : std::nullopt;
+    if (!across) return result_.push_back(piece(std::move(c), nullptr));
+    std::optional<LoopOrder> left;
+    if (across->left > 0) left.emplace(c.split_off_left(*across));
+    result_.push_back(piece(std::move(c), &*across));
+    if (left) result_.push_back(piece(std::move(*left), nullptr));
+  }
+
+  LoopPiece piece(LoopOrder c, const LoopOrder::Across* across) const {
     LoopPiece made;
+    if (across) {
+      made.across = made.has_lanes = true;
+      made.unroll = c.lay_across(*across);
+    } else {
+      choose_lanes(c, made);
+    }
+    made.loops = std::move(c.loops);
+    made.coords = std::move(c.coords);
+    made.operations = accesses_.operations() + static_cast<int>(accesses_.edges().size());
+    for (const Access& a : c.accesses)
+      made.operations += operations_of(a, made, options_.outer_lane, !accesses_.edges().empty());
+    made.operations *= static_cast<int>(made.unroll.count);
+    return made;
+  }
+
+  void choose_lanes(LoopOrder& c, LoopPiece& made) const {
     const int block = made.side = side_of_blocks(c.accesses);
     const bool moves = !options_.packs && !accesses_.has_reduction() && accesses_.operations() <= kManyOperations;
     made.has_lanes = options_.lanes && c.choose_lanes(options_, block, moves);
@@ -314,13 +365,6 @@ class LoopPlanner {
       made.unroll = c.choose_shared(options_.shared, options_.overlap);
     if (made.has_lanes && made.unroll.var < 0 && options_.interleaves) made.unroll = c.choose_interleaved();
     if (!options_.lanes && options_.unroll > 0) made.unroll = c.choose_group(options_.alternating);
-    made.loops = std::move(c.loops);
-    made.coords = std::move(c.coords);
-    made.operations = accesses_.operations() + static_cast<int>(accesses_.edges().size());
-    for (const Access& a : c.accesses)
-      made.operations += operations_of(a, made, options_.outer_lane, !accesses_.edges().empty());
-    made.operations *= static_cast<int>(made.unroll.count);
-    return made;
   }
 
   // Lanes along windows: all of a vector is inside where most vectors are. Whether there are more pieces now.
@@ -345,6 +389,7 @@ class LoopPlanner {
   std::vector<DimCut> cuts_, uncut_;  // the dims, and what they are without edges
   std::vector<bool> guarded_;         // dims that are not cut at edges
   int max_runs_ = 8;                  // pieces of a dimension between two edges
+  bool across_ = false;               // pieces are laid across rows where that does
   int64_t asked_ = 0;                 // operations that all boxes take, if there are several
   std::vector<LoopPiece> result_;
 };

@@ -63,6 +63,7 @@ struct LoopPiece {
   std::vector<LoopDigit> loops;  ///< outermost first; the lane digit, if any, is last
   bool has_lanes = false;
   bool apart = false;      ///< the lanes of some operand do not lie side by side: they are moved one by one
+  bool across = false;     ///< the lanes run across rows that are shorter than a vector (LoopOrder::lay_across)
   bool looked_up = false;  ///< each lane of some operand lies where another value says
   /// A vector along the lanes waits for none before it: a core takes up the next while one is being computed. (Not
   /// where each is a sum of its own, for which many are in flight.)
@@ -93,6 +94,7 @@ struct LoopPlanOptions {
   bool overlap = false;   ///< blocks may compute some elements twice
   int outer_lane = -1;    ///< a variable bound outside that takes lanes
   int alternating = 0;    ///< of groups: so many rows that alternate in memory are one
+  bool across = false;    ///< lanes may run across rows that are shorter than a vector
   bool packs = false;     ///< vectors of the result are wanted, however its elements are gathered
   bool interleaves = false;  ///< the few values that alternate in the result beside the lanes are a block
   int shared = 0;            ///< > 0: blocks of this many values whose reductions read the same elements
@@ -100,6 +102,9 @@ struct LoopPlanOptions {
 
 /// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.
 inline constexpr int64_t kFewStrides = 4;
+
+/// Of lanes in a known pattern the runs of memory, of a vector each, that are loaded; in more a gather is as cheap.
+inline constexpr int64_t kMostWindows = 8;
 
 /// So many elements are read as one integer, and one of them shifted out.
 inline bool in_group(int64_t stride, int64_t bytes) {

@@ -82,12 +82,7 @@ std::vector<llvm::Value*> interleaved_vectors(llvm::IRBuilderBase& b, std::span<
 }
 
 // A lane of a vector that is shuffled from others: that of the vector it comes from. Null where nothing does.
-struct Origin {
-  llvm::Value* vector;
-  int lane;
-};
-
-Origin origin_of(llvm::Value* vector, int lane) {
+LaneOf origin_of(llvm::Value* vector, int lane) {
   while (auto* moved = llvm::dyn_cast<llvm::ShuffleVectorInst>(vector)) {
     const int from = moved->getMaskValue(static_cast<unsigned>(lane));
     if (from < 0) return {nullptr, 0};
@@ -105,7 +100,7 @@ Origin origin_of(llvm::Value* vector, int lane) {
 // (An image of bytes, three to a pixel, flipped: by way of the rows 12 shuffles for three vectors, else 4.)
 llvm::Value* from_origins(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, size_t part) {
   const size_t lanes = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
-  std::vector<Origin> wanted;
+  std::vector<LaneOf> wanted;
   std::vector<llvm::Value*> vectors;
   for (size_t at = part * lanes; at < (part + 1) * lanes; ++at) {
     llvm::Value* row = rows[at % rows.size()];
@@ -115,20 +110,7 @@ llvm::Value* from_origins(llvm::IRBuilderBase& b, std::span<llvm::Value* const> 
     if (std::ranges::find(vectors, from) == vectors.end()) vectors.push_back(from);
   }
   if (vectors.size() > rows.size()) return nullptr;
-  // The first two in one shuffle, then one more for each.
-  llvm::Value* all = vectors[0];
-  for (size_t k = std::min<size_t>(1, vectors.size() - 1); k < vectors.size(); ++k) {
-    std::vector<int> mask;
-    for (size_t l = 0; l < lanes; ++l) {
-      const auto [from, lane] = wanted[l];
-      const bool first = k <= 1 && from == vectors[0];
-      mask.push_back(from == vectors[k] ? static_cast<int>(k == 0 ? 0 : lanes) + lane
-                     : first            ? lane
-                                        : static_cast<int>(l));
-    }
-    all = b.CreateShuffleVector(all, vectors[k], mask);
-  }
-  return all;
+  return put_together(b, wanted);
 }
 
 // A number of rows that is no power of two, their elements in turn, as so many vectors.
@@ -150,8 +132,9 @@ std::vector<llvm::Value*> in_turn(llvm::IRBuilderBase& b, std::span<llvm::Value*
 // second does not (cross products of 20001 vectors, their three results in rows: 13.4 us, 12.3). But for what is
 // shuffled into its place: the shuffle would be split with it, and elements taken out of bytes one by one.
 void ElementEmitter::store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
-                                  const IndexExpr& address) {
+                                  const IndexExpr& in_block) {
   llvm::IRBuilder<>& b = scope.builder;
+  const IndexExpr address = of_block_values(in_block);
   const auto bytes = static_cast<int64_t>(element->getScalarSizeInBits() / 8);
   const auto lanes = static_cast<int64_t>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   const int64_t native = std::min(lanes, std::max<int64_t>(1, options_.target->vector_bytes() / bytes));

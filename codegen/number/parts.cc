@@ -52,6 +52,30 @@ llvm::Value* joined(llvm::IRBuilderBase& b, std::span<llvm::Value* const> parts)
   return parts.size() == 1 ? parts[0] : llvm::concatenateVectors(b, {parts.data(), parts.size()});
 }
 
+llvm::Value* put_together(llvm::IRBuilderBase& b, std::span<const LaneOf> lanes) {
+  std::vector<llvm::Value*> vectors;
+  for (const LaneOf& l : lanes) {
+    if (l.vector && std::ranges::find(vectors, l.vector) == vectors.end()) vectors.push_back(l.vector);
+  }
+  const auto length = static_cast<int>(lane_count(vectors[0]));
+  llvm::Value* all = vectors[0];
+  for (size_t k = std::min<size_t>(1, vectors.size() - 1); k < vectors.size(); ++k) {
+    std::vector<int> mask;
+    for (size_t l = 0; l < lanes.size(); ++l) {
+      const auto [from, lane] = lanes[l];
+      const bool first = k <= 1 && from == vectors[0];
+      if (!from)
+        mask.push_back(-1);
+      else if (from == vectors[k])
+        mask.push_back((k == 0 ? 0 : k == 1 ? length : static_cast<int>(lanes.size())) + lane);
+      else
+        mask.push_back(first ? lane : k <= 1 ? -1 : static_cast<int>(l));
+    }
+    all = b.CreateShuffleVector(all, vectors[k], mask);
+  }
+  return all;
+}
+
 llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set) {
   std::vector<llvm::Constant*> bits;
   for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k < set));

@@ -24,6 +24,16 @@ llvm::Value* lanes_from(llvm::IRBuilderBase& b, llvm::Value* x, unsigned first, 
 /// The lanes of vectors of one type, one vector after the other.
 llvm::Value* joined(llvm::IRBuilderBase& b, std::span<llvm::Value* const> parts);
 
+/// A lane of a vector.
+struct LaneOf {
+  llvm::Value* vector = nullptr;
+  int lane = 0;
+};
+
+/// A vector put together from lanes of others, all of one type: one shuffle takes them from the first two of these, one
+/// more from each further one. Without a vector: any value.
+llvm::Value* put_together(llvm::IRBuilderBase& b, std::span<const LaneOf> lanes);
+
 /// A mask that holds in the first `set` lanes.
 llvm::Constant* first_lanes(llvm::IRBuilderBase& b, int lanes, int set);
 

@@ -145,6 +145,7 @@ Family part_row_family();
 Family stack_family();
 Family repeats_family();
 Family long_row_family();
+Family short_row_family();
 Family halves_family();
 Family counter_family();
 Family reduction_family();

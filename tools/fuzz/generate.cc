@@ -95,7 +95,8 @@ const std::vector<Family>& families() {
                                                 divided_window_family(),
                                                 applied_in_turn_family(),
                                                 row_choice_family(),
-                                                like_arms_family()};
+                                                like_arms_family(),
+                                                short_row_family()};
   return kFamilies;
 }
 

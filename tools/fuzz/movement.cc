@@ -258,8 +258,61 @@ Instruction* long_rows(Draft& s) {
   return x;
 }
 
+// One way to move the elements of rows that are shorter than a vector, or to add what their rows or columns have in
+// common.
+Instruction* short_rows_moved(Draft& s, Instruction* x) {
+  const DType t = x->shape.type;
+  const auto sizes = x->shape.dims;
+  const int64_t rank = std::ssize(sizes), d = s.random.chance(0.6) ? rank - 1 : s.random.below(rank);
+  const int64_t n = sizes[static_cast<size_t>(d)];
+  switch (s.random.below(7)) {
+    case 0: return s.b.rev(x, s.some(rank));
+    case 1: {
+      const int64_t first = s.random.below(n), step = s.random.between(1, 3);
+      return s.b.slice_in_dim(x, first, s.random.between(first + 1, n), step, d);
+    }
+    case 2: {
+      std::vector<PadDim> padding(static_cast<size_t>(rank));
+      padding[static_cast<size_t>(d)] = {s.random.between(-1, 2), s.random.between(0, 2), s.random.chance(0.2) ? 1 : 0};
+      return s.b.pad(x, s.of(t, {}), padding);
+    }
+    case 3: {
+      Ints more = sizes;
+      more[static_cast<size_t>(d)] = s.random.between(1, 4);
+      return s.b.concat_in_dim({x, s.of(t, more)}, d);
+    }
+    case 4: {
+      if (n < 2) return x;
+      const int64_t at = s.random.between(1, n - 1);
+      return s.b.concat_in_dim({s.b.slice_in_dim(x, at, n, 1, d), s.b.slice_in_dim(x, 0, at, 1, d)}, d);
+    }
+    case 5: {
+      Instruction* chosen = s.b.broadcast_in_dim(s.of(DType::kPred, {n}), sizes, {d});
+      return s.b.select(chosen, x, s.of(t, sizes));
+    }
+    default: {
+      Instruction* all = s.b.broadcast_in_dim(s.of(t, {n}), sizes, {d});
+      return s.b.binary(is_pred(t) ? kXor : s.random.pick(std::vector{kAdd, kMaximum}), x, all);
+    }
+  }
+}
+
+// Colours of pixels, coordinates of points: lanes that run across rows.
+Instruction* short_rows(Draft& s) {
+  Ints sizes = {s.random.between(2, 400)};
+  if (s.random.chance(0.3)) sizes.insert(sizes.begin(), s.random.between(1, 4));
+  for (int64_t n = s.random.chance(0.3) ? 2 : 1; n > 0; --n) sizes.push_back(s.random.between(2, 9));
+  Instruction* x = s.of(s.type(), sizes);
+  for (int64_t n = s.random.between(1, 3); n > 0; --n) {
+    Instruction* moved = short_rows_moved(s, x);
+    if (moved->shape.element_count() > 0) x = moved;
+  }
+  return x;
+}
+
 }  // namespace
 
+Family short_row_family() { return {"short rows", {{short_rows, 14}}, 0.06}; }
 Family long_row_family() { return {"long rows", {{long_rows, 8}}, 0.04}; }
 Family stack_family() { return {"stacks", {{stack, 20}}, 0.05}; }
 Family repeats_family() { return {"stacks of repeats", {{stack_of_repeats, 10}}, 0.04}; }

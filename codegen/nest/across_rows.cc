@@ -1,0 +1,176 @@
+// Lanes across rows that are shorter than a vector: colours of pixels, coordinates of points. A run of memory that the
+// result fills without gaps is gone through vector by vector, wherever its rows end. What lies elsewhere in an operand
+// is fetched by loads and constant shuffles (load_pattern.cc), the same in each period: as many whole vectors as hold
+// whole rows. (Every second row of 20003x3 bytes, a Zen 4: 5.6 us element by element.)
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "codegen/nest/lane_pattern.h"
+#include "codegen/nest/loop_order.h"
+#include "layout/divide.h"
+
+namespace hlojit::codegen {
+namespace {
+
+// Vectors of a period, each with code of its own.
+constexpr int64_t kMostVectors = 16, kEnoughVectors = 4;
+// Loads, shuffles and choices of a vector. (Nine numbers of as many sources side by side, a matrix of a vector's
+// coordinates, took 1.5 times as long as when lanes are its rows and the results interleaved.)
+constexpr double kMostPrice = 12;
+constexpr double kTurn = 2;  // of the loop over periods
+
+using Substitutions = std::vector<IndexExpr::Substitution>;
+
+}  // namespace
+
+// The digits that the result lies along without gaps, innermost first; none if another result lies otherwise.
+std::vector<size_t> LoopOrder::filled_digits() const {
+  std::vector<size_t> digits;
+  auto writes = [](const Access& a) { return a.write && a.bytes > 0; };
+  if (std::ranges::none_of(accesses, writes)) return {};
+  for (int64_t filled = 1;;) {
+    const auto at = std::ranges::find_if(loops, [&](const LoopDigit& l) {
+      return l.extent > 1 && !l.clip && !l.steps && can_be_innermost(l) && std::ranges::all_of(accesses, [&](auto& a) {
+               return !writes(a) || a.address.coefficient(l.var) == filled;
+             });
+    });
+    if (at == loops.end()) return digits;
+    filled *= at->extent;
+    digits.push_back(static_cast<size_t>(at - loops.begin()));
+  }
+}
+
+// Loads, shuffles and `choices` between sources that a vector takes on the average; none if some access has no pattern
+// of few runs.
+std::optional<double> LoopOrder::price_across(const Across& across, double choices) const {
+  double price = 1 + choices;
+  for (const Access& a : accesses) {
+    if (a.write) continue;
+    std::vector<int64_t> steps;
+    for (size_t k = 0; k <= across.row_digits; ++k) {
+      const LoopDigit& l = loops[across.digits[k]];
+      const auto step = a.address.coefficient(l.var);
+      if (!step || looks_up(a, l.var)) return std::nullopt;
+      steps.push_back(*step);
+    }
+    if (a.bytes == 0 || std::ranges::all_of(steps, [](int64_t s) { return s == 0; })) continue;
+    if (a.bytes > 8) return std::nullopt;
+    int64_t windows = 0;
+    for (int64_t v = 0; v < across.vectors; ++v) {
+      std::vector<int64_t> offsets;
+      for (int64_t n = v * across.lanes; n < (v + 1) * across.lanes; ++n) {
+        int64_t rest = n, offset = 0;
+        for (size_t k = 0; k < across.row_digits; ++k) {
+          const int64_t extent = loops[across.digits[k]].extent;
+          offset += rest % extent * steps[k];
+          rest /= extent;
+        }
+        offsets.push_back(offset + rest * steps[across.row_digits]);
+      }
+      const auto found = std::ssize(windows_of(std::move(offsets), across.lanes));
+      if (found > std::min<int64_t>(kMostWindows, across.lanes / 2)) return std::nullopt;
+      windows += found;
+    }
+    price += 1.5 * static_cast<double>(windows) / static_cast<double>(across.vectors);
+  }
+  return price <= kMostPrice ? std::optional(price) : std::nullopt;
+}
+
+// What elements of a vector ask of their places is the same for all of them, or for each vector again.
+bool LoopOrder::asks_alike(const Across& across, std::span<const Edge> edges) const {
+  return std::ranges::all_of(edges, [&](const Edge& e) {
+    const IndexExpr at = e.expr.substitute(dims_);
+    const Range range = at.range();
+    if (range.hi < e.bound || range.lo >= e.bound) return true;
+    bool inside = false, outside = false;
+    for (int v : at.variables()) {
+      const auto d = std::ranges::find(across.digits, v, [&](size_t k) { return loops[k].var; });
+      const auto k = static_cast<size_t>(d - across.digits.begin());
+      if (k == across.row_digits) return false;
+      (k < across.row_digits ? inside : outside) = true;
+    }
+    return !(inside && outside);
+  });
+}
+
+// Of the lane counts and rows that there may be, the ones that take least.
+std::optional<LoopOrder::Across> LoopOrder::across_rows(int native, bool overlap, std::span<const Edge> edges) const {
+  const std::vector<size_t> digits = filled_digits();
+  if (digits.size() < 2 || loops[digits[0]].extent >= native) return std::nullopt;
+  std::optional<Across> best;
+  int64_t row = 1;
+  for (size_t k = 1; k < digits.size(); ++k) {
+    row *= loops[digits[k - 1]].extent;
+    const int64_t rows = loops[digits[k]].extent;
+    for (int64_t lanes = native; lanes >= 4 && 4 * lanes >= native; lanes /= 2) {
+      const int64_t least = row / std::gcd(row, lanes);
+      Across across{digits, k, lanes, least, 0, 0, 0};
+      if (least > kMostVectors || least * lanes / row > rows) continue;
+      const auto price = price_across(across, static_cast<double>(edges.size()) / 2);
+      if (!price) continue;
+      for (across.vectors = least; across.vectors <= std::max(least, kEnoughVectors); across.vectors += least) {
+        across.rows = across.vectors * lanes / row;
+        if (across.rows > rows) break;
+        across.left = overlap ? 0 : rows % across.rows;
+        const auto periods = static_cast<double>(overlap ? ceil_div(rows, across.rows) : rows / across.rows);
+        const double all = periods * (static_cast<double>(across.vectors) * *price + kTurn) +
+                           static_cast<double>(across.left * row) * *price;
+        across.price = all / static_cast<double>(rows * row);
+        if (!best || across.price < best->price) best = across;
+      }
+    }
+  }
+  return best && asks_alike(*best, edges) ? best : std::nullopt;
+}
+
+LoopOrder LoopOrder::split_off_left(const Across& across) {
+  LoopOrder rest = *this;
+  const size_t at = across.digits[across.row_digits];
+  LoopDigit& rows = loops[at];
+  const int64_t first = rows.extent - across.left;
+  auto narrow = [&](LoopOrder& order, int64_t begin, int64_t extent) {
+    const int var = std::exchange(order.loops[at].var, vars_.fresh());
+    order.loops[at].extent = extent;
+    const IndexExpr inside = IndexExpr::var(order.loops[at].var, extent) + IndexExpr(begin);
+    order.substitute_all(Substitutions{{var, inside}});
+  };
+  narrow(*this, 0, first);
+  narrow(rest, first, across.left);
+  if (across.left == 1) rest.loops.erase(rest.loops.begin() + static_cast<std::ptrdiff_t>(at));
+  return rest;
+}
+
+Unroll LoopOrder::lay_across(const Across& across) {
+  const LoopDigit rows = loops[across.digits[across.row_digits]];
+  const Unroll block{vars_.fresh(), across.vectors, across.vectors, across.lanes};
+  const LoopDigit lane{vars_.fresh(), across.lanes, std::nullopt, std::nullopt};
+  LoopDigit periods{vars_.fresh(), ceil_div(rows.extent, across.rows), std::nullopt, std::nullopt};
+  IndexExpr first = IndexExpr::var(periods.var, periods.extent) * across.rows;
+  if (rows.extent % across.rows != 0) {
+    const int64_t last = rows.extent - across.rows;
+    periods.steps = Steps{IndexExpr(0), across.rows, last};
+    first = IndexExpr::var(periods.var, Range{0, last});
+  }
+  IndexExpr rest =
+      IndexExpr::var(block.var, Range{0, block.value(block.count - 1)}) + IndexExpr::var(lane.var, lane.extent);
+  Substitutions values;
+  for (size_t k = 0; k < across.row_digits; ++k) {
+    const LoopDigit& l = loops[across.digits[k]];
+    values.push_back({l.var, mod(rest, l.extent)});
+    rest = floordiv(rest, l.extent);
+  }
+  values.push_back({rows.var, first + rest});
+  std::vector<LoopDigit> outer;
+  for (size_t k = 0; k < loops.size(); ++k) {
+    const auto end = across.digits.begin() + static_cast<std::ptrdiff_t>(across.row_digits) + 1;
+    if (std::find(across.digits.begin(), end, k) == end) outer.push_back(loops[k]);
+  }
+  loops = std::move(outer);
+  if (periods.extent > 1) loops.push_back(periods);
+  loops.push_back(lane);
+  substitute_all(values);
+  return block;
+}
+
+}  // namespace hlojit::codegen
