@@ -44,15 +44,28 @@ std::vector<size_t> LoopOrder::filled_digits() const {
 // Loads, shuffles and `choices` between sources that a vector takes on the average; none if some access has no pattern
 // of few runs.
 std::optional<double> LoopOrder::price_across(const Across& across, double choices) const {
-  double price = 1 + choices;
+  double price = 1 + choices, found = 0;
   for (const Access& a : accesses) {
     if (a.write) continue;
     std::vector<int64_t> steps;
     for (size_t k = 0; k <= across.row_digits; ++k) {
       const LoopDigit& l = loops[across.digits[k]];
       const auto step = a.address.coefficient(l.var);
-      if (!step || looks_up(a, l.var)) return std::nullopt;
+      if (!step || (k < across.row_digits && looks_up(a, l.var))) return std::nullopt;
       steps.push_back(*step);
+    }
+    const int rows = loops[across.digits[across.row_digits]].var;
+    if (looks_up(a, rows)) {
+      int64_t length = 1;
+      for (size_t k = 0; k < across.row_digits; ++k)
+        length += std::abs(steps[k]) * (loops[across.digits[k]].extent - 1);
+      const bool in_turn = std::ranges::all_of(a.looked_up, [&](const IndexExpr& x) {
+        const int64_t step = x.coefficient(rows).value_or(1);  // or digits of a merged dim
+        return step == 0 || step == 1;
+      });
+      if (!in_turn || steps.back() != 0 || length < 2 || length * a.bytes > kMostFoundBytes) return std::nullopt;
+      found += 2.0 * static_cast<double>(across.rows) / static_cast<double>(across.vectors);
+      continue;
     }
     if (a.bytes == 0 || std::ranges::all_of(steps, [](int64_t s) { return s == 0; })) continue;
     if (a.bytes > 8) return std::nullopt;
@@ -74,7 +87,7 @@ std::optional<double> LoopOrder::price_across(const Across& across, double choic
     }
     price += 1.5 * static_cast<double>(windows) / static_cast<double>(across.vectors);
   }
-  return price <= kMostPrice ? std::optional(price) : std::nullopt;
+  return price <= kMostPrice ? std::optional(price + found) : std::nullopt;
 }
 
 // What elements of a vector ask of their places is the same for all of them, or for each vector again.
@@ -105,8 +118,8 @@ std::optional<LoopOrder::Across> LoopOrder::across_rows(int native, bool overlap
     const int64_t rows = loops[digits[k]].extent;
     for (int64_t lanes = native; lanes >= 4 && 4 * lanes >= native; lanes /= 2) {
       const int64_t least = row / std::gcd(row, lanes);
-      Across across{digits, k, lanes, least, 0, 0, 0};
-      if (least > kMostVectors || least * lanes / row > rows) continue;
+      Across across{digits, k, lanes, least, least * lanes / row, 0, 0};
+      if (least > kMostVectors || across.rows > rows) continue;
       const auto price = price_across(across, static_cast<double>(edges.size()) / 2);
       if (!price) continue;
       for (across.vectors = least; across.vectors <= std::max(least, kEnoughVectors); across.vectors += least) {

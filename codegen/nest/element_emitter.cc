@@ -118,6 +118,7 @@ Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scop
   IndexExpr address = linear_index(i->shape, coords);
   llvm::Value* mask = inside(i->shape.dims, coords, scope);
   if (!mask) {
+    if (auto v = load_found(scope, it->second, kept(i->shape.type), address)) return *v;
     if (auto v = load_rows(scope, it->second, kept(i->shape.type), address)) return *v;
   }
   return load(scope, it->second, kept(i->shape.type), address, mask);

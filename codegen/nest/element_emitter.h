@@ -252,6 +252,15 @@ class ElementEmitter {
                                     int64_t stride);
   std::optional<Value> load_pattern(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     llvm::Value* mask);
+  std::optional<Value> load_found(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
+  /// Of the rows that a block's vectors lie across.
+  struct RowNumbers {
+    IndexExpr first;               ///< coordinate
+    int64_t count = 0;             ///< all that there are
+    std::vector<int64_t> of_lane;  ///< from the first on
+  };
+  std::optional<RowNumbers> row_numbers(const IndexExpr& coordinate, int lane, int lanes) const;
+  std::optional<IndexExpr> found_of_rows(const IndexExpr& found, int lane, int lanes, Scope& scope, RowNumbers& rows);
   std::pair<llvm::Value*, int64_t> window_at(Scope& scope, const BufferRef& buffer, llvm::Type* element,
                                              const IndexExpr& base, int64_t first, int64_t last, int64_t lanes);
   llvm::Value* vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,
@@ -285,6 +294,12 @@ class ElementEmitter {
   InstructionSet products_;  // parameters
   std::unordered_map<const Instruction*, Provider> providers_;
   std::unordered_map<int, Bound> bound_;
+  /// What a variable stands for whose value is an index: an operand's element.
+  struct FoundAt {
+    const Instruction* of;
+    Symbol symbol;
+  };
+  std::unordered_map<int, FoundAt> found_at_;
   std::unordered_map<const Instruction*, Placed> placed_;
   size_t stage_ = 0;
   Scope* outermost_ = &root_;  ///< in which values are made

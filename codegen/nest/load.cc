@@ -420,7 +420,7 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
     if (auto v = load_strided(scope, buffer, type, of_block_values(address), *stride)) return *v;
   }
-  if (!stride && (!mask || llvm::isa<llvm::Constant>(mask))) {
+  if (!stride) {
     if (auto v = load_pattern(scope, buffer, type, address, mask)) return *v;
   }
   if (stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);

@@ -1,17 +1,30 @@
 // Lanes whose places to each other are known: the runs of memory in which they lie are loaded as vectors, each lane is
-// taken out of the one that has it by constant shuffles.
+// taken out of the one that has it by constant shuffles. So are lanes across short rows of which each lies where an
+// index says: the rows are loaded.
 #include <algorithm>
 #include <bit>
 
+#include <llvm/Analysis/VectorUtils.h>
+
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/lane_pattern.h"
+#include "codegen/nest/packed.h"
 #include "codegen/number/parts.h"
+#include "layout/index_expr.h"
 
 namespace hlojit::codegen {
 namespace {
 
-// Is the lane read? `mask`: constants, null: each is.
+// Can the lane be read? (Null: each is.)
 bool reads(const llvm::Value* mask, size_t lane) { return !mask || !never_holds(mask, static_cast<unsigned>(lane), 1); }
+
+// But for constants, the mask is one condition for all lanes.
+bool holds_alike(const llvm::Value* mask) {
+  if (!mask || llvm::isa<llvm::Constant>(mask) || llvm::getSplatValue(mask)) return true;
+  auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+  return both && both->getOpcode() == llvm::Instruction::And && holds_alike(both->getOperand(0)) &&
+         holds_alike(both->getOperand(1));
+}
 
 }  // namespace
 
@@ -35,15 +48,16 @@ std::pair<llvm::Value*, int64_t> ElementEmitter::window_at(Scope& scope, const B
   return loaded(least, first);
 }
 
+// Where no lane may be read the buffer's first elements are, or its last: nothing is asked of the condition.
 std::optional<Value> ElementEmitter::load_pattern(Scope& scope, const BufferRef& buffer, DType type,
                                                   const IndexExpr& in_block, llvm::Value* mask) {
   const int lane = lane_var(in_block), lanes = lane_count(in_block);
-  if (lane < 0 || vector_bound(in_block) || dtype_bytes(type) > 8) return std::nullopt;
+  if (lane < 0 || vector_bound(in_block) || dtype_bytes(type) > 8 || !holds_alike(mask)) return std::nullopt;
   const IndexExpr address = of_block_values(in_block);
   if (!address.depends_on(lane) && !mask)
     return splat(scope.builder, load_one(scope, buffer, type, address, nullptr), lanes);
   if (address.coefficient(lane).value_or(0) != 0) return load(scope, buffer, type, address, mask);
-  const auto pattern = lane_pattern(address, lane, lanes);
+  auto pattern = lane_pattern(address, lane, lanes);
   if (!pattern) return std::nullopt;
   std::vector<int64_t> wanted;
   for (size_t l = 0; l < pattern->offsets.size(); ++l) {
@@ -52,6 +66,15 @@ std::optional<Value> ElementEmitter::load_pattern(Scope& scope, const BufferRef&
   if (wanted.empty()) return std::nullopt;
   const std::vector<int64_t> starts = windows_of(wanted, lanes);
   if (std::ssize(starts) > std::max<int64_t>(kMostWindows, lanes / 4)) return std::nullopt;
+  if (mask && !llvm::isa<llvm::Constant>(mask)) {
+    const int64_t last = buffer.elements - 1 - (std::ranges::max(wanted) - starts[0]);
+    if (last < 0) return std::nullopt;
+    llvm::IRBuilder<>& b = scope.builder;
+    llvm::Value* first = index(pattern->base + IndexExpr(starts[0]), scope);
+    first = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, first, b.getInt64(0));
+    first = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, first, b.getInt64(static_cast<uint64_t>(last)));
+    pattern->base = symbol(scope, first, {0, last}) - IndexExpr(starts[0]);
+  }
   llvm::Type* element = storage_type(scope.builder, type, 1);
   std::vector<LaneOf> places(pattern->offsets.size());
   for (size_t w = 0; w < starts.size(); ++w) {
@@ -70,6 +93,114 @@ std::optional<Value> ElementEmitter::load_pattern(Scope& scope, const BufferRef&
     }
   }
   return from_storage(scope.builder, type, put_together(scope.builder, places));
+}
+
+// Which row each lane is in, of those that the block's vectors lie across: none where the coordinate is no number of
+// rows, or where such a vector is no row after the other.
+std::optional<ElementEmitter::RowNumbers> ElementEmitter::row_numbers(const IndexExpr& coordinate, int lane,
+                                                                      int lanes) const {
+  IndexExpr first = coordinate.substitute(lane, 0), last = coordinate.substitute(lane, lanes - 1);
+  for (int id : block_ids_) {
+    first = first.substitute(id, IndexExpr(0));
+    last = last.substitute(id, IndexExpr(block_values_.back()));
+  }
+  const IndexExpr length = last - first;
+  const auto pattern = lane_pattern(of_block_values(coordinate), lane, lanes);
+  if (!length.is_constant() || !pattern) return std::nullopt;
+  const IndexExpr before = pattern->base - first;
+  if (!before.is_constant() || before.constant() < 0) return std::nullopt;
+  RowNumbers numbers{first, length.constant() + 1, pattern->offsets};
+  for (size_t l = 0; l < numbers.of_lane.size(); ++l) {
+    numbers.of_lane[l] += before.constant();
+    const int64_t step = l == 0 ? 0 : numbers.of_lane[l] - numbers.of_lane[l - 1];
+    if (step < 0 || step > 1 || numbers.of_lane[l] >= numbers.count) return std::nullopt;
+  }
+  return numbers;
+}
+
+// The indices on which the address depends, a lane for each row that the block's vectors lie across, times their steps.
+std::optional<IndexExpr> ElementEmitter::found_of_rows(const IndexExpr& found, int lane, int lanes, Scope& scope,
+                                                       RowNumbers& rows) {
+  IndexExpr of_rows;
+  for (const IndexExpr::Term& t : found.terms()) {
+    const auto at = found_at_.find(t.atom->var);
+    if (at == found_at_.end()) return std::nullopt;
+    Symbol symbol = at->second.symbol;
+    std::vector<size_t> along;
+    Ints sizes;
+    Coords coordinates;
+    for (size_t d = 0; d < symbol.coords.size(); ++d) {
+      if (!symbol.coords[d].depends_on(lane)) continue;
+      along.push_back(d);
+      sizes.push_back(at->second.of->operand(symbol.operand)->shape.dims[d]);
+      coordinates.push_back(symbol.coords[d]);
+    }
+    const auto numbers = row_numbers(linearize(sizes, coordinates), lane, lanes);
+    if (!numbers || (rows.count > 0 && rows.of_lane != numbers->of_lane)) return std::nullopt;
+    rows = *numbers;
+    const IndexExpr all = numbers->first + lanes_in(scope, 0, static_cast<int>(numbers->count)).number;
+    coordinates = delinearize(sizes, all);
+    for (size_t k = 0; k < along.size(); ++k) symbol.coords[along[k]] = coordinates[k];
+    symbol.var = vars_.fresh();
+    bind_symbols(at->second.of, {{symbol}}, scope);
+    of_rows = of_rows + IndexExpr::var(symbol.var, symbol.clamp) * t.coefficient;
+  }
+  return rows.count > 0 ? std::optional(of_rows) : std::nullopt;
+}
+
+// Lanes across rows of a few bytes that each lie where an index says: each row is loaded once, as an integer, and one
+// shuffle puts them side by side. (9001 rows of 6 bytes out of 20003, a Zen 4: 21.5 us element by element.)
+std::optional<Value> ElementEmitter::load_found(Scope& scope, const BufferRef& buffer, DType type,
+                                                const IndexExpr& in_block) {
+  const int lane = lane_var(in_block), lanes = lane_count(in_block);
+  if (lane < 0 || block_ids_.empty() || packs(buffer, type) || dtype_bytes(type) > kMostFoundBytes / 2)
+    return std::nullopt;
+  const IndexExpr address = of_block_values(in_block);
+  IndexExpr found;
+  for (const IndexExpr::Term& t : address.terms()) {
+    const auto bound = t.atom->kind == IndexExpr::AtomKind::kVar ? bound_.find(t.atom->var) : bound_.end();
+    if (bound != bound_.end() && bound->second.value && bound->second.lanes > 0)
+      found = found + IndexExpr::var(t.atom->var, t.atom->range) * t.coefficient;
+  }
+  const IndexExpr inside = address - found;
+  if (found.is_constant() || vector_bound(inside)) return std::nullopt;
+  const auto pattern = lane_pattern(inside, lane, lanes);
+  RowNumbers rows;
+  const auto of_rows = pattern ? found_of_rows(found, lane, lanes, scope, rows) : std::nullopt;
+  const int64_t bytes = dtype_bytes(type), length = pattern ? std::ranges::max(pattern->offsets) + 1 : 0;
+  if (!of_rows || length * bytes > kMostFoundBytes || buffer.elements * bytes < kMostFoundBytes) return std::nullopt;
+  const int64_t first = rows.of_lane[0], count = rows.of_lane.back() + 1 - first;
+  if (2 * count > lanes + 2) return std::nullopt;
+  llvm::IRBuilder<>& b = scope.builder;
+  const int64_t unit = (length * bytes > 4 ? 8 : 4) / bytes;  // elements
+  const auto units = static_cast<int64_t>(std::bit_ceil(std::max<uint64_t>(2, static_cast<uint64_t>(count))));
+  llvm::Value* numbers = index(*of_rows + pattern->base, scope);
+  // A row at the end of the buffer is loaded with what is in front of it, and shifted.
+  llvm::Value* last =
+      b.CreateVectorSplat(static_cast<unsigned>(rows.count), b.getInt64(static_cast<uint64_t>(buffer.elements - unit)));
+  auto narrow = [&](llvm::Value* v) {
+    return buffer.elements > INT32_MAX ? v : b.CreateTrunc(v, v->getType()->getWithNewType(b.getInt32Ty()));
+  };
+  numbers = narrow(numbers), last = narrow(last);
+  llvm::Value* starts = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, numbers, last);
+  llvm::Value* shifts = b.CreateMul(b.CreateSub(numbers, starts),
+                                    llvm::ConstantInt::get(starts->getType(), static_cast<uint64_t>(8 * bytes)));
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Type* whole = b.getIntNTy(static_cast<unsigned>(8 * unit * bytes));
+  llvm::Value* all = llvm::PoisonValue::get(vector_of(whole, units));
+  for (int64_t r = 0; r < count; ++r) {
+    llvm::Value* start = b.CreateExtractElement(starts, static_cast<uint64_t>(first + r));
+    llvm::Value* at = b.CreateGEP(element, buffer.pointer, b.CreateZExt(start, b.getInt64Ty()));
+    auto* row = b.CreateAlignedLoad(whole, at, llvm::Align(static_cast<uint64_t>(bytes)));
+    annotate(row, buffer);
+    all = b.CreateInsertElement(all, row, static_cast<uint64_t>(r));
+  }
+  shifts = lanes_from(b, shifts, static_cast<unsigned>(first), static_cast<unsigned>(units));
+  all = b.CreateLShr(all, b.CreateZExtOrTrunc(shifts, all->getType()));
+  std::vector<int> places;
+  for (size_t l = 0; l < rows.of_lane.size(); ++l)
+    places.push_back(static_cast<int>((rows.of_lane[l] - first) * unit + pattern->offsets[l]));
+  return from_storage(b, type, b.CreateShuffleVector(b.CreateBitCast(all, vector_of(element, unit * units)), places));
 }
 
 }  // namespace hlojit::codegen

@@ -106,6 +106,9 @@ inline constexpr int64_t kFewStrides = 4;
 /// Of lanes in a known pattern the runs of memory, of a vector each, that are loaded; in more a gather is as cheap.
 inline constexpr int64_t kMostWindows = 8;
 
+/// A row of so many bytes that lies where an index says is loaded as an integer. (Wider elements are transposed.)
+inline constexpr int64_t kMostFoundBytes = 8;
+
 /// So many elements are read as one integer, and one of them shifted out.
 inline bool in_group(int64_t stride, int64_t bytes) {
   return stride > 1 && stride * bytes <= 8 && std::has_single_bit(static_cast<uint64_t>(stride * bytes));

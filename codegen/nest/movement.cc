@@ -56,6 +56,7 @@ std::vector<IndexExpr::Substitution> ElementEmitter::bind_symbols(const Instruct
                                                                   Scope& scope) {
   std::vector<IndexExpr::Substitution> known_as;
   for (const Symbol& s : symbols) {
+    found_at_[s.var] = {i, s};
     Value start = emit(i->operand(s.operand), s.coords, scope);
     Scope& where = home(s.coords, scope);
     std::vector<Clamped>& same = where.symbols[start.v];

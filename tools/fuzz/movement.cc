@@ -297,13 +297,33 @@ Instruction* short_rows_moved(Draft& s, Instruction* x) {
   }
 }
 
+// Rows in another order, as palettes and points are looked up, all of each or some.
+Instruction* rows_looked_up(Draft& s, Instruction* x) {
+  const Ints from = x->shape.dims;
+  const int64_t rank = std::ssize(from);
+  Ints at = {s.random.between(2, 150)};
+  if (s.random.chance(0.4)) at.push_back(s.random.between(2, 40));
+  const auto dims = std::ssize(at);
+  Instruction* rows = s.of(s.random.pick(std::vector{DType::kS32, DType::kU8, DType::kS64}), at);
+  if (s.random.chance(0.3)) rows = s.b.rev(rows, s.some(dims));
+  GatherDims g;
+  g.index_vector_dim = dims;
+  g.collapsed_slice_dims = g.start_index_map = {0};
+  for (int64_t d = 1; d < rank; ++d) g.offset_dims.push_back(dims + d - 1);
+  g.slice_sizes = from;
+  g.slice_sizes[0] = 1;
+  if (s.random.chance(0.3)) g.slice_sizes.back() = s.random.between(1, from.back());
+  return s.b.gather(x, rows, std::move(g));
+}
+
 // Colours of pixels, coordinates of points: lanes that run across rows.
 Instruction* short_rows(Draft& s) {
   Ints sizes = {s.random.between(2, 400)};
   if (s.random.chance(0.3)) sizes.insert(sizes.begin(), s.random.between(1, 4));
   for (int64_t n = s.random.chance(0.3) ? 2 : 1; n > 0; --n) sizes.push_back(s.random.between(2, 9));
   Instruction* x = s.of(s.type(), sizes);
-  for (int64_t n = s.random.between(1, 3); n > 0; --n) {
+  if (s.random.chance(0.4)) x = rows_looked_up(s, x);
+  for (int64_t n = s.random.between(0, 3); n > 0; --n) {
     Instruction* moved = short_rows_moved(s, x);
     if (moved->shape.element_count() > 0) x = moved;
   }
