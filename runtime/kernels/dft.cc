@@ -36,6 +36,15 @@ std::vector<T> matrix_of(int radix) {
   return matrix;
 }
 
+/// Element j of all lanes, or its conjugate, as element k.
+template <class T>
+void copy_element(Planes<T> from, int64_t j, Planes<T> to, int64_t k, int64_t lanes, bool conjugate) {
+  std::copy_n(from.re + j * lanes, lanes, to.re + k * lanes);
+  const T* im = from.im + j * lanes;
+  T* target = to.im + k * lanes;
+  for (int64_t v = 0; v < lanes; ++v) target[v] = conjugate ? -im[v] : im[v];
+}
+
 }  // namespace
 
 std::vector<std::pair<double, double>> unit_roots(int64_t n) {
@@ -112,6 +121,60 @@ Planes<T> Dft<T>::run(Planes<T> x, Planes<T> y, int64_t lanes) const {
   return convolution_ ? convolution_->run(x, y, s) : x;
 }
 
+template <class T>
+RealDft<T>::RealDft(int64_t n, bool back)
+    : n_(n),
+      back_(back),
+      radix_(n % 3 == 0   ? 3
+             : n % 5 == 0 ? 5
+                          : 7),
+      kept_(radix_ / 2 + 1),
+      rest_(n / radix_),
+      matrix_(matrix_of<T>(radix_)) {
+  const std::vector<std::pair<double, double>> roots = unit_roots(n);
+  const double scale = 1 / static_cast<double>(n);
+  for (int64_t p = 0; p < n / radix_; ++p) {
+    for (int64_t k = 0; k < kept_; ++k) {
+      auto [c, d] = roots[static_cast<size_t>(p * k)];
+      const double by = !back ? 1 : k == 0 ? scale : 2 * scale;  // each stands for its conjugate, too
+      twiddles_.push_back(static_cast<T>(c * by));
+      twiddles_.push_back(static_cast<T>((back ? -d : d) * by));
+    }
+  }
+}
+
+template <class T>
+std::pair<int64_t, bool> RealDft<T>::place(int64_t i) const {
+  const bool mirrored = i % radix_ >= kept_;
+  const int64_t at = mirrored ? n_ - i : i;
+  return {at / radix_ * kept_ + at % radix_, mirrored};
+}
+
+template <class T>
+Planes<T> RealDft<T>::run_forwards(Planes<T> x, Planes<T> y, int64_t lanes) const {
+  line_loops<T>().real_pass(radix_, {{x.re, x.im}, y, lanes, n_ / radix_, twiddles_.data(), matrix_.data()});
+  const Planes<T> z = rest_.run(y, x, kept_ * lanes), result = z.re == x.re ? y : x;
+  for (int64_t i = 0; i <= n_ / 2; ++i) {
+    const auto [from, conjugate] = place(i);
+    copy_element(z, from, result, i, lanes, conjugate);
+  }
+  return result;
+}
+
+template <class T>
+Planes<T> RealDft<T>::run_back(Planes<T> x, Planes<T> y, int64_t lanes) const {
+  for (int64_t i = 0; i < n_; ++i) {
+    const auto [to, other] = place(i);
+    if (!other) copy_element(x, std::min(i, n_ - i), y, to, lanes, i > n_ / 2);
+  }
+  const Planes<T> turned = rest_.run({y.im, y.re}, {x.im, x.re}, kept_ * lanes), z{turned.im, turned.re};
+  const Planes<T> result = z.re == x.re ? y : x;
+  line_loops<T>().pass_to_real(radix_, {{z.re, z.im}, result, lanes, n_ / radix_, twiddles_.data(), matrix_.data()});
+  return result;
+}
+
+template class RealDft<float>;
+template class RealDft<double>;
 template class Dft<float>;
 template class Dft<double>;
 

@@ -6,6 +6,7 @@
 // factors before it. What large prime factors leave of a length comes last, as a convolution (convolved_dft.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -52,6 +53,38 @@ class Dft {
   std::unique_ptr<ConvolvedDft<T>> convolution_;  // of what the stages leave
 };
 
+/// A transform of real lines whose length n has a factor of 3, 5 or 7, or back to such lines, from or to the first
+/// n / 2 + 1 elements of what is complex. Of the factor's pass half of the complex elements are the conjugates of the
+/// others, and so is what is made of them: the lines of the others alone are transformed by the other passes.
+template <class T>
+class RealDft {
+ public:
+  /// `back`: to real lines, scaled by 1 / n.
+  RealDft(int64_t n, bool back);
+
+  static bool serves(int64_t n) { return n % 3 == 0 || n % 5 == 0 || n % 7 == 0; }
+  int64_t room() const { return std::max(n_, kept_ * rest_.room()); }
+  /// Real lines are in re alone.
+  Planes<T> run(Planes<T> x, Planes<T> y, int64_t lanes) const {
+    return back_ ? run_back(x, y, lanes) : run_forwards(x, y, lanes);
+  }
+
+ private:
+  Planes<T> run_forwards(Planes<T> x, Planes<T> y, int64_t lanes) const;
+  Planes<T> run_back(Planes<T> x, Planes<T> y, int64_t lanes) const;
+  /// Element i of a line's transform: where it lies among the lines that are kept, or where its conjugate does.
+  std::pair<int64_t, bool> place(int64_t i) const;
+
+  int64_t n_;
+  bool back_;
+  int radix_;
+  int64_t kept_;  // complex elements of the factor's pass
+  Dft<T> rest_;
+  std::vector<T> twiddles_, matrix_;  // of that pass
+};
+
+extern template class RealDft<float>;
+extern template class RealDft<double>;
 extern template class Dft<float>;
 extern template class Dft<double>;
 

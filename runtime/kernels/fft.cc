@@ -1,7 +1,8 @@
 // One axis after the other, each as blocks of lines that a Dft transforms side by side. The real
 // transform of the last axis comes first forwards and last backwards. A real line is a complex one
-// of half the length (its even and odd elements) plus one pass that separates them; odd lengths
-// take the full complex transform.
+// of half the length (its even and odd elements) plus one pass that separates them. Of lines
+// of odd length half of one pass is as much as all (RealDft), but where they have no small factor: then they are
+// complex ones.
 //
 // Few long lines are no lanes, do not fit into a cache and give other threads nothing to do. Those of length a * b are
 // transformed as matrices of a rows and b columns: their columns, each element k of column j times w^(j k); then their
@@ -65,7 +66,10 @@ class Axis {
         length_(length),
         points_(paired_ ? length / 2 : length),
         lines_(lines),
-        dft_(points_) {
+        real_(kind != Kind::kComplex && !paired_ && RealDft<C>::serves(length)
+                  ? std::make_unique<RealDft<C>>(length, inverse)
+                  : nullptr),
+        dft_(real_ ? 1 : points_) {
     if (paired_) {
       for (auto [c, d] : unit_roots(length)) {
         roots_.push_back(static_cast<C>(c));
@@ -83,14 +87,14 @@ class Axis {
       twist_re_.resize(twist_re_.size() + kMaxLanes);  // lanes without a line read beyond
       twist_im_.resize(twist_im_.size() + kMaxLanes);
     }
-    const auto lanes = static_cast<uint64_t>(kBlockBytes / static_cast<int64_t>(sizeof(C)) / dft_.room());
+    const auto lanes = static_cast<uint64_t>(kBlockBytes / static_cast<int64_t>(sizeof(C)) / room());
     most_lines_ = std::clamp(static_cast<int64_t>(std::bit_floor(lanes)), kLanes, kMaxLanes);
   }
 
   void run(ThreadPool& pool, const void* in, void* out) const {
     int64_t blocks = (lines_.lines + most_lines_ - 1) / most_lines_;
     constexpr int64_t kPointNs = 3;  // lines of 250; called ten, three of them were handed out: 2 us, 14
-    int64_t work = lines_.groups * lines_.lines * dft_.room() * kPointNs;
+    int64_t work = lines_.groups * lines_.lines * room() * kPointNs;
     run_chunks(pool, lines_.groups * blocks, work, [&](int64_t c) {
       int64_t group = c / blocks, first = c % blocks * most_lines_;
       block(static_cast<const T*>(in), static_cast<T*>(out), group,
@@ -103,7 +107,7 @@ class Axis {
     const auto [first, lines] = range;
     // Whole vectors: 7 lines take one step where there were four. A single line more than such would gain nothing.
     const int64_t lanes = lines % 8 == 1 ? lines : (lines + 3) / 4 * 4;
-    auto plane = static_cast<size_t>((dft_.room() + 1) * lanes);
+    auto plane = static_cast<size_t>((room() + 1) * lanes);
     std::shared_ptr<void> memory = pool_allocate(4 * plane * sizeof(C));
     C* base = static_cast<C*>(memory.get());
     Planes<C> x{base, base + plane}, y{base + 2 * plane, base + 3 * plane};
@@ -116,20 +120,23 @@ class Axis {
     } else if (paired_) {
       to_planes(in, {lines_.in.across, 2}, points_, x, lines, lanes);  // pairs of real numbers
     } else if (real_in) {
-      load_real(in, x, lines, lanes);
+      to_plane(in, lines_.in.across, length_, x.re, lines, lanes);
+      if (!real_) std::fill_n(x.im, length_ * lanes, C{});
     } else {
       load(in, lines_.in.count, x, lines, lanes);
     }
-    if (real_out && !paired_) mirror(x, lanes);
-    Planes<C> z = inverse_ ? swapped(dft_.run(swapped(x), swapped(y), lanes)) : dft_.run(x, y, lanes);
+    if (real_out && !paired_ && !real_) mirror(x, lanes);
+    Planes<C> z = real_      ? real_->run(x, y, lanes)
+                  : inverse_ ? swapped(dft_.run(swapped(x), swapped(y), lanes))
+                             : dft_.run(x, y, lanes);
     if (!twist_re_.empty()) {
       line_loops<C>().multiply_each(inverse_ ? swapped(z) : z, {twist_re_.data() + first, twist_im_.data() + first},
                                     lines_.lines, points_, lanes);
     }
-    if (inverse_) line_loops<C>().scale(z, C{1} / static_cast<C>(points_), points_ * lanes);
+    if (inverse_ && !real_) line_loops<C>().scale(z, C{1} / static_cast<C>(points_), points_ * lanes);
     Planes<C> free = z.re == x.re ? y : x;
     if (!paired_ && real_out) {
-      store_real(z, out, lines, lanes);
+      from_plane(z.re, length_, lines, lanes, out, lines_.out.across);
     } else if (!paired_) {
       store(z, lines_.out.count, out, lines, lanes);
     } else if (real_in) {
@@ -140,6 +147,8 @@ class Axis {
     }
   }
 
+  int64_t room() const { return real_ ? real_->room() : dft_.room(); }
+
   static Planes<C> swapped(Planes<C> p) { return {p.im, p.re}; }
 
   void load(const T* in, int64_t count, Planes<C> x, int64_t lines, int64_t lanes) const {
@@ -147,23 +156,6 @@ class Axis {
   }
   void store(Planes<C> y, int64_t count, T* out, int64_t lines, int64_t lanes) const {
     from_planes(y, count, lines, lanes, out, {2 * lines_.out.across, 2 * lines_.out.step});
-  }
-
-  // ---- real lines of odd length: complex ones, of which only the real part counts ----
-
-  void load_real(const T* in, Planes<C> x, int64_t lines, int64_t lanes) const {
-    for (int64_t j = 0; j < length_; ++j) {
-      for (int64_t v = 0; v < lanes; ++v) {
-        x.re[j * lanes + v] = static_cast<C>(in[j + std::min(v, lines - 1) * lines_.in.across]);
-        x.im[j * lanes + v] = C{};
-      }
-    }
-  }
-
-  void store_real(Planes<C> y, T* out, int64_t lines, int64_t lanes) const {
-    for (int64_t j = 0; j < length_; ++j) {
-      for (int64_t v = 0; v < lines; ++v) out[j + v * lines_.out.across] = static_cast<T>(y.re[j * lanes + v]);
-    }
   }
 
   /// The other half is the conjugate; what must be real is taken as real.
@@ -182,6 +174,7 @@ class Axis {
   bool paired_;  // two real elements are one complex point
   int64_t length_, points_;
   Lines lines_;
+  std::unique_ptr<RealDft<C>> real_;  // instead of:
   Dft<C> dft_;
   std::vector<C> roots_;                // of `length_`, if paired
   std::vector<C> twist_re_, twist_im_;  // if twisted: of each line of a group, for each element

@@ -29,6 +29,11 @@ template <class T>
 struct LineLoops {
   /// Radix 4 or a prime, at most kLargestRadix.
   void (*pass)(int radix, const RadixPass<T>& pass);
+  /// Radix 3, 5 or 7 of real elements, x.re alone: results 0 to radix / 2, with twiddles of as many, result k of group
+  /// p at ((radix / 2 + 1) p + k) s.
+  void (*real_pass)(int radix, const RadixPass<T>& pass);
+  /// The way back to real elements, y.re alone: from places and with twiddles like those, unconjugated.
+  void (*pass_to_real)(int radix, const RadixPass<T>& pass);
   void (*scale)(Planes<T> x, T factor, int64_t count);
   /// Element k of all lanes times the complex factors[k].
   void (*multiply)(Planes<T> x, const T* factors, int64_t count, int64_t lanes);

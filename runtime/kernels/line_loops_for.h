@@ -105,16 +105,25 @@ template <class F, class T>
   return {nr + mr, ni + mi, nr - mr, ni - mi};
 }
 
+/// Cosine and sine of each multiple of the R-th part of a turn, but for 0.
+template <int R, class T>
+struct PartsOfTurn {
+  T cosine[R], sine[R];
+
+  explicit PartsOfTurn(const T* matrix) {
+    for (int j = 1; j <= R / 2; ++j) {
+      cosine[j] = cosine[R - j] = matrix[2 * (j - 1)];
+      sine[j] = matrix[2 * (j - 1) + 1];
+      sine[R - j] = -sine[j];
+    }
+  }
+};
+
 /// Odd radices: elements j and R - j enter by their sum and difference, results k and R - k share sums.
 template <class A, int R, class T>
 void radix_odd(const RadixPass<T>& a) {
   constexpr int H = (R - 1) / 2;
-  T cosine[R], sine[R];
-  for (int j = 1; j <= H; ++j) {
-    cosine[j] = cosine[R - j] = a.matrix[2 * (j - 1)];
-    sine[j] = a.matrix[2 * (j - 1) + 1];
-    sine[R - j] = -sine[j];
-  }
+  const PartsOfTurn<R, T> turn(a.matrix);
   const int64_t s = a.s, far = a.s * a.m;
   for (int64_t p = 0; p < a.m; ++p) {
     const T* w = a.twiddles + 2 * (R - 1) * p;
@@ -138,13 +147,88 @@ void radix_odd(const RadixPass<T>& a) {
 #pragma clang loop unroll(full)
         for (int j = 0; j < H; ++j) {
           const int at = (j + 1) * k % R;
-          cr = cr + like(cr, cosine[at]) * pairs[j].sum_re;
-          ci = ci + like(ci, cosine[at]) * pairs[j].sum_im;
-          er = er + like(er, sine[at]) * pairs[j].difference_re;
-          ei = ei + like(ei, sine[at]) * pairs[j].difference_im;
+          cr = cr + like(cr, turn.cosine[at]) * pairs[j].sum_re;
+          ci = ci + like(ci, turn.cosine[at]) * pairs[j].sum_im;
+          er = er + like(er, turn.sine[at]) * pairs[j].difference_re;
+          ei = ei + like(ei, turn.sine[at]) * pairs[j].difference_im;
         }
         store_product(y, k * s + t, cr + ei, ci - er, w[2 * k - 2], w[2 * k - 1]);
         store_product(y, (R - k) * s + t, cr - ei, ci + er, w[2 * (R - k) - 2], w[2 * (R - k) - 1]);
+      }
+    });
+  }
+}
+
+/// Of real elements, of which there is one plane: results 0 to R / 2, the others are the conjugates of these but for
+/// the twiddles.
+template <class A, int R, class T>
+void radix_real(const RadixPass<T>& a) {
+  constexpr int H = (R - 1) / 2;
+  const PartsOfTurn<R, T> turn(a.matrix);
+  const int64_t s = a.s, far = a.s * a.m;
+  for (int64_t p = 0; p < a.m; ++p) {
+    const T* w = a.twiddles + 2 * (H + 1) * p;
+    const T* x = a.x.re + s * p;
+    const Planes<T> y{a.y.re + s * (H + 1) * p, a.y.im + s * (H + 1) * p};
+    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      const F first = lanes_at<F>(x + t);
+      F sum[H], difference[H], all = first;
+#pragma clang loop unroll(full)
+      for (int j = 0; j < H; ++j) {
+        const F near = lanes_at<F>(x + t + (j + 1) * far), mirror = lanes_at<F>(x + t + (R - 1 - j) * far);
+        sum[j] = near + mirror;
+        difference[j] = mirror - near;
+        all = all + sum[j];
+      }
+      store_lanes(y.re + t, all);
+      store_lanes(y.im + t, like(all, 0));
+#pragma clang loop unroll(full)
+      for (int k = 1; k <= H; ++k) {
+        F re = first, im = like(first, 0);
+#pragma clang loop unroll(full)
+        for (int j = 0; j < H; ++j) {
+          const int at = (j + 1) * k % R;
+          re = re + like(re, turn.cosine[at]) * sum[j];
+          im = im + like(im, turn.sine[at]) * difference[j];
+        }
+        store_product(y, k * s + t, re, im, w[2 * k], w[2 * k + 1]);
+      }
+    });
+  }
+}
+
+/// The way back: elements 0 to R / 2 of a line, times the twiddles, and the conjugates of all but the first.
+template <class A, int R, class T>
+void radix_to_real(const RadixPass<T>& a) {
+  constexpr int H = (R - 1) / 2;
+  const PartsOfTurn<R, T> turn(a.matrix);
+  const int64_t s = a.s, far = a.s * a.m;
+  for (int64_t p = 0; p < a.m; ++p) {
+    const T* w = a.twiddles + 2 * (H + 1) * p;
+    const Planes<const T> x{a.x.re + s * (H + 1) * p, a.x.im + s * (H + 1) * p};
+    T* y = a.y.re + s * p;
+    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+      const F first = lanes_at<F>(x.re + t) * like(F(), w[0]);
+      F re[H], im[H], all = first;
+#pragma clang loop unroll(full)
+      for (int k = 1; k <= H; ++k) {
+        const F xr = lanes_at<F>(x.re + k * s + t), xi = lanes_at<F>(x.im + k * s + t);
+        const F c = like(xr, w[2 * k]), d = like(xr, w[2 * k + 1]);
+        re[k - 1] = xr * c - xi * d;
+        im[k - 1] = xr * d + xi * c;
+        all = all + re[k - 1];
+      }
+      store_lanes(y + t, all);
+#pragma clang loop unroll(full)
+      for (int j = 1; j <= H; ++j) {
+        F even = first, odd = like(first, 0);
+#pragma clang loop unroll(full)
+        for (int k = 1; k <= H; ++k) {
+          even = even + like(even, turn.cosine[j * k % R]) * re[k - 1];
+          odd = odd + like(odd, turn.sine[j * k % R]) * im[k - 1];
+        }
+        store_lanes(y + t + j * far, even - odd);
+        store_lanes(y + t + (R - j) * far, even + odd);
       }
     });
   }
@@ -228,6 +312,24 @@ void any_radix(int radix, const RadixPass<T>& a) {
 }
 
 template <class A, class T>
+void any_real_radix(int radix, const RadixPass<T>& a) {
+  switch (radix) {
+    case 3: return radix_real<A, 3>(a);
+    case 5: return radix_real<A, 5>(a);
+    default: return radix_real<A, 7>(a);
+  }
+}
+
+template <class A, class T>
+void any_radix_to_real(int radix, const RadixPass<T>& a) {
+  switch (radix) {
+    case 3: return radix_to_real<A, 3>(a);
+    case 5: return radix_to_real<A, 5>(a);
+    default: return radix_to_real<A, 7>(a);
+  }
+}
+
+template <class A, class T>
 void scale(Planes<T> x, T factor, int64_t count) {
   over_lanes<A, T>(count, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
     const F re = lanes_at<F>(x.re + t), im = lanes_at<F>(x.im + t);
@@ -296,7 +398,8 @@ void join(Planes<T> x, Planes<T> z, const T* roots, int64_t n, int64_t lanes) {
 
 template <class A, class T>
 constexpr LineLoops<T> loops_for() {
-  return {&any_radix<A, T>, &scale<A, T>, &multiply<A, T>, &multiply_each<A, T>, &separate<A, T>, &join<A, T>};
+  return {&any_radix<A, T>, &any_real_radix<A, T>, &any_radix_to_real<A, T>, &scale<A, T>,
+          &multiply<A, T>,  &multiply_each<A, T>,  &separate<A, T>,          &join<A, T>};
 }
 
 }  // namespace

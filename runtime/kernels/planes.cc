@@ -112,6 +112,49 @@ template <class T, class C>
 }
 
 template <class T, class C>
+[[gnu::always_inline]] inline void turn_reals_in(const T* data, int64_t apart, int64_t points, C* to, int64_t lines,
+                                                 int64_t lanes) {
+  const auto line = [=](int64_t v) { return data + apart * std::min(v, lines - 1); };
+  int64_t v = 0;
+  for (; v + 8 <= lanes; v += 8) {
+    int64_t j = 0;
+    for (; j + 8 <= points; j += 8) {
+      Eight<T> r[8];
+      for (int64_t k = 0; k < 8; ++k) r[k] = load(line(v + k) + j);
+      transpose<T>(r);
+      for (int64_t k = 0; k < 8; ++k) store<C>(to + (j + k) * lanes + v, __builtin_convertvector(r[k], Eight<C>));
+    }
+    for (; j < points; ++j) {
+      for (int64_t k = v; k < v + 8; ++k) to[j * lanes + k] = static_cast<C>(line(k)[j]);
+    }
+  }
+  for (; v < lanes; ++v) {
+    for (int64_t j = 0; j < points; ++j) to[j * lanes + v] = static_cast<C>(line(v)[j]);
+  }
+}
+
+template <class T, class C>
+[[gnu::always_inline]] inline void turn_reals_out(const C* from, int64_t points, int64_t lines, int64_t lanes, T* data,
+                                                  int64_t apart) {
+  int64_t v = 0;
+  for (; v + 8 <= lines; v += 8) {
+    int64_t j = 0;
+    for (; j + 8 <= points; j += 8) {
+      Eight<T> r[8];
+      for (int64_t k = 0; k < 8; ++k) r[k] = __builtin_convertvector(load<C>(from + (j + k) * lanes + v), Eight<T>);
+      transpose<T>(r);
+      for (int64_t k = 0; k < 8; ++k) store<T>(data + apart * (v + k) + j, r[k]);
+    }
+    for (; j < points; ++j) {
+      for (int64_t k = v; k < v + 8; ++k) data[apart * k + j] = static_cast<T>(from[j * lanes + k]);
+    }
+  }
+  for (; v < lines; ++v) {
+    for (int64_t j = 0; j < points; ++j) data[apart * v + j] = static_cast<T>(from[j * lanes + v]);
+  }
+}
+
+template <class T, class C>
 [[gnu::always_inline]] inline void part(const T* data, int64_t apart, int64_t points, Planes<C> to, int64_t lines,
                                         int64_t lanes) {
   for (int64_t j = 0; j < points; ++j) {
@@ -139,20 +182,27 @@ template <class T, class C>
 }  // namespace
 
 #define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
-#define HLOJIT_PLANES(T, C)                                                                                     \
-  HLOJIT_EACH_WIDTH void to_planes(const T* data, LineSteps steps, int64_t points, Planes<C> to, int64_t lines, \
-                                   int64_t lanes) {                                                             \
-    if (steps.point == 2)                                                                                       \
-      turn_in(data, steps.line, points, to, lines, lanes);                                                      \
-    else                                                                                                        \
-      part(data, steps.point, points, to, lines, lanes);                                                        \
-  }                                                                                                             \
-  HLOJIT_EACH_WIDTH void from_planes(Planes<C> from, int64_t points, int64_t lines, int64_t lanes, T* data,     \
-                                     LineSteps steps) {                                                         \
-    if (steps.point == 2)                                                                                       \
-      turn_out(from, points, lines, lanes, data, steps.line);                                                   \
-    else                                                                                                        \
-      unite(from, points, lines, lanes, data, steps.point);                                                     \
+#define HLOJIT_PLANES(T, C)                                                                                            \
+  HLOJIT_EACH_WIDTH void to_planes(const T* data, LineSteps steps, int64_t points, Planes<C> to, int64_t lines,        \
+                                   int64_t lanes) {                                                                    \
+    if (steps.point == 2)                                                                                              \
+      turn_in(data, steps.line, points, to, lines, lanes);                                                             \
+    else                                                                                                               \
+      part(data, steps.point, points, to, lines, lanes);                                                               \
+  }                                                                                                                    \
+  HLOJIT_EACH_WIDTH void from_planes(Planes<C> from, int64_t points, int64_t lines, int64_t lanes, T* data,            \
+                                     LineSteps steps) {                                                                \
+    if (steps.point == 2)                                                                                              \
+      turn_out(from, points, lines, lanes, data, steps.line);                                                          \
+    else                                                                                                               \
+      unite(from, points, lines, lanes, data, steps.point);                                                            \
+  }                                                                                                                    \
+  HLOJIT_EACH_WIDTH void to_plane(const T* data, int64_t apart, int64_t points, C* to, int64_t lines, int64_t lanes) { \
+    turn_reals_in(data, apart, points, to, lines, lanes);                                                              \
+  }                                                                                                                    \
+  HLOJIT_EACH_WIDTH void from_plane(const C* from, int64_t points, int64_t lines, int64_t lanes, T* data,              \
+                                    int64_t apart) {                                                                   \
+    turn_reals_out(from, points, lines, lanes, data, apart);                                                           \
   }
 HLOJIT_PLANES(float, float)
 HLOJIT_PLANES(float, double)

@@ -23,4 +23,12 @@ void from_planes(Planes<float> from, int64_t points, int64_t lines, int64_t lane
 void from_planes(Planes<double> from, int64_t points, int64_t lines, int64_t lanes, float* data, LineSteps steps);
 void from_planes(Planes<double> from, int64_t points, int64_t lines, int64_t lanes, double* data, LineSteps steps);
 
+/// The same of real numbers, lines that are rows of memory `apart` from each other, and one plane.
+void to_plane(const float* data, int64_t apart, int64_t points, float* to, int64_t lines, int64_t lanes);
+void to_plane(const float* data, int64_t apart, int64_t points, double* to, int64_t lines, int64_t lanes);
+void to_plane(const double* data, int64_t apart, int64_t points, double* to, int64_t lines, int64_t lanes);
+void from_plane(const float* from, int64_t points, int64_t lines, int64_t lanes, float* data, int64_t apart);
+void from_plane(const double* from, int64_t points, int64_t lines, int64_t lanes, float* data, int64_t apart);
+void from_plane(const double* from, int64_t points, int64_t lines, int64_t lanes, double* data, int64_t apart);
+
 }  // namespace hlojit

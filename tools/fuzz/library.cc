@@ -61,7 +61,8 @@ Instruction* fft(Draft& s) {
   Ints sizes = s.shape(0, 2);
   a.fft_type = static_cast<FftType>(s.random.below(4));
   for (int64_t n = s.random.chance(0.6) ? 1 : s.random.between(2, 3); n > 0; --n) {
-    a.fft_length.push_back(s.random.pick(Ints{1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 17, 31, 57, 64, 73, 137, 221}));
+    a.fft_length.push_back(
+        s.random.pick(Ints{1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 17, 21, 31, 35, 49, 57, 64, 73, 99, 137, 221, 411}));
     sizes.push_back(a.fft_length.back());
   }
   bool wide = s.random.chance(0.3);
