@@ -90,12 +90,27 @@ llvm::Value* fourth(llvm::IRBuilderBase& b, const Run& run, const std::vector<in
                                b.CreateShuffleVector(run.vectors[2], run.vectors[3], pairs), order);
 }
 
-// The elements `wanted`, every second, third or fourth of a run of as many vectors.
+// Of eight: of every two, the four kinds of which the wanted one is; what is left is every fourth of four.
+llvm::Value* eighth(llvm::IRBuilderBase& b, const Run& run, std::vector<int64_t> wanted) {
+  const int64_t first = wanted[0] % 8 / 4 * 4;
+  std::vector<int> kinds;
+  for (int64_t at = 0; at < 2 * run.n; ++at) {
+    if (at % 8 / 4 * 4 == first) kinds.push_back(static_cast<int>(at));
+  }
+  Run half{{}, {}, run.n};
+  for (size_t v = 0; v < run.vectors.size(); v += 2)
+    half.vectors.push_back(b.CreateShuffleVector(run.vectors[v], run.vectors[v + 1], kinds));
+  for (int64_t& at : wanted) at = at / 8 * 4 + at % 4;
+  return fourth(b, half, wanted);
+}
+
+// The elements `wanted`, every second, third, fourth or eighth of a run of as many vectors.
 llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
   const auto step = std::ssize(run.vectors);
   const bool whole = run.starts.back() == (step - 1) * run.n;
   if (whole && step == 3) return third(b, run, wanted);
   if (whole && step == 4) return fourth(b, run, wanted);
+  if (whole && step == 8) return eighth(b, run, wanted);
   llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
   for (int64_t v = 0; v < step; ++v) {
     std::vector<int> mask;
@@ -313,7 +328,9 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
                                                   const IndexExpr& address, int64_t stride) {
   int64_t step = std::abs(stride), lanes = lane_count(address);
   int64_t n = std::min<int64_t>(lanes, vector_bytes() / dtype_bytes(type));
-  if (step < 2 || step > kFewStrides || n < 4) return std::nullopt;
+  // Bytes, of which no machine has gathers, also in groups of eight. (Bits packed into 20,000 bytes: 9.2 us by groups.)
+  const bool bytes = step == 8 && dtype_bytes(type) == 1 && n >= 32;
+  if (step < 2 || (step > kFewStrides && !bytes) || n < 4) return std::nullopt;
   int lane = lane_var(address);
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
@@ -323,6 +340,7 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   const int64_t phase = (first % step + step) % step;
   const Range range = address.range();
   const bool whole = range.lo >= phase && range.hi - phase + step <= buffer.elements;
+  if (bytes && !whole) return std::nullopt;
   const int64_t before = whole ? phase : 0, last = whole ? (step - 1) * n : (n - 1) * step + 1 - n;
   std::vector<llvm::Value*> parts;
   for (int64_t part = 0; part < lanes; part += n) {
@@ -417,8 +435,11 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   }
   if (stride && !mask) {
     if (auto v = load_block(scope, buffer, type, address)) return *v;
+    const bool wide = std::abs(*stride) > kFewStrides;
+    const IndexExpr known = of_block_values(address);
+    if (auto v = wide ? load_strided(scope, buffer, type, known, *stride) : std::nullopt) return *v;
     if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
-    if (auto v = load_strided(scope, buffer, type, of_block_values(address), *stride)) return *v;
+    if (auto v = wide ? std::nullopt : load_strided(scope, buffer, type, known, *stride)) return *v;
   }
   if (!stride) {
     if (auto v = load_pattern(scope, buffer, type, address, mask)) return *v;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "compiler/ir/combining.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -137,6 +138,24 @@ Instruction* skip_conversion(Context& c, Instruction* i) {
   // Floats saturate on their way to integers, integers wrap.
   if (!is_float(from) && is_float(via) && is_integral(to) && !holds_all(from, to)) return nullptr;
   return from == to ? x : c.b.convert(x, to);
+}
+
+/// convert(reduce(convert(x))) of narrow integers, by way of wide ones that nothing else asks for: bits of sums and
+/// products depend on no higher ones. (Eight bits to a byte: 16 lanes of words became 64 of bytes.)
+Instruction* narrow_sum(Context& c, Instruction* i) {
+  Instruction* sum = i->operand(0);
+  const DType to = i->shape.type, wide = sum->shape.type;
+  if (!sum->is(kReduce) || sum->operand_count() != 2 || sum->users().size() != 1) return nullptr;
+  if (!is_integral(to) || !is_integral(wide) || dtype_bits(to) >= dtype_bits(wide) || dtype_bits(to) < 8)
+    return nullptr;
+  Instruction* x = sum->operand(0);
+  const bool alone = sum->control_predecessors.empty() && x->control_predecessors.empty();
+  const DType from = x->is(kConvert) ? x->operand(0)->shape.type : wide;
+  if (!alone || !(is_integral(from) || is_pred(from)) || dtype_bits(from) > dtype_bits(to)) return nullptr;
+  const auto op = combining_op(*sum->to_apply());
+  if (op != kAdd && op != kMultiply) return nullptr;
+  return c.b.reduce({c.b.convert(x->operand(0), to)}, {c.b.convert(sum->operand(1), to)}, c.b.combiner(*op, to),
+                    sum->attrs.dimensions);
 }
 
 Instruction* splat_double(Context& c, const Instruction* like, double value) {
@@ -379,6 +398,7 @@ constexpr SimplifyRule kRules[] = {
        return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;
      }},
     {kConvert, skip_conversion},
+    {kConvert, narrow_sum},
     {kBitcastConvert,
      [](Context&, Instruction* i) -> Instruction* {
        return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;

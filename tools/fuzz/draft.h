@@ -150,6 +150,7 @@ Family halves_family();
 Family counter_family();
 Family reduction_family();
 Family wide_column_family();
+Family narrowed_sum_family();
 Family tuple_of_one_family();
 Family chain_family();
 Family long_sum_family();

@@ -96,7 +96,8 @@ const std::vector<Family>& families() {
                                                 applied_in_turn_family(),
                                                 row_choice_family(),
                                                 like_arms_family(),
-                                                short_row_family()};
+                                                short_row_family(),
+                                                narrowed_sum_family()};
   return kFamilies;
 }
 

@@ -256,8 +256,25 @@ Instruction* tuple_of_one(Draft& s) {
   return s.b.reduce_window({x}, {init}, b.computation(), window);
 }
 
+// Sums and products of integers, in wider ones, of which few bits are wanted.
+Instruction* narrowed_sum(Draft& s) {
+  using enum DType;
+  const DType narrow = s.random.pick(std::vector{kU8, kS8, kU16, kPred, kS16, kU4});
+  const DType wide = s.random.pick(std::vector{kU32, kS32, kS64, kU16}),
+              to = s.random.pick(std::vector{kU8, kS8, kU16, kS16, kU4});
+  Ints sizes = {s.random.between(1, 150), s.random.between(1, 9)};
+  if (s.random.chance(0.5)) sizes[1] = 8;
+  if (s.random.chance(0.3)) sizes.insert(sizes.begin() + s.random.below(2), s.random.between(1, 70));
+  Instruction* x = s.b.convert(s.of(narrow, sizes), wide);
+  const Opcode op = s.random.pick(std::vector{kAdd, kAdd, kMultiply, kMaximum});
+  const int64_t d = s.random.chance(0.7) ? std::ssize(sizes) - 1 : s.random.below(std::ssize(sizes));
+  Instruction* init = s.random.chance(0.5) ? init_value(s, op, wide) : s.of(wide, {});
+  return s.b.convert(s.b.reduce({x}, {init}, combiner(s, op, wide), {d}), to);
+}
+
 }  // namespace
 
+Family narrowed_sum_family() { return {"narrowed sums", {{narrowed_sum, 8}}, 0.03}; }
 Family tuple_of_one_family() { return {"tuples of one", {{tuple_of_one, 4}}, 0.03}; }
 Family wide_column_family() { return {"wide columns", {{wide_columns, 8}}, 0.03}; }
 Family chain_family() { return {"chains", {{chain, 4}, {softmax, 1}}, 0.4}; }
