@@ -76,6 +76,7 @@ struct Placed {
 /// fewer rows than elements, all in powers of two.
 bool fits_transposed(int64_t count, int64_t lanes, DType type);
 
+struct LanePattern;
 struct Pass;
 
 class ElementEmitter {
@@ -252,6 +253,8 @@ class ElementEmitter {
                                     int64_t stride);
   std::optional<Value> load_pattern(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     llvm::Value* mask);
+  void share_windows(const IndexExpr& in_block, const LanePattern& pattern, const std::vector<int64_t>& wanted,
+                     std::vector<int64_t>& starts) const;
   std::optional<Value> load_found(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   /// Of the rows that a block's vectors lie across.
   struct RowNumbers {

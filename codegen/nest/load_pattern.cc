@@ -48,6 +48,28 @@ std::pair<llvm::Value*, int64_t> ElementEmitter::window_at(Scope& scope, const B
   return loaded(least, first);
 }
 
+// The windows of all vectors of a block at whole vectors from the first element that any of them reads, where that
+// takes no more of them: neighbours share those between them. (Images of bytes, flipped, 112 pixels wide: 3.7 us.)
+void ElementEmitter::share_windows(const IndexExpr& in_block, const LanePattern& pattern,
+                                   const std::vector<int64_t>& wanted, std::vector<int64_t>& starts) const {
+  const int lane = lane_var(in_block);
+  const auto lanes = static_cast<int>(pattern.offsets.size());
+  const auto id = std::ranges::find_if(block_ids_, [&](int v) { return in_block.depends_on(v); });
+  if (id == block_ids_.end()) return;
+  int64_t before = 0;  // from the first element of the block to the vector's first
+  for (int64_t value : block_values_) {
+    const auto other = lane_pattern(in_block.substitute(*id, IndexExpr(value)), lane, lanes);
+    const IndexExpr apart = other ? pattern.base - other->base : in_block;
+    if (!apart.is_constant()) return;
+    before = std::max(before, apart.constant());
+  }
+  std::vector<int64_t> cells;
+  for (int64_t at : wanted) cells.push_back((at + before) / lanes * lanes - before);
+  std::ranges::sort(cells);
+  cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+  if (cells.size() <= starts.size()) starts = std::move(cells);
+}
+
 // Where no lane may be read the buffer's first elements are, or its last: nothing is asked of the condition.
 std::optional<Value> ElementEmitter::load_pattern(Scope& scope, const BufferRef& buffer, DType type,
                                                   const IndexExpr& in_block, llvm::Value* mask) {
@@ -64,7 +86,8 @@ std::optional<Value> ElementEmitter::load_pattern(Scope& scope, const BufferRef&
     if (reads(mask, l)) wanted.push_back(pattern->offsets[l]);
   }
   if (wanted.empty()) return std::nullopt;
-  const std::vector<int64_t> starts = windows_of(wanted, lanes);
+  std::vector<int64_t> starts = windows_of(wanted, lanes);
+  if (!mask && starts.size() > 1) share_windows(in_block, *pattern, wanted, starts);
   if (std::ssize(starts) > std::max<int64_t>(kMostWindows, lanes / 4)) return std::nullopt;
   if (mask && !llvm::isa<llvm::Constant>(mask)) {
     const int64_t last = buffer.elements - 1 - (std::ranges::max(wanted) - starts[0]);
