@@ -321,7 +321,9 @@ Instruction* short_rows(Draft& s) {
   Ints sizes = {s.random.between(2, 400)};
   if (s.random.chance(0.3)) sizes.insert(sizes.begin(), s.random.between(1, 4));
   for (int64_t n = s.random.chance(0.3) ? 2 : 1; n > 0; --n) sizes.push_back(s.random.between(2, 9));
-  Instruction* x = s.of(s.type(), sizes);
+  using enum DType;
+  const DType t = s.random.chance(0.5) ? s.random.pick(std::vector{kU8, kS8, kPred, kBF16, kF16}) : s.type();
+  Instruction* x = s.random.chance(0.5) ? s.fresh(t, sizes) : s.of(t, sizes);
   if (s.random.chance(0.4)) x = rows_looked_up(s, x);
   for (int64_t n = s.random.between(0, 3); n > 0; --n) {
     Instruction* moved = short_rows_moved(s, x);
