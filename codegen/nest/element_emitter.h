@@ -251,6 +251,8 @@ class ElementEmitter {
                                    int64_t stride);
   std::optional<Value> load_strided(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     int64_t stride);
+  std::optional<Value> load_by_shuffles(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                                        std::optional<int64_t> stride, llvm::Value* mask);
   std::optional<Value> load_pattern(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     llvm::Value* mask);
   void share_windows(const IndexExpr& in_block, const LanePattern& pattern, const std::vector<int64_t>& wanted,

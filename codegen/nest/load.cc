@@ -389,6 +389,20 @@ Value ElementEmitter::load_one(Scope& scope, const BufferRef& buffer, DType type
   return from_storage(b, type, l);
 }
 
+// Whole vectors, of which constant shuffles take the lanes: these lie at one distance, or as a pattern says.
+std::optional<Value> ElementEmitter::load_by_shuffles(Scope& scope, const BufferRef& buffer, DType type,
+                                                      const IndexExpr& address, std::optional<int64_t> stride,
+                                                      llvm::Value* mask) {
+  if (!stride) return load_pattern(scope, buffer, type, address, mask);
+  if (mask) return std::nullopt;
+  if (auto v = load_block(scope, buffer, type, address)) return v;
+  const bool wide = std::abs(*stride) > kFewStrides;
+  const IndexExpr known = of_block_values(address);
+  if (auto v = wide ? load_strided(scope, buffer, type, known, *stride) : std::nullopt) return v;
+  if (auto v = load_groups(scope, buffer, type, address, *stride)) return v;
+  return wide ? std::nullopt : load_strided(scope, buffer, type, known, *stride);
+}
+
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                            llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
@@ -433,17 +447,7 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     }
     return from_storage(b, type, *stride == 1 ? l : reversed(b, l));
   }
-  if (stride && !mask) {
-    if (auto v = load_block(scope, buffer, type, address)) return *v;
-    const bool wide = std::abs(*stride) > kFewStrides;
-    const IndexExpr known = of_block_values(address);
-    if (auto v = wide ? load_strided(scope, buffer, type, known, *stride) : std::nullopt) return *v;
-    if (auto v = load_groups(scope, buffer, type, address, *stride)) return *v;
-    if (auto v = wide ? std::nullopt : load_strided(scope, buffer, type, known, *stride)) return *v;
-  }
-  if (!stride) {
-    if (auto v = load_pattern(scope, buffer, type, address, mask)) return *v;
-  }
+  if (auto v = load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;
   if (stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50
