@@ -53,7 +53,8 @@ ExpReduced<F> reduce_exp(F x, F magic) {
   return {fma(n, ln2_lo, exact), exact, n * ln2_lo, n, t};
 }
 
-// e^x = (s + s x) 2^floor(y), as one_plus_ldexp2 takes it.
+// A power of e is (s + s x) 2^floor(y), as one_plus_ldexp2 takes it. (With whole n a vector of floats took a Zen 4 10.5
+// cycles, bound by its multiply-adds; with eighths 8.3.)
 template <class F>
 struct ExpParts {
   F x, s, y, t;
