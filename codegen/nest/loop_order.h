@@ -68,6 +68,7 @@ struct LoopOrder {
  private:
   std::vector<size_t> filled_digits() const;
   std::optional<double> price_across(const Across& across, double choices) const;
+  bool interleaves_better(const Across& across, int64_t row, double price) const;
   bool asks_alike(const Across& across, std::span<const Edge> edges) const;
   void substitute_all(std::span<const IndexExpr::Substitution> values);
   bool mergeable(const LoopDigit& outer, const LoopDigit& inner) const;
