@@ -80,7 +80,7 @@ class Selection {
   /// The k best in order: values and places.
   void write(Key* values, int32_t* places) {
     cut();
-    if (!std::is_sorted(best_.begin(), best_.end())) sort_integers(best_.data(), best_.size());
+    if (!std::is_sorted(best_.begin(), best_.end())) sort();  // not so if they are few, or cut by sorting
     for (size_t j = 0; j < k_; ++j) {
       int64_t place = place_of(best_[j]);
       values[j] = row_[place];
@@ -138,10 +138,18 @@ class Selection {
     bounded_ = best_.back() < kLast;
   }
 
+  // (Vectors take longer to begin than 41 elements take.)
+  void sort() {
+    if (best_.size() > kCollected)
+      sort_integers(best_.data(), best_.size());
+    else
+      std::sort(best_.begin(), best_.end());
+  }
+
   void cut() {
     if (few() || best_.size() < k_) return;
-    if (best_.size() <= kSorted)
-      sort_integers(best_.data(), best_.size());
+    if (best_.size() > kCollected && best_.size() <= kSorted)
+      sort();
     else
       std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), best_.end());
     best_.resize(k_);
