@@ -1,7 +1,8 @@
 // Buffer assignment: where every array value of the sequential computations (entry, while conditions
 // and bodies, conditional branches) lives. One arena for temporaries, offsets by liveness; results of
-// the entry are written straight into the caller's result buffers; while state shares one buffer
-// between init, parameter, body root and result (pass `alias` made that legal by inserting copies).
+// the entry are written straight into the caller's result buffers, which house temporaries until then;
+// while state shares one buffer between init, parameter, body root and result (pass `alias` made that
+// legal by inserting copies).
 //
 // Tuples do not exist at run time: an instruction of tuple shape has a slice for each leaf.
 #pragma once
