@@ -83,9 +83,9 @@ std::optional<double> LoopOrder::price_across(const Across& across, double choic
         }
         offsets.push_back(offset + rest * steps[across.row_digits]);
       }
-      const auto found = std::ssize(windows_of(std::move(offsets), across.lanes));
-      if (found > std::min<int64_t>(kMostWindows, across.lanes / 2)) return std::nullopt;
-      windows += found;
+      const auto needed = std::ssize(windows_of(std::move(offsets), across.lanes));
+      if (needed > std::min<int64_t>(kMostWindows, across.lanes / 2)) return std::nullopt;
+      windows += needed;
     }
     price += 1.5 * static_cast<double>(windows) / static_cast<double>(across.vectors);
   }

@@ -141,13 +141,11 @@ RealDft<T>::RealDft(int64_t n, bool back)
       twiddles_.push_back(static_cast<T>((back ? -d : d) * by));
     }
   }
-}
-
-template <class T>
-std::pair<int64_t, bool> RealDft<T>::place(int64_t i) const {
-  const bool mirrored = i % radix_ >= kept_;
-  const int64_t at = mirrored ? n_ - i : i;
-  return {at / radix_ * kept_ + at % radix_, mirrored};
+  for (int64_t i = 0; i < n; ++i) {
+    const bool conjugate = i % radix_ >= kept_;
+    const int64_t at = conjugate ? n - i : i;
+    places_.push_back({at / radix_ * kept_ + at % radix_, conjugate});
+  }
 }
 
 template <class T>
@@ -155,7 +153,7 @@ Planes<T> RealDft<T>::run_forwards(Planes<T> x, Planes<T> y, int64_t lanes) cons
   line_loops<T>().real_pass(radix_, {{x.re, x.im}, y, lanes, n_ / radix_, twiddles_.data(), matrix_.data()});
   const Planes<T> z = rest_.run(y, x, kept_ * lanes), result = z.re == x.re ? y : x;
   for (int64_t i = 0; i <= n_ / 2; ++i) {
-    const auto [from, conjugate] = place(i);
+    const auto [from, conjugate] = places_[static_cast<size_t>(i)];
     copy_element(z, from, result, i, lanes, conjugate);
   }
   return result;
@@ -164,7 +162,7 @@ Planes<T> RealDft<T>::run_forwards(Planes<T> x, Planes<T> y, int64_t lanes) cons
 template <class T>
 Planes<T> RealDft<T>::run_back(Planes<T> x, Planes<T> y, int64_t lanes) const {
   for (int64_t i = 0; i < n_; ++i) {
-    const auto [to, other] = place(i);
+    const auto [to, other] = places_[static_cast<size_t>(i)];
     if (!other) copy_element(x, std::min(i, n_ - i), y, to, lanes, i > n_ / 2);
   }
   const Planes<T> turned = rest_.run({y.im, y.re}, {x.im, x.re}, kept_ * lanes), z{turned.im, turned.re};

@@ -72,8 +72,11 @@ class RealDft {
  private:
   Planes<T> run_forwards(Planes<T> x, Planes<T> y, int64_t lanes) const;
   Planes<T> run_back(Planes<T> x, Planes<T> y, int64_t lanes) const;
-  /// Element i of a line's transform: where it lies among the lines that are kept, or where its conjugate does.
-  std::pair<int64_t, bool> place(int64_t i) const;
+  /// Where an element of a line's transform lies among the lines that are kept, or where its conjugate does.
+  struct Place {
+    int64_t at;
+    bool conjugate;
+  };
 
   int64_t n_;
   bool back_;
@@ -81,6 +84,7 @@ class RealDft {
   int64_t kept_;  // complex elements of the factor's pass
   Dft<T> rest_;
   std::vector<T> twiddles_, matrix_;  // of that pass
+  std::vector<Place> places_;         // of each element of a line
 };
 
 extern template class RealDft<float>;

@@ -311,22 +311,24 @@ void any_radix(int radix, const RadixPass<T>& a) {
   }
 }
 
-template <class A, class T>
-void any_real_radix(int radix, const RadixPass<T>& a) {
+/// run.operator()<R>() for R = radix: 3, 5 or 7.
+template <class Run>
+void with_real_radix(int radix, Run run) {
   switch (radix) {
-    case 3: return radix_real<A, 3>(a);
-    case 5: return radix_real<A, 5>(a);
-    default: return radix_real<A, 7>(a);
+    case 3: return run.template operator()<3>();
+    case 5: return run.template operator()<5>();
+    default: return run.template operator()<7>();
   }
 }
 
 template <class A, class T>
+void any_real_radix(int radix, const RadixPass<T>& a) {
+  with_real_radix(radix, [&]<int R>() { radix_real<A, R>(a); });
+}
+
+template <class A, class T>
 void any_radix_to_real(int radix, const RadixPass<T>& a) {
-  switch (radix) {
-    case 3: return radix_to_real<A, 3>(a);
-    case 5: return radix_to_real<A, 5>(a);
-    default: return radix_to_real<A, 7>(a);
-  }
+  with_real_radix(radix, [&]<int R>() { radix_to_real<A, R>(a); });
 }
 
 template <class A, class T>
