@@ -22,10 +22,9 @@
 //   floor_(x)   trunc_(x)   round_even_(x) -> F                 keep the sign of zero
 //   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
 //   one_of_eight(c, t) -> F32     c[the low three bits of t]
-//   one_plus_ldexp2(x, s, y, t, n) -> F          (s + s x) 2^(floor(y) + n), rounded before and after the power, which
-//   is
-//                                 less than 2^8 (f64: 2^11) in size; 1 <= s < 2, 1/2 <= 1 + x < 2, or NaN. y is in
-//                                 eighths, t = y + 1.5 * 2^20; f64: s = 1, y is whole, t = y + 1.5 * 2^52
+//   one_plus_ldexp2(x, s, y, t, n) -> F          (s + s x) 2^(floor(y) + n), rounded before and after the power, whose
+//                                 exponent is below 2^8 (f64: 2^11) in size; 1 <= s < 2, 1/2 <= 1 + x < 2, or NaN.
+//                                 y is in eighths, t = y + 1.5 * 2^20; f64: s = 1, y is whole, t = y + 1.5 * 2^52
 //   one_plus_ldexp2_or_zero(a, x, s, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
 //                                 (and y may be anything if has_masks)
 //   has_masks(x) -> bool          a select is as cheap as a sum: it takes a register of masks
@@ -36,11 +35,13 @@
 //                                 the CPU lacks it)
 //   to_small_int(x) -> I          towards zero; |x| < 2^31 (as to_float, without a CPU's help)
 //   to_unsigned(x) -> I           the same to an unsigned integer of as many bits, x >= 0
-//   to_int(x) -> I                towards zero; x must fit I (anything else gives any value, no
-//   trap) i + j   i - j   -i   i & j   i | j   i ^ j -> I i == j   i != j   i < j   i > j -> B
-//   signed shl(i, n)   lshr(i, n)   ashr(i, n) -> I     bit(i, n) -> B: bit n is set to_f64(F32) ->
-//   F64            to_f32(F64) -> F32, to nearest     (lane count kept) cold(x, ok, fast, fn) -> F
-//   lanes of fast where ok, else fn of that lane's x: rare lanes cold(x, y, ok, fast, fn) -> F
+//   to_int(x) -> I                towards zero; x must fit I (anything else gives any value, no trap)
+//   i + j   i - j   -i   i & j   i | j   i ^ j -> I
+//   i == j   i != j   i < j   i > j -> B                        signed
+//   shl(i, n)   lshr(i, n)   ashr(i, n) -> I     bit(i, n) -> B: bit n is set
+//   to_f64(F32) -> F64            to_f32(F64) -> F32, to nearest     (lane count kept)
+//   cold(x, ok, fast, fn) -> F    lanes of fast where ok, else fn of that lane's x: rare lanes
+//   cold(x, y, ok, fast, fn) -> F
 //                                 fn: ScalarFunction1<T> or 2<T> of scalar.h, T = Number<F>::Scalar
 //
 // Masks of different widths never mix. Not an operation: what a compare, a select and the above
@@ -222,7 +223,8 @@ inline F ldexp2(F x, typename Number<F>::Int i) {
   return x * as_float(shl(h + bias, m)) * as_float(shl(i - h + bias, m));
 }
 
-// A number between 1 and 2 with n + 1 for its exponent, where t says n: in its bits above those of the eighths.
+// Added to the bits of a number between 1 and 2 this multiplies it by 2^floor(n), where t says n: in its bits, for
+// floats above those of the eighths.
 template <class F>
 auto bits_of_power(F t) {
   if constexpr (is_f64<F>) {
