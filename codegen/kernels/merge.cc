@@ -18,7 +18,7 @@ namespace {
 class MergeEmitter {
  public:
   MergeEmitter(llvm::Module& module, const Instruction& sort, const EmitOptions& options)
-      : sort_(sort), number_{options.target->isa() == Isa::kAvx512, !options.strict}, types_(module.getContext()) {
+      : sort_(sort), number_(NumberOptions::of(options)), types_(module.getContext()) {
     auto* pointer = types_.getPtrTy();
     auto* type = llvm::FunctionType::get(types_.getInt32Ty(), {pointer, pointer, types_.getInt64Ty(), pointer}, false);
     function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "merge", module);

@@ -199,7 +199,7 @@ class ElementEmitter {
   Scope& home(const Coords& coords, Scope& scope);
 
   const EmitOptions& options() const { return options_; }
-  NumberOptions number() const { return {options_.target->isa() == Isa::kAvx512, !options_.strict}; }
+  NumberOptions number() const { return NumberOptions::of(options_); }
   int vector_bytes() const { return options_.vector_size(); }
   VarSource& vars() { return vars_; }
   Scope& root() { return root_; }

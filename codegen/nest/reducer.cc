@@ -284,7 +284,7 @@ std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& 
   }
   if (as_keys_) totals[0] = {result_, float_of_key(b, totals[0].v, op_ == Opcode::kMaximum)};
   if (plain_) {
-    for (Value& total : totals) total = round_to_type(b, total);
+    for (Value& total : totals) total = round_to_type(b, options, total);
   }
   return totals;
 }

@@ -1,9 +1,13 @@
 // See codec.h.
 #include "codegen/number/codec.h"
 
+#include <algorithm>
+#include <bit>
+
 #include <llvm/IR/PatternMatch.h>
 
 #include "codegen/number/ir_number.h"
+#include "codegen/number/multiply_add.h"
 #include "codegen/number/parts.h"
 #include "compiler/math/convert.h"
 
@@ -65,20 +69,34 @@ Value deinterleaved(B& b, DType type, llvm::Value* pairs, int lanes) {
 }
 
 // Sign- or zero-extends the low bits of an integer narrower than its byte.
-llvm::Value* extended(B& b, DType type, llvm::Value* v) {
-  uint64_t bits = static_cast<uint64_t>(dtype_bits(type));
-  if (is_signed(type)) return b.CreateAShr(b.CreateShl(v, 8 - bits), 8 - bits);
-  return b.CreateAnd(v, (uint64_t{1} << bits) - 1);
+Value of_width(B& b, const Value& x) {
+  const auto bits = static_cast<uint64_t>(dtype_bits(x.type));
+  if (bits >= 8) return x;
+  if (is_signed(x.type)) return {x.type, b.CreateAShr(b.CreateShl(x.v, 8 - bits), 8 - bits)};
+  return {x.type, b.CreateAnd(x.v, (uint64_t{1} << bits) - 1)};
+}
+
+// bits + 0x7fff, + 1 where the upper half is odd: carried into the upper half, the nearest of these. Both terms are
+// words that one instruction adds up where there is one (two of a vector instead of four; three roundings in a row on a
+// Zen 4: 5.6 ns, 4.0).
+llvm::Value* carried(B& b, const NumberOptions& o, llvm::Value* bits) {
+  auto c = [&](uint64_t n) { return llvm::ConstantInt::get(bits->getType(), n); };
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(bits->getType());
+  const unsigned lanes = std::min(vector ? vector->getNumElements() : 1, o.avx512 ? 16U : 8U);
+  if (o.target && lanes >= 4 && std::has_single_bit(lanes) && adds_words_at_once(*o.target, lanes)) {
+    llvm::Value* terms = b.CreateOr(b.CreateAnd(bits, c(0x10000)), c(0x7fff));
+    return multiply_add(b, MultiplyAdd::kWords, terms, c(0x00010001), bits, *o.target);
+  }
+  return b.CreateAdd(bits, b.CreateAdd(b.CreateAnd(b.CreateLShr(bits, 16), c(1)), c(0x7fff)));
 }
 
 // Nearest even on the bits. The add carries only out of a NaN whose low half is set: then it is quieted and
 // kept instead.
-llvm::Value* round_bf16(B& b, llvm::Value* x, bool any_nan) {
+llvm::Value* round_bf16(B& b, const NumberOptions& o, llvm::Value* x, bool any_nan) {
   llvm::Type* type = with_scalar(x, b.getInt32Ty());
   auto c = [&](uint64_t n) { return llvm::ConstantInt::get(type, n); };
   llvm::Value* bits = b.CreateBitCast(x, type);
-  llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, 16), c(1));
-  llvm::Value* r = b.CreateAdd(bits, b.CreateAdd(odd, c(0x7fff)));
+  llvm::Value* r = carried(b, o, bits);
   if (any_nan) r = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(bits, c(0x00400000)), r);
   return b.CreateBitCast(b.CreateAnd(r, c(0xffff0000)), x->getType());
 }
@@ -108,7 +126,7 @@ Value from_storage(B& b, DType type, llvm::Value* raw) {
     ir::Int<32> code = {b.CreateZExt(raw, with_scalar(raw, b.getInt32Ty()))};
     return {type, math::decode_narrow(like, code, math::narrow_format(type)).v};
   }
-  return round_to_type(b, {type, raw});
+  return is_integral(type) ? of_width(b, {type, raw}) : Value{type, raw};
 }
 
 llvm::Value* to_storage(B& b, const Value& x) {
@@ -129,11 +147,11 @@ llvm::Value* to_storage(B& b, const Value& x) {
   return b.CreateTrunc(code, with_scalar(x.v, b.getInt8Ty()));
 }
 
-Value round_to_type(B& b, const Value& x, bool any_nan) {
-  if (is_integral(x.type)) return dtype_bits(x.type) < 8 ? Value{x.type, extended(b, x.type, x.v)} : x;
+Value round_to_type(B& b, const NumberOptions& o, const Value& x, bool any_nan) {
+  if (is_integral(x.type)) return of_width(b, x);
   if (!is_narrow_float(x.type)) return x;
   if (x.type == DType::kF16) return {x.type, half_to_float(b, float_to_half(b, x.v))};
-  if (x.type == DType::kBF16) return {x.type, round_bf16(b, x.v, any_nan)};
+  if (x.type == DType::kBF16) return {x.type, round_bf16(b, o, x.v, any_nan)};
   ir::Recording recording(recording_builder(b), false);
   return {x.type, math::round_narrow(ir::F32{x.v}, math::narrow_format(x.type)).v};
 }

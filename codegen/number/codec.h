@@ -19,6 +19,6 @@ llvm::Value* to_storage(llvm::IRBuilderBase& b, const Value& value);
 /// What an op computed in its register, rounded to its type: narrow floats to their precision, integers
 /// below 8 bits to their width; all others are as they are. `any_nan`: a NaN may have any payload; results
 /// of arithmetic on narrow values cannot (theirs, or the default one).
-Value round_to_type(llvm::IRBuilderBase& b, const Value& value, bool any_nan = false);
+Value round_to_type(llvm::IRBuilderBase& b, const NumberOptions& options, const Value& value, bool any_nan = false);
 
 }  // namespace hlojit::codegen

@@ -17,7 +17,7 @@ llvm::Type* with_scalar(const Value& like, llvm::Type* scalar) { return like.v->
 
 Value float_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
   if (to == DType::kF64) return {to, b.CreateFPExt(x.v, with_scalar(x, b.getDoubleTy()))};
-  if (x.type != DType::kF64) return round_to_type(b, {to, x.v}, true);
+  if (x.type != DType::kF64) return round_to_type(b, o, {to, x.v}, true);
   llvm::Value* v = x.v;
   if (is_narrow_float(to)) {
     ir::Recording recording(recording_builder(b), o.avx512);
@@ -60,7 +60,7 @@ Value integer_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
     return float_to_float(b, o, {DType::kF64, sticky_double(b, x)}, to);
   }
   llvm::Type* type = register_type(b, to, lanes_of(x));
-  return round_to_type(b, {to, is_signed(x.type) ? b.CreateSIToFP(x.v, type) : b.CreateUIToFP(x.v, type)});
+  return round_to_type(b, o, {to, is_signed(x.type) ? b.CreateSIToFP(x.v, type) : b.CreateUIToFP(x.v, type)});
 }
 
 Value complex_part(const Value& x, bool imaginary) { return {component_type(x.type), imaginary ? x.imag : x.v}; }
@@ -90,7 +90,7 @@ Value convert(B& b, const NumberOptions& o, const Value& x, DType to) {
     return {to, b.CreateSelect(x.v, constant(b, to, 1, lanes).v, constant(b, to, 0, lanes).v)};
   }
   if (is_float(to)) return integer_to_float(b, o, x, to);
-  return round_to_type(b, {to, b.CreateIntCast(x.v, register_type(b, to, lanes_of(x)), is_signed(x.type))});
+  return round_to_type(b, o, {to, b.CreateIntCast(x.v, register_type(b, to, lanes_of(x)), is_signed(x.type))});
 }
 
 Value from_index(B& b, llvm::Value* index, DType type) {
@@ -101,8 +101,8 @@ Value from_index(B& b, llvm::Value* index, DType type) {
     return {type, re.v, constant(b, part, 0, lanes_of(re)).v};
   }
   if (type == DType::kF64) return {type, b.CreateSIToFP(index, t->getWithNewType(b.getDoubleTy()))};
-  if (is_float(type)) return round_to_type(b, {type, b.CreateSIToFP(index, t->getWithNewType(b.getFloatTy()))});
-  return round_to_type(b, {type, b.CreateIntCast(index, t->getWithNewType(register_type(b, type, 1)), true)});
+  if (is_float(type)) return round_to_type(b, {}, {type, b.CreateSIToFP(index, t->getWithNewType(b.getFloatTy()))});
+  return round_to_type(b, {}, {type, b.CreateIntCast(index, t->getWithNewType(register_type(b, type, 1)), true)});
 }
 
 unsigned bitcast_bits(DType type) { return static_cast<unsigned>(is_pred(type) ? 8 : dtype_bits(type)); }
@@ -119,7 +119,7 @@ Value reduce_precision(B& b, const NumberOptions& o, const Instruction& i, const
   const math::Precision to = math::reduced_precision(x.type, i.attrs.exponent_bits, i.attrs.mantissa_bits);
   llvm::Value* r =
       x.type == DType::kF64 ? math::reduce_precision(ir::F64{x.v}, to).v : math::reduce_precision(ir::F32{x.v}, to).v;
-  return round_to_type(b, {x.type, r}, true);
+  return round_to_type(b, o, {x.type, r}, true);
 }
 
 // |x| rounded up where the random bits, unsigned and as wide as x, lie below its fraction.

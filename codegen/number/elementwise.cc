@@ -17,7 +17,7 @@ Value fma(B& b, const Value& x, const Value& y, const Value& z) {
 Value binary(B& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y) {
   if (is_float(x.type)) return float_binary(b, o, op, x, y);
   if (is_complex(x.type)) return complex_binary(b, o, op, x, y);
-  return is_pred(x.type) ? pred_binary(b, op, x, y) : round_to_type(b, integer_binary(b, op, x, y));
+  return is_pred(x.type) ? pred_binary(b, op, x, y) : round_to_type(b, o, integer_binary(b, op, x, y));
 }
 
 namespace {
@@ -25,7 +25,7 @@ namespace {
 Value unary(B& b, const NumberOptions& o, Opcode op, const Value& x) {
   if (is_float(x.type)) return float_unary(b, o, op, x);
   if (is_complex(x.type)) return complex_unary(b, o, op, x);
-  return is_pred(x.type) ? pred_unary(b, op, x) : round_to_type(b, integer_unary(b, op, x));
+  return is_pred(x.type) ? pred_unary(b, op, x) : round_to_type(b, o, integer_unary(b, op, x));
 }
 
 // Ops whose exact result f16 and bf16 can hold. (Narrower floats may lack -0, zero or the next integer.)
@@ -69,7 +69,7 @@ Value elementwise(B& b, const NumberOptions& o, const Instruction& i, std::span<
         r = binary(b, o, i.opcode, x[0], x[1]);
       else if (x.size() == 1)
         r = unary(b, o, i.opcode, x[0]);
-      if (needs_rounding(r.type, i.opcode)) r = round_to_type(b, r);
+      if (needs_rounding(r.type, i.opcode)) r = round_to_type(b, o, r);
   }
   if (r) return r;
   throw Error(ErrorKind::kUnsupported, i.location,

@@ -9,11 +9,6 @@
 
 namespace hlojit::codegen {
 
-struct NumberOptions {
-  bool avx512 = false;
-  bool contract = true;  ///< single-use multiply feeding an add becomes an fma
-};
-
 /// Result of an elementwise instruction (opcode, attributes and result type are read from it).
 /// Operands all have the same lane count. bitcast-convert between equal widths included.
 Value elementwise(llvm::IRBuilderBase& b, const NumberOptions& options, const Instruction& instruction,

@@ -17,11 +17,6 @@ namespace id = llvm::Intrinsic;
 
 unsigned lanes_of(const Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
 
-// Integers of 8 and 16 bits are multiplied by AVX-512's vector extension, or by AVX-VNNI's of 256 bits.
-bool has_vnni(const Target& target, unsigned lanes) {
-  return target.isa() == Isa::kAvx512 ? target.has("avx512vnni") : lanes <= 8 && target.has("avxvnni");
-}
-
 /// Of `lanes` lanes; not_intrinsic if the machine has none.
 id::ID instruction(MultiplyAdd kind, const Target& target, unsigned lanes) {
   const auto of = [&](id::ID narrow, id::ID middle, id::ID wide) {
@@ -29,12 +24,12 @@ id::ID instruction(MultiplyAdd kind, const Target& target, unsigned lanes) {
   };
   switch (kind) {
     case MultiplyAdd::kWords:
-      if (has_vnni(target, lanes)) {
+      if (adds_words_at_once(target, lanes)) {
         return of(id::x86_avx512_vpdpwssd_128, id::x86_avx512_vpdpwssd_256, id::x86_avx512_vpdpwssd_512);
       }
       return of(id::x86_sse2_pmadd_wd, id::x86_avx2_pmadd_wd, id::x86_avx512_pmaddw_d_512);
     case MultiplyAdd::kBytes:
-      if (!has_vnni(target, lanes)) return id::not_intrinsic;
+      if (!adds_words_at_once(target, lanes)) return id::not_intrinsic;
       return of(id::x86_avx512_vpdpbusd_128, id::x86_avx512_vpdpbusd_256, id::x86_avx512_vpdpbusd_512);
     case MultiplyAdd::kBfloats:
       if (!target.has("avx512bf16")) return id::not_intrinsic;
@@ -127,6 +122,11 @@ Value* by_instruction(llvm::IRBuilderBase& b, id::ID which, Value* x, Value* y, 
 }
 
 }  // namespace
+
+// By AVX-512's vector extension, or by AVX-VNNI's of 256 bits; both have bytes, too.
+bool adds_words_at_once(const Target& target, unsigned lanes) {
+  return target.isa() == Isa::kAvx512 ? target.has("avx512vnni") : lanes <= 8 && target.has("avxvnni");
+}
 
 bool has_instruction(MultiplyAdd kind, const Target& target) {
   if (kind == MultiplyAdd::kByteTiles) return target.has("amx-int8");

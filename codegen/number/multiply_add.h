@@ -20,6 +20,9 @@ bool has_instruction(MultiplyAdd kind, const Target& target);
 /// The machine's instruction is also faster than products one by one.
 bool has_fast_instruction(MultiplyAdd kind, const Target& target);
 
+/// It multiplies words and adds their products up in one instruction (VNNI), on vectors of as many lanes.
+bool adds_words_at_once(const Target& target, unsigned lanes);
+
 /// `sums` plus the products of x and y, vectors of as many lanes of the sums' width, which hold packed terms. By the
 /// machine's instruction if it has one, unless only the twin is wanted. Not of tiles.
 llvm::Value* multiply_add(llvm::IRBuilderBase& b, MultiplyAdd kind, llvm::Value* x, llvm::Value* y, llvm::Value* sums,

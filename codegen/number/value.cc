@@ -7,6 +7,8 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/number/parts.h"
+#include "codegen/options.h"
+#include "codegen/target.h"
 #include "compiler/math/convert.h"
 
 namespace hlojit::codegen {
@@ -30,6 +32,10 @@ double largest_float(DType type) {
 }
 
 }  // namespace
+
+NumberOptions NumberOptions::of(const EmitOptions& options) {
+  return {options.target->isa() == Isa::kAvx512, !options.strict, options.target};
+}
 
 void append_parts(std::vector<llvm::Value*>& parts, const Value& x) {
   parts.push_back(x.v);

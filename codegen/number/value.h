@@ -20,6 +20,9 @@ class IRBuilderBase;
 
 namespace hlojit::codegen {
 
+class Target;
+struct EmitOptions;
+
 /// A value of `lanes` elements (1: a scalar, not a vector of one). Complex numbers have two parts, real and
 /// imaginary, of one lane count; every other type has one.
 struct Value {
@@ -27,6 +30,16 @@ struct Value {
   llvm::Value* v = nullptr;
   llvm::Value* imag = nullptr;
   explicit operator bool() const { return v != nullptr; }
+};
+
+/// How ops are emitted.
+struct NumberOptions {
+  bool avx512 = false;
+  bool contract = true;  ///< single-use multiply feeding an add becomes an fma
+  /// Whose instructions the ops may be made of besides those of AVX-512; null: none's.
+  const Target* target = nullptr;
+
+  static NumberOptions of(const EmitOptions& options);
 };
 
 /// What moves values moves all their parts: f(llvm::Value*) -> llvm::Value* applied to each.
