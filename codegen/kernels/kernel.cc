@@ -184,6 +184,7 @@ class Emission {
     if (nest || inner) options.unroll = plan_.kind == KernelKind::kRows ? 2 : vector_bytes_ / 4;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
     options.across = nest && !shares_bytes_;
+    options.pairs = !shares_bytes_;
     options.in_parts = target_.l2_bytes / 2;
     options.shared = inner ? 0 : kShared;
     options.interleaves = plan_.kind == KernelKind::kColumns && !keeps_values();

@@ -46,12 +46,13 @@ void AccessWalk::write(const Shape& shape, const Coords& coords) {
   IndexExpr address = linear_index(shape, coords);
   check_bounds(shape, address);
   write(shape.type, std::move(address));
+  accesses_.back().halves = halves(shape.type);
 }
 
 void AccessWalk::read(const Instruction* i, const Coords& coords) {
   if (visited(i, coords)) return;
   if (auto stop = stops_.find(i); stop != stops_.end()) {
-    accesses_.push_back({stop->second(coords), dtype_bytes(i->shape.type), false, false, {}});
+    accesses_.push_back({.address = stop->second(coords), .bytes = dtype_bytes(i->shape.type)});
     return;
   }
   const int operations = operations_of(*i);
@@ -75,12 +76,17 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
     const bool random = std::ranges::any_of(used, [&](int v) { return symbols_.contains(v); });
     check_bounds(i->shape, address);
     within_buffers_ &= !random;
-    accesses_.push_back({address, dtype_bytes(i->shape.type), false, random, std::move(looked_up), i});
+    accesses_.push_back({.address = address,
+                         .bytes = dtype_bytes(i->shape.type),
+                         .halves = halves(i->shape.type),
+                         .random = random,
+                         .looked_up = std::move(looked_up),
+                         .parameter = i});
     return;
   }
   if (i->is(Opcode::kConstant) && i->literal->shape().element_count() > 1 && !i->literal->is_splat()) {
     // A few numbers, but found by the coordinates: dims that they tell apart are not to be lost in merged ones.
-    accesses_.push_back({linearize(i->shape.dims, coords), dtype_bytes(i->shape.type), false, false, {}});
+    accesses_.push_back({.address = linearize(i->shape.dims, coords), .bytes = dtype_bytes(i->shape.type)});
     return;
   }
   if (i->is(Opcode::kIota)) return add_index(coords[static_cast<size_t>(i->attrs.dimensions[0])]);

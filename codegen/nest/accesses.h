@@ -17,11 +17,12 @@ namespace hlojit::codegen {
 
 /// One read or write, or an index used as a value: iota, a bound test.
 struct Access {
-  IndexExpr address;
+  IndexExpr address = {};
   int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
+  bool halves = false;                     ///< of bf16, computed with as floats
   bool random = false;                     ///< the address depends on loaded values
-  Coords looked_up;                        ///< where those lie
+  Coords looked_up = {};                   ///< where those lie
   const Instruction* parameter = nullptr;  ///< that is read; null: none
 };
 
@@ -45,7 +46,7 @@ class AccessWalk {
   void follow(const Instruction* value, const AccessRelation& relation);
   void write(const Shape& shape, const Coords& coords);
   void write(DType type, IndexExpr address) {
-    accesses_.push_back({std::move(address), dtype_bytes(type), true, false, {}});
+    accesses_.push_back({.address = std::move(address), .bytes = dtype_bytes(type), .write = true});
   }
   /// Values of these types are moved as bits (compiler/analysis/movement.h), not widened.
   void move_in_bits(const std::set<DType>& types) { in_bits_ = &types; }
@@ -74,8 +75,9 @@ class AccessWalk {
 
  private:
   bool visited(const Instruction* value, const Coords& coords);
+  bool halves(DType type) const { return type == DType::kBF16 && !(in_bits_ && in_bits_->contains(type)); }
   void check_bounds(const Shape& shape, const IndexExpr& address);
-  void add_index(const IndexExpr& expr) { accesses_.push_back({expr, 0, false, false, {}}); }
+  void add_index(const IndexExpr& expr) { accesses_.push_back({.address = expr}); }
 
   VarSource& vars_;
   std::vector<Access> accesses_;

@@ -10,10 +10,10 @@
 namespace hlojit::codegen {
 namespace {
 
-// Lanes by value: v[0..n) as one vector of 0..n-1.
-llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes) {
+// Lanes by value: the numbers 0..n-1 of their elements as one vector.
+llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes, int pairs) {
   std::vector<llvm::Constant*> numbers;
-  for (int k = 0; k < lanes; ++k) numbers.push_back(b.getInt64(static_cast<uint64_t>(k)));
+  for (int k = 0; k < lanes; ++k) numbers.push_back(b.getInt64(static_cast<uint64_t>(element_of_lane(k, pairs))));
   return llvm::ConstantVector::get(numbers);
 }
 
@@ -80,6 +80,11 @@ int ElementEmitter::lane_var(const IndexExpr& expr) const {
   return -1;
 }
 
+int ElementEmitter::pairs_along(const IndexExpr& expr) const {
+  const int lane = lane_var(expr);
+  return lane < 0 ? 0 : bound_.at(lane).pairs;
+}
+
 int ElementEmitter::lane_count(const IndexExpr& expr) const {
   int lanes = 1;
   for (int v : expr.variables()) {
@@ -106,7 +111,7 @@ llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scop
   llvm::IRBuilder<>& b = scope.builder;
   if (atom.kind == IndexExpr::AtomKind::kVar) {
     const Bound& bound = bound_.at(atom.var);
-    return bound.value ? bound.value : lane_numbers(b, bound.lanes);
+    return bound.value ? bound.value : lane_numbers(b, bound.lanes, bound.pairs);
   }
   llvm::Value* x = index(*atom.operand, scope);
   llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));

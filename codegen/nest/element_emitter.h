@@ -211,6 +211,7 @@ class ElementEmitter {
     Scope* scope;
     llvm::Value* value;  // null for a lane variable
     int lanes;           // > 0: vector of this many
+    int pairs = 0;       // of a lane variable: the lanes are in pairs
   };
 
   Value compute(const Instruction* i, const Coords& coords, Scope& scope);
@@ -231,7 +232,12 @@ class ElementEmitter {
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);
   void line_vectors(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, const Body& body);
   void some_lanes(Scope& scope, const LoopPiece& piece, llvm::Value* position, int lanes, const Body& body);
-  Lanes lanes_in(Scope& scope, int64_t first, int count);
+  Lanes lanes_in(Scope& scope, int64_t first, int count, bool in_pairs = false);
+  /// Of how many lanes each pairs of a vector are, if they are; 0: lanes are as in memory.
+  int pairs_of(int lanes) const {
+    const int pairs = vector_bytes() / 2;
+    return pairs >= 4 && lanes % pairs == 0 ? pairs : 0;
+  }
   /// Of the lanes of `address`, those that belong to the row; null: all.
   llvm::Value* belonging(const IndexExpr& address) const;
   IndexExpr vector_position(Scope& s, Scope& in, const LoopDigit& loop, int lanes, const IndexExpr& start, int64_t most,
@@ -275,6 +281,8 @@ class ElementEmitter {
   std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& asked);
   int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
+  /// Of how many lanes each pairs of the expression's vector are, if its lanes are in pairs; else 0.
+  int pairs_along(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
   /// The address with the numbers of the block, which are variables elsewhere, as what they are.
   IndexExpr of_block_values(IndexExpr address) const;

@@ -434,7 +434,13 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   else if (mask)
     mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
   auto* whole = vector_of(element, lanes);
-  if (stride && (*stride == 1 || *stride == -1)) {
+  const int pairs = pairs_along(address);
+  if (pairs > 0 && stride == 1 && !mask) {
+    auto* l = b.CreateAlignedLoad(whole, address_of(scope, buffer, element, address.substitute(lane, 0)), align);
+    annotate(l, buffer);
+    return from_storage(b, type, l, pairs);
+  }
+  if (pairs == 0 && stride && (*stride == 1 || *stride == -1)) {
     const IndexExpr lowest = address.substitute(lane, *stride == 1 ? 0 : lanes - 1);
     llvm::Value* pointer = address_of(scope, buffer, element, lowest);
     llvm::Value* l = nullptr;
@@ -447,8 +453,8 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     }
     return from_storage(b, type, *stride == 1 ? l : reversed(b, l));
   }
-  if (auto v = load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;
-  if (stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
+  if (auto v = pairs > 0 ? std::nullopt : load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;
+  if (pairs == 0 && stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50
   // gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.

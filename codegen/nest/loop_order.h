@@ -30,6 +30,8 @@ struct LoopOrder {
   bool lanes_apart(int operations) const;
   /// Does some element of a vector lie where another one says?
   bool lanes_looked_up() const;
+  /// Is there more of bf16 side by side in the lanes than of other elements, which would be shuffled?
+  bool lanes_in_pairs() const;
   /// Takes a block out of a digit along which some access is contiguous that strides along the lanes.
   Unroll choose_unroll(int block, const LoopPlanOptions& options);
   /// Values of a transposing block to be worked on at a time: all, where more is touched than so many bytes.

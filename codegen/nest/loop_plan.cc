@@ -344,6 +344,8 @@ class LoopPlanner {
     } else {
       choose_lanes(c, made);
     }
+    made.pairs =
+        options_.pairs && made.has_lanes && made.unroll.var < 0 && accesses_.edges().empty() && c.lanes_in_pairs();
     made.loops = std::move(c.loops);
     made.coords = std::move(c.coords);
     made.operations = accesses_.operations() + static_cast<int>(accesses_.edges().size());

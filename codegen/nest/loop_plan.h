@@ -64,6 +64,7 @@ struct LoopPiece {
   bool has_lanes = false;
   bool apart = false;      ///< the lanes of some operand do not lie side by side: they are moved one by one
   bool across = false;     ///< the lanes run across rows that are shorter than a vector (LoopOrder::lay_across)
+  bool pairs = false;      ///< lanes are in pairs (codegen/number/codec.h) where there are enough
   bool looked_up = false;  ///< each lane of some operand lies where another value says
   /// A vector along the lanes waits for none before it: a core takes up the next while one is being computed. (Not
   /// where each is a sum of its own, for which many are in flight.)
@@ -97,6 +98,7 @@ struct LoopPlanOptions {
   bool across = false;    ///< lanes may run across rows that are shorter than a vector
   bool packs = false;     ///< vectors of the result are wanted, however its elements are gathered
   bool interleaves = false;  ///< the few values that alternate in the result beside the lanes are a block
+  bool pairs = false;        ///< lanes may be in pairs
   int shared = 0;            ///< > 0: blocks of this many values whose reductions read the same elements
 };
 

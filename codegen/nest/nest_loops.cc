@@ -24,12 +24,13 @@ llvm::Value* vectors_in(llvm::IRBuilder<>& b, llvm::Value* n, int lanes, bool ex
   return b.CreateLShr(n, static_cast<uint64_t>(std::countr_zero(static_cast<unsigned>(lanes))), "", exact);
 }
 
-// Of vectors of `lanes`, `next` in the last `fresh` lanes and `old` in those before. Accumulators of other lane counts
-// belong to other pieces of the loops: they only go around these, though ways that join have made new values of them.
-ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int64_t fresh,
+// Of vectors of `lanes`, `next` in those of the last `fresh` elements and `old` in those before. Accumulators of other
+// lane counts belong to other pieces of the loops: they only go around these, though ways that join have made new
+// values of them.
+ElementEmitter::Carried in_last_lanes(llvm::IRBuilder<>& b, int lanes, int pairs, int64_t fresh,
                                       const ElementEmitter::Carried& old, ElementEmitter::Carried next) {
   std::vector<llvm::Constant*> bits;
-  for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(k >= lanes - fresh));
+  for (int k = 0; k < lanes; ++k) bits.push_back(b.getInt1(element_of_lane(k, pairs) >= lanes - fresh));
   for (size_t k = 0; k < next.size(); ++k) {
     auto* type = llvm::dyn_cast<llvm::FixedVectorType>(next[k]->getType());
     if (next[k] == old[k] || !type || type->getNumElements() != bits.size()) continue;
@@ -127,10 +128,11 @@ IndexExpr ElementEmitter::vector_position(Scope& s, Scope& in, const LoopDigit& 
 }
 
 // `count` lanes of a body in `scope`, from number `first` on.
-Lanes ElementEmitter::lanes_in(Scope& scope, int64_t first, int count) {
+Lanes ElementEmitter::lanes_in(Scope& scope, int64_t first, int count, bool in_pairs) {
   if (count == 1) return {1, IndexExpr(first)};
-  auto [lane, is_new] = scope.lanes.try_emplace(count, 0);
-  if (is_new) bound_[lane->second = vars_.fresh()] = {&scope, nullptr, count};
+  const int pairs = in_pairs ? pairs_of(count) : 0;
+  auto [lane, is_new] = (pairs > 0 ? scope.lanes_in_pairs : scope.lanes).try_emplace(count, 0);
+  if (is_new) bound_[lane->second = vars_.fresh()] = {&scope, nullptr, count, pairs};
   return {count, IndexExpr(first) + IndexExpr::var(lane->second, count)};
 }
 
@@ -202,11 +204,12 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
   Carried next = old;
   const int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
   for (int first = 0; first < lanes; first += step) {
-    const Lanes part = lanes_in(*at, first, step);
+    const Lanes part = lanes_in(*at, first, step, piece.pairs);
     next = body(*at, substitute(piece.coords, loop.var, position + part.number), part, next);
   }
   if (inner) next = close_loop(s, std::move(inner), next);
-  return fresh < lanes ? in_last_lanes(s.builder, lanes, fresh, old, std::move(next)) : next;
+  if (fresh == lanes) return next;
+  return in_last_lanes(s.builder, lanes, piece.pairs ? pairs_of(lanes) : 0, fresh, old, std::move(next));
 }
 
 ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& piece, const LaneWidths& shape, Carried c,

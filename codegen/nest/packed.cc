@@ -39,7 +39,8 @@ Value ElementEmitter::load_packed(Scope& scope, const BufferRef& buffer, DType t
   int64_t per_byte = 8 / bits;
   int lanes = lane_count(address);
   llvm::Value *bytes, *shift;
-  if (!mask && fills_bytes(address, per_byte)) {
+  const bool run = !mask && fills_bytes(address, per_byte);
+  if (run) {
     auto* run = llvm::FixedVectorType::get(b.getInt8Ty(), static_cast<unsigned>(lanes / per_byte));
     IndexExpr first = floordiv(address.substitute(lane_var(address), 0), per_byte);
     auto* l = b.CreateAlignedLoad(run, address_of(scope, buffer, b.getInt8Ty(), first), llvm::Align(1));
@@ -61,7 +62,7 @@ Value ElementEmitter::load_packed(Scope& scope, const BufferRef& buffer, DType t
     shift = splat(b, {DType::kU8, phase}, widest).v;
   }
   llvm::Value* code = b.CreateLShr(bytes, shift);
-  return from_storage(b, type, b.CreateAnd(code, byte_like(code, (1 << bits) - 1)));
+  return from_storage(b, type, b.CreateAnd(code, byte_like(code, (1 << bits) - 1)), run ? pairs_along(address) : 0);
 }
 
 void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
@@ -70,10 +71,11 @@ void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const I
   int64_t bits = buffer.element_bits;
   if (bits >= 8) return store(scope, plain(buffer, 0), address * (bits / (8 * dtype_bytes(value.type))), value, mask);
   int64_t per_byte = 8 / bits;
-  llvm::Value* raw = to_storage(b, value);
-  raw = b.CreateAnd(raw, byte_like(raw, (1 << bits) - 1));
   int lanes = lanes_of(value);
-  if (lanes > 1 && !mask && fills_bytes(address, per_byte)) {
+  const bool run = lanes > 1 && !mask && fills_bytes(address, per_byte);
+  llvm::Value* raw = to_storage(b, value, run ? pairs_along(address) : 0);
+  raw = b.CreateAnd(raw, byte_like(raw, (1 << bits) - 1));
+  if (run) {
     llvm::Value* bytes = nullptr;
     for (int64_t k = 0; k < per_byte; ++k) {
       std::vector<int> every;

@@ -126,6 +126,7 @@ class PassRun {
     const bool in_order = !reorder || sums_.ascend();
     int widest = 1, operations = 0, places = 0;
     auto walk = [&](AccessWalk& w, const Coords& inner) {
+      w.move_in_bits(e_.in_bits_);
       walk_element(w, inner);
       along_rows_ = reads_along_rows(w, inner);
       widest = std::max(widest, w.lane_bytes());
@@ -133,9 +134,12 @@ class PassRun {
       places = w.places();
     };
     const int lanes = std::max(1, e_.vector_bytes() / 4);
-    std::vector<LoopPiece> pieces = plan_loops(
-        pass_.sizes, e_.vars(), walk,
-        {.lanes = sums_.own_lanes, .max_lanes = kInFlight * lanes, .in_order = in_order, .outer_lane = outer_lane()});
+    std::vector<LoopPiece> pieces = plan_loops(pass_.sizes, e_.vars(), walk,
+                                               {.lanes = sums_.own_lanes,
+                                                .max_lanes = kInFlight * lanes,
+                                                .in_order = in_order,
+                                                .outer_lane = outer_lane(),
+                                                .pairs = !sums_.running});
     const int native = std::max(1, e_.vector_bytes() / std::max(widest, 1));
     // Running sums within a vector double how far they reach, step by step.
     for (LoopPiece& p : pieces) p.operations += sums_.running ? 2 * std::bit_width(static_cast<unsigned>(native)) : 0;
@@ -285,6 +289,7 @@ class PassRun {
     LoopPiece outer = p.loops, along;
     along.loops = {outer.loops.back()};
     along.has_lanes = true;
+    along.pairs = outer.pairs;
     along.operations = outer.operations / static_cast<int>(end - first);
     outer.loops.pop_back();
     outer.has_lanes = false;

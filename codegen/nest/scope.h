@@ -90,7 +90,7 @@ struct Scope : Known {
   int depth;
   /// Variables of the lanes, by their count: vectors that are written out here have the same one, so that what one
   /// stage has made of an element is known in the next.
-  std::unordered_map<int, int> lanes;
+  std::unordered_map<int, int> lanes, lanes_in_pairs;
 
   // A loop's own.
   llvm::BasicBlock* header = nullptr;

@@ -171,11 +171,16 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   if (packs(buffer, value.type)) return store_packed(scope, buffer, address, value, mask);
   llvm::Type* element = storage_type(b, value.type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(value.type)));
+  int lane = lane_var(address);
+  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
+  if (const int pairs = pairs_along(address); pairs > 0) {
+    if (!mask && stride == 1)
+      return store_vector(scope, buffer, element, to_storage(b, value, pairs), address.substitute(lane, 0));
+    stride = std::nullopt;
+  }
   llvm::Value* raw = to_storage(b, value);
   if (lanes == 1)
     return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
-  int lane = lane_var(address);
-  auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (mask && stride == 1) {
     llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(lane, 0));
     return annotate(b.CreateMaskedStore(raw, pointer, align, mask), buffer);

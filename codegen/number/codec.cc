@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <vector>
 
 #include <llvm/IR/PatternMatch.h>
 
@@ -15,6 +17,9 @@ namespace hlojit::codegen {
 namespace {
 
 using B = llvm::IRBuilderBase;
+using Parts = std::vector<llvm::Value*>;
+
+constexpr uint64_t kUpperHalf = 0xffff0000;
 
 llvm::IRBuilder<>& recording_builder(B& b) { return static_cast<llvm::IRBuilder<>&>(b); }
 
@@ -98,14 +103,65 @@ llvm::Value* round_bf16(B& b, const NumberOptions& o, llvm::Value* x, bool any_n
   llvm::Value* bits = b.CreateBitCast(x, type);
   llvm::Value* r = carried(b, o, bits);
   if (any_nan) r = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(bits, c(0x00400000)), r);
-  return b.CreateBitCast(b.CreateAnd(r, c(0xffff0000)), x->getType());
+  return b.CreateBitCast(b.CreateAnd(r, c(kUpperHalf)), x->getType());
+}
+
+llvm::Value* in_pairs(B& b, llvm::Value* memory, int pairs) {
+  std::vector<int> order;
+  for (int l = 0; l < lanes_of({DType::kInvalid, memory}); ++l) order.push_back(element_of_lane(l, pairs));
+  return b.CreateShuffleVector(memory, order);
+}
+
+llvm::Value* out_of_pairs(B& b, llvm::Value* lanes, int pairs) {
+  std::vector<int> order(static_cast<size_t>(lanes_of({DType::kInvalid, lanes})));
+  for (size_t l = 0; l < order.size(); ++l)
+    order[static_cast<size_t>(element_of_lane(static_cast<int>(l), pairs))] = static_cast<int>(l);
+  return b.CreateShuffleVector(lanes, order);
+}
+
+// What `f` makes of a group's halves at a time.
+llvm::Value* by_halves(B& b, llvm::Value* x, int pairs, const std::function<void(llvm::Value*, Parts&)>& f) {
+  Parts parts;
+  const int lanes = lanes_of({DType::kInvalid, x});
+  for (int first = 0; first < lanes; first += pairs)
+    f(lanes_from(b, x, static_cast<unsigned>(first), static_cast<unsigned>(pairs)), parts);
+  return joined(b, parts);
+}
+
+llvm::Value* floats_of_words(B& b, llvm::Value* raw, int pairs) {
+  llvm::Type* words = vector_of(b.getInt32Ty(), pairs / 2);
+  llvm::Type* floats = vector_of(b.getFloatTy(), pairs / 2);
+  return by_halves(b, raw, pairs, [&](llvm::Value* group, Parts& parts) {
+    llvm::Value* both = b.CreateBitCast(group, words);
+    parts.push_back(b.CreateBitCast(b.CreateShl(both, 16), floats));
+    parts.push_back(b.CreateBitCast(b.CreateAnd(both, kUpperHalf), floats));
+  });
+}
+
+llvm::Value* words_of_floats(B& b, llvm::Value* x, int pairs) {
+  const auto half = static_cast<unsigned>(pairs / 2);
+  llvm::Type* words = vector_of(b.getInt32Ty(), pairs / 2);
+  llvm::Value* all = by_halves(b, x, pairs, [&](llvm::Value* group, Parts& parts) {
+    llvm::Value* even = b.CreateBitCast(lanes_from(b, group, 0, half), words);
+    llvm::Value* odd = b.CreateBitCast(lanes_from(b, group, half, half), words);
+    parts.push_back(b.CreateOr(b.CreateLShr(even, 16), b.CreateAnd(odd, kUpperHalf)));
+  });
+  return b.CreateBitCast(all, vector_of(b.getInt16Ty(), lanes_of({DType::kInvalid, x})));
 }
 
 }  // namespace
 
+int element_of_lane(int lane, int pairs) {
+  if (pairs == 0) return lane;
+  const int at = lane % pairs, half = pairs / 2;
+  return lane - at + 2 * (at % half) + at / half;
+}
+
 llvm::Type* storage_type(B& b, DType type, int lanes) { return vector_of(storage_scalar(b, type), lanes); }
 
-Value from_storage(B& b, DType type, llvm::Value* raw) {
+Value from_storage(B& b, DType type, llvm::Value* raw, int pairs) {
+  if (pairs > 0 && type == DType::kBF16) return {type, floats_of_words(b, raw, pairs)};
+  if (pairs > 0) raw = in_pairs(b, raw, pairs);
   switch (type) {
     case DType::kPred: return {type, b.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()))};
     case DType::kF16: return {type, half_to_float(b, raw)};
@@ -129,7 +185,9 @@ Value from_storage(B& b, DType type, llvm::Value* raw) {
   return is_integral(type) ? of_width(b, {type, raw}) : Value{type, raw};
 }
 
-llvm::Value* to_storage(B& b, const Value& x) {
+llvm::Value* to_storage(B& b, const Value& x, int pairs) {
+  if (pairs > 0 && x.type == DType::kBF16) return words_of_floats(b, x.v, pairs);
+  if (pairs > 0) return out_of_pairs(b, to_storage(b, x), pairs);
   switch (x.type) {
     case DType::kPred: return b.CreateZExt(x.v, with_scalar(x.v, b.getInt8Ty()));
     case DType::kF16: return float_to_half(b, x.v);

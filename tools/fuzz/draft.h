@@ -151,6 +151,7 @@ Family counter_family();
 Family reduction_family();
 Family wide_column_family();
 Family narrowed_sum_family();
+Family bfloat_row_family();
 Family tuple_of_one_family();
 Family chain_family();
 Family long_sum_family();

@@ -97,7 +97,8 @@ const std::vector<Family>& families() {
                                                 row_choice_family(),
                                                 like_arms_family(),
                                                 short_row_family(),
-                                                narrowed_sum_family()};
+                                                narrowed_sum_family(),
+                                                bfloat_row_family()};
   return kFamilies;
 }
 

@@ -272,8 +272,37 @@ Instruction* narrowed_sum(Draft& s) {
   return s.b.convert(s.b.reduce({x}, {init}, combiner(s, op, wide), {d}), to);
 }
 
+// Rows of bf16 of some vectors, computed with beside what is known by its place and other types, and what they add up
+// to.
+Instruction* bfloat_rows(Draft& s) {
+  using enum DType;
+  const Ints sizes = {s.random.between(1, 9), s.random.between(30, 400)};
+  const int64_t d = s.random.below(2);
+  auto along = [&](Instruction* x) { return s.b.broadcast_in_dim(x, sizes, {d}); };
+  const Ints side = {sizes[static_cast<size_t>(d)]};
+  Instruction* x = s.small(s.of(kBF16, sizes), 8);
+  for (int64_t n = s.random.between(1, 3); n > 0; --n) {
+    switch (s.random.below(5)) {
+      case 0: x = s.b.binary(kMaximum, x, along(s.b.iota(Shape::array(kBF16, side), 0))); break;
+      case 1: x = s.b.binary(kAdd, x, s.b.convert(along(s.small(s.of(kF32, side), 4)), kBF16)); break;
+      case 2: x = s.b.select(s.of(kPred, sizes), x, s.small(s.of(kBF16, sizes), 8)); break;
+      case 3:
+        x = s.b.binary(kMultiply, x, s.b.convert(s.of(s.random.pick(std::vector{kS4, kU8, kPred}), sizes), kBF16));
+        break;
+      default: x = s.b.binary(kSubtract, x, along(s.small(s.of(kBF16, side), 8))); break;
+    }
+  }
+  switch (s.random.below(4)) {
+    case 0: return reduce_by(s, kAdd, s.small(s.b.convert(x, kF32), 64), {s.random.below(2)});
+    case 1: return reduce_by(s, kMaximum, x, {s.random.below(2)});
+    case 2: return s.keep(s.b.compare(Direction::kLt, x, s.of(kBF16, sizes))), x;
+    default: return x;
+  }
+}
+
 }  // namespace
 
+Family bfloat_row_family() { return {"rows of bf16", {{bfloat_rows, 10}}, 0.04}; }
 Family narrowed_sum_family() { return {"narrowed sums", {{narrowed_sum, 8}}, 0.03}; }
 Family tuple_of_one_family() { return {"tuples of one", {{tuple_of_one, 4}}, 0.03}; }
 Family wide_column_family() { return {"wide columns", {{wide_columns, 8}}, 0.03}; }
