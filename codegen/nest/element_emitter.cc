@@ -9,6 +9,7 @@
 #include "codegen/nest/branch.h"
 #include "codegen/nest/reducer.h"
 #include "compiler/analysis/products.h"
+#include "compiler/ir/narrow.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -170,12 +171,12 @@ std::optional<size_t> ElementEmitter::contractible_operand(const Instruction* su
 // before it is used may forget it, a way of a branch that ends.)
 std::optional<Divisor> ElementEmitter::shared_divisor(const Instruction* i, const Coords& coords, Scope& scope) {
   constexpr int64_t kMany = 8;  // vectors: about what it takes to make one
-  const bool exact = options_.strict || (i->shape.type != DType::kF32 && i->shape.type != DType::kF64);
+  const bool floats = is_float(i->shape.type) && dtype_bits(i->shape.type) > 8, exact = options_.strict || !floats;
   if (!i->is(Opcode::kDivide) || exact) return std::nullopt;
   const Instruction* by = i->operand(1);
   Coords at = by->shape.rank() == 0 ? Coords{} : coords;
   for (; by->is(Opcode::kBroadcast); by = by->operand(0)) at = access_relation(*by, at, {}, vars_).reads[0].coords;
-  const int64_t lanes = std::max<int64_t>(1, vector_bytes() / dtype_bytes(i->shape.type));
+  const int64_t lanes = std::max<int64_t>(1, vector_bytes() / dtype_bytes(working_type(i->shape.type)));
   Scope& outside = home(at, scope);
   if (by->is(Opcode::kConstant) || outside.depth >= scope.depth) return std::nullopt;
   if (i->shape.element_count() < kMany * lanes * by->shape.element_count()) return std::nullopt;
@@ -252,7 +253,8 @@ Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords,
     }
     return fma(scope.builder, v[0], v[1], v[2]);
   }
-  if (const auto by = shared_divisor(i, coords, scope)) return quotient(scope.builder, operand(i, 0), *by);
+  if (const auto by = shared_divisor(i, coords, scope))
+    return round_to_type(scope.builder, number(), quotient(scope.builder, operand(i, 0), *by));
   std::vector<Value> values;
   for (size_t k = 0; k < i->operand_count(); ++k) {
     values.push_back(operand(i, k));

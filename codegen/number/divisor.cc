@@ -18,10 +18,10 @@ struct Scales {
 constexpr Scales kSingle = {0x1p64, 0x1p-60, 0x1p-126, 0x1p24, 0x1p-26};
 constexpr Scales kDouble = {0x1p500, 0x1p-490, 0x1p-1022, 0x1p53, 0x1p-55};
 
-const Scales& scales_of(DType type) { return type == DType::kF32 ? kSingle : kDouble; }
+const Scales& scales_of(DType type) { return type == DType::kF64 ? kDouble : kSingle; }
 
 llvm::Type* bits_of(llvm::IRBuilderBase& b, const Value& x) {
-  return x.v->getType()->getWithNewType(b.getIntNTy(static_cast<unsigned>(dtype_bits(x.type))));
+  return x.v->getType()->getWithNewType(b.getIntNTy(x.v->getType()->getScalarSizeInBits()));
 }
 
 }  // namespace
@@ -39,6 +39,7 @@ Divisor divisor(llvm::IRBuilderBase& b, const Value& d) {
                      b.CreateSelect(b.CreateFCmpOLT(size, number(scales.least)), number(scales.for_less), number(1)));
   llvm::Value* s = b.CreateFMul(d.v, scale);
   llvm::Value* nearest = b.CreateFDiv(number(1), s);
+  if (d.type == DType::kBF16) return {{d.type, nearest}, {}, {d.type, scale}};
   llvm::Value* above = b.CreateFCmpOLT(remainder(nearest, s), number(0));
   llvm::Type* bits = bits_of(b, d);
   llvm::Value* lower = b.CreateSub(b.CreateBitCast(nearest, bits), b.CreateZExt(above, bits));
@@ -55,6 +56,7 @@ Value quotient(llvm::IRBuilderBase& b, const Value& x, const Divisor& by) {
   const int lanes = std::max(lanes_of(x), lanes_of(by.high));
   auto wide = [&](const Value& v) { return splat(b, v, lanes); };
   const Value of{x.type, b.CreateFMul(wide(x).v, wide(by.scale).v)};
+  if (!by.low) return {x.type, b.CreateFMul(of.v, wide(by.high).v)};
   const Value little{x.type, b.CreateFMul(of.v, wide(by.low).v)};
   return fma(b, of, wide(by.high), little);
 }
