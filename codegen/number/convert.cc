@@ -60,7 +60,10 @@ Value integer_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
     return float_to_float(b, o, {DType::kF64, sticky_double(b, x)}, to);
   }
   llvm::Type* type = register_type(b, to, lanes_of(x));
-  return round_to_type(b, o, {to, is_signed(x.type) ? b.CreateSIToFP(x.v, type) : b.CreateUIToFP(x.v, type)});
+  const Value r = {to, is_signed(x.type) ? b.CreateSIToFP(x.v, type) : b.CreateUIToFP(x.v, type)};
+  // Both halves hold every integer of a byte. (Weights of s8, 2048x2752, times a vector of bf16: 420 us rounded.)
+  const bool exact = (to == DType::kBF16 || to == DType::kF16) && dtype_bits(x.type) <= 8;
+  return exact ? r : round_to_type(b, o, r);
 }
 
 Value complex_part(const Value& x, bool imaginary) { return {component_type(x.type), imaginary ? x.imag : x.v}; }
