@@ -118,7 +118,7 @@ Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scop
   if (it == buffers_.end()) unsupported(i, "without a buffer");
   IndexExpr address = linear_index(i->shape, coords);
   llvm::Value* mask = inside(i->shape.dims, coords, scope);
-  if (!mask) {
+  if (!mask && !fits_table(it->second, kept(i->shape.type))) {
     if (auto v = load_found(scope, it->second, kept(i->shape.type), address)) return *v;
     if (auto v = load_rows(scope, it->second, kept(i->shape.type), address)) return *v;
   }
@@ -141,8 +141,8 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
       new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
   global->setAlignment(llvm::Align(64));
   const Ints& dims = literal.shape().dims;
-  return load(scope, {global, nullptr, nullptr}, kept(literal.shape().type), linearize(dims, coords),
-              inside(dims, coords, scope));
+  return load(scope, {.pointer = global, .elements = literal.shape().element_count()}, kept(literal.shape().type),
+              linearize(dims, coords), inside(dims, coords, scope));
 }
 
 // x with its bits as those of `type`, one of the two kept as bits.

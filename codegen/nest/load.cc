@@ -9,6 +9,7 @@
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/packed.h"
 #include "codegen/number/parts.h"
+#include "codegen/number/table.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -389,6 +390,37 @@ Value ElementEmitter::load_one(Scope& scope, const BufferRef& buffer, DType type
   return from_storage(b, type, l);
 }
 
+bool ElementEmitter::fits_table(const BufferRef& buffer, DType type) const {
+  return buffer.elements > 0 && buffer.elements <= largest_table(*options_.target, dtype_bytes(type)) &&
+         !packs(buffer, type);
+}
+
+// Lanes anywhere in a buffer of few elements: these are registers, loaded outside of all loops, which are picked from.
+Value ElementEmitter::load_from_table(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                                      int lanes, llvm::Value* mask) {
+  const int64_t bytes = dtype_bytes(type), per = table_lanes(*options_.target, bytes);
+  llvm::Type* number = scope.builder.getIntNTy(static_cast<unsigned>(8 * bytes));
+  std::vector<llvm::Value*>& table = outermost_->tables[buffer.pointer];
+  for (int64_t first = std::ssize(table) * per; first < buffer.elements; first += per) {
+    llvm::IRBuilder<>& b = outermost_->builder;
+    llvm::Value* at = first == 0 ? buffer.pointer
+                                 : b.CreateConstInBoundsGEP1_64(number, buffer.pointer, static_cast<uint64_t>(first));
+    const auto there = static_cast<int>(std::min(per, buffer.elements - first));
+    const llvm::Align align(static_cast<uint64_t>(bytes));
+    auto* whole = vector_of(number, per);
+    llvm::Instruction* l = there == per
+                               ? static_cast<llvm::Instruction*>(b.CreateAlignedLoad(whole, at, align))
+                               : b.CreateMaskedLoad(whole, at, align, first_lanes(b, static_cast<int>(per), there));
+    annotate(l, buffer);
+    table.push_back(l);
+  }
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
+  llvm::Value* found = look_up(b, *options_.target, table, b.CreateTrunc(at, vector_of(number, lanes)));
+  if (mask) found = b.CreateSelect(mask, found, llvm::Constant::getNullValue(found->getType()));
+  return from_storage(b, type, b.CreateBitCast(found, vector_of(storage_type(b, type, 1), lanes)));
+}
+
 // Whole vectors, of which constant shuffles take the lanes: these lie at one distance, or as a pattern says.
 std::optional<Value> ElementEmitter::load_by_shuffles(Scope& scope, const BufferRef& buffer, DType type,
                                                       const IndexExpr& address, std::optional<int64_t> stride,
@@ -453,7 +485,10 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     }
     return from_storage(b, type, *stride == 1 ? l : reversed(b, l));
   }
+  const bool table = fits_table(buffer, type);
+  if (table && vector_bound(address)) return load_from_table(scope, buffer, type, address, lanes, mask);
   if (auto v = pairs > 0 ? std::nullopt : load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;
+  if (table) return load_from_table(scope, buffer, type, address, lanes, mask);
   if (pairs == 0 && stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50

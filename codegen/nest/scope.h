@@ -68,6 +68,8 @@ struct Known {
   std::unordered_map<llvm::Value*, std::vector<RowLoad>> rows;
   std::vector<BlockLoad> blocks;
   std::vector<VectorLoad> vectors;
+  /// Small tables in registers (codegen/number/table.h), by their pointer.
+  std::unordered_map<llvm::Value*, std::vector<llvm::Value*>> tables;
   /// By what is divided by.
   std::unordered_map<llvm::Value*, Divisor> divisors;
   /// By an index that was computed: variables that stand for it.
