@@ -200,6 +200,7 @@ class Emission {
 
   // What the stages read and write at an element of the outer nest.
   void visit_stages(AccessWalk& w, const Coords& at, Inner& inner) {
+    w.lanes_outside();
     for (const Stage& stage : plan_.stages) {
       const size_t before = w.accesses().size();
       Coords along;

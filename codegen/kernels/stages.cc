@@ -58,7 +58,7 @@ void Stages::walk(AccessWalk& walk, const Stage& stage, const Coords& at) const 
   }
   for (const Instruction* v : stage.keeps) walk.read(v, at);
   for (const Instruction* r : stage.reduces) {
-    for (size_t k = 0; k < r->operand_count() / 2; ++k) walk.read(r->operand(k), at);
+    for (size_t k = 0; k < r->operand_count() / 2; ++k) walk.read_operand(r, k, at);
   }
   walk_roots(walk, at, stage.stores);
 }

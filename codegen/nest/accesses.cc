@@ -2,7 +2,9 @@
 #include "codegen/nest/accesses.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "codegen/nest/reducer.h"
 #include "compiler/analysis/known_index.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/op_cost.h"
@@ -96,6 +98,12 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
   follow(i, known_relation(*i, coords, reduced, vars_));
 }
 
+void AccessWalk::read_operand(const Instruction* user, size_t operand, const Coords& coords) {
+  const bool before = std::exchange(stored_, lanes_outside_ && compares_stored(*user));
+  read(user->operand(operand), coords);
+  stored_ = before;
+}
+
 int AccessWalk::lane_bytes() const {
   constexpr double kGoodPart = 0.25;
   double all = 0;
@@ -107,6 +115,8 @@ int AccessWalk::lane_bytes() const {
 }
 
 void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
+  const bool before = stored_;
+  if (is_elementwise(i->opcode) || is_reduction(*i)) stored_ = lanes_outside_ && compares_stored(*i);
   for (const Symbol& s : relation.symbols) {
     symbols_.emplace(s.var, s.coords);
     read(i->operand(s.operand), s.coords);
@@ -128,6 +138,7 @@ void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
     read(o, moves ? first_of_ones(o->shape, r.coords) : r.coords);
   }
   if (relation.fill) read(i->operand(*relation.fill), {});
+  stored_ = before;
   if (!is_reduction(*i)) return;
   for (const Instruction* init : initial_values(*i)) read(init, {});
 }

@@ -42,6 +42,8 @@ class AccessWalk {
   explicit AccessWalk(VarSource& vars) : vars_(vars) {}
   /// Adds the accesses of `value` at `coords`.
   void read(const Instruction* value, const Coords& coords);
+  /// The same of an operand of `user`, for its sake.
+  void read_operand(const Instruction* user, size_t operand, const Coords& coords);
   /// Adds what one element of `value` needs, by its relation.
   void follow(const Instruction* value, const AccessRelation& relation);
   void write(const Shape& shape, const Coords& coords);
@@ -50,6 +52,8 @@ class AccessWalk {
   }
   /// Values of these types are moved as bits (compiler/analysis/movement.h), not widened.
   void move_in_bits(const std::set<DType>& types) { in_bits_ = &types; }
+  /// The lanes are not parts of what reductions within result in.
+  void lanes_outside() { lanes_outside_ = true; }
   /// `value` stands in scratch: reading it is an access at this address, and nothing below it is read.
   void stop_at(const Instruction* value, std::function<IndexExpr(const Coords&)> address) {
     stops_[value] = std::move(address);
@@ -75,7 +79,7 @@ class AccessWalk {
 
  private:
   bool visited(const Instruction* value, const Coords& coords);
-  bool halves(DType type) const { return type == DType::kBF16 && !(in_bits_ && in_bits_->contains(type)); }
+  bool halves(DType type) const { return type == DType::kBF16 && !stored_ && !(in_bits_ && in_bits_->contains(type)); }
   void check_bounds(const Shape& shape, const IndexExpr& address);
   void add_index(const IndexExpr& expr) { accesses_.push_back({.address = expr}); }
 
@@ -86,6 +90,8 @@ class AccessWalk {
   std::unordered_map<int, Coords> symbols_;  // by variable: where the value lies that it stands for
   std::unordered_map<const Instruction*, std::function<IndexExpr(const Coords&)>> stops_;
   const std::set<DType>* in_bits_ = nullptr;
+  bool lanes_outside_ = false;
+  bool stored_ = false;  // what is met is only moved and compared (compares_stored)
   int operations_ = 0;
   std::map<int, double, std::greater<>> weight_;  // of operations, by the bytes of their elements
   bool has_reduction_ = false;

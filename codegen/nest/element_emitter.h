@@ -247,6 +247,8 @@ class ElementEmitter {
                        const Body& body);
   Value load_apart(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   Value load_one(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
+  Value load_run(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, int64_t stride,
+                 llvm::Value* mask);
   Value load_packed(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   void store_packed(Scope& scope, const BufferRef& buffer, const IndexExpr& address, const Value& value,
                     llvm::Value* mask);

@@ -435,12 +435,31 @@ std::optional<Value> ElementEmitter::load_by_shuffles(Scope& scope, const Buffer
   return wide ? std::nullopt : load_strided(scope, buffer, type, known, *stride);
 }
 
+// Lanes side by side, forwards or backwards. (In pairs forwards, and without a mask.)
+Value ElementEmitter::load_run(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                               int64_t stride, llvm::Value* mask) {
+  llvm::IRBuilder<>& b = scope.builder;
+  const int lane = lane_var(address), lanes = lane_count(address);
+  llvm::Type* element = storage_type(b, type, 1);
+  llvm::Value* pointer = address_of(scope, buffer, element, address.substitute(lane, stride == 1 ? 0 : lanes - 1));
+  llvm::Value* l = nullptr;
+  if (mask) {
+    const auto native = static_cast<unsigned>(options_.target->vector_bytes() / dtype_bytes(type));
+    l = load_some(b, buffer, element, pointer, stride == 1 ? mask : reversed(b, mask), native);
+  } else {
+    auto* run =
+        b.CreateAlignedLoad(vector_of(element, lanes), pointer, llvm::Align(static_cast<uint64_t>(dtype_bytes(type))));
+    annotate(run, buffer);
+    l = run;
+  }
+  return from_storage(b, type, stride == 1 ? l : reversed(b, l), pairs_along(address));
+}
+
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                            llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Type* element = storage_type(b, type, 1);
-  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
   int lanes = lane_count(address);
   auto* mask_lanes = mask ? llvm::dyn_cast<llvm::FixedVectorType>(mask->getType()) : nullptr;
   if (lanes == 1 && !mask_lanes) return load_one(scope, buffer, type, address, mask);
@@ -465,26 +484,9 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
     lanes = static_cast<int>(mask_lanes->getNumElements());
   else if (mask)
     mask = b.CreateVectorSplat(static_cast<unsigned>(lanes), mask);
-  auto* whole = vector_of(element, lanes);
   const int pairs = pairs_along(address);
-  if (pairs > 0 && stride == 1 && !mask) {
-    auto* l = b.CreateAlignedLoad(whole, address_of(scope, buffer, element, address.substitute(lane, 0)), align);
-    annotate(l, buffer);
-    return from_storage(b, type, l, pairs);
-  }
-  if (pairs == 0 && stride && (*stride == 1 || *stride == -1)) {
-    const IndexExpr lowest = address.substitute(lane, *stride == 1 ? 0 : lanes - 1);
-    llvm::Value* pointer = address_of(scope, buffer, element, lowest);
-    llvm::Value* l = nullptr;
-    if (mask) {
-      const auto native = static_cast<unsigned>(options_.target->vector_bytes() / dtype_bytes(type));
-      l = load_some(b, buffer, element, pointer, *stride == 1 ? mask : reversed(b, mask), native);
-    } else {
-      l = b.CreateAlignedLoad(whole, pointer, align);
-      annotate(llvm::cast<llvm::Instruction>(l), buffer);
-    }
-    return from_storage(b, type, *stride == 1 ? l : reversed(b, l));
-  }
+  const bool runs = stride == 1 || (stride == -1 && pairs == 0);
+  if (runs && !(mask && pairs > 0)) return load_run(scope, buffer, type, address, *stride, mask);
   const bool table = fits_table(buffer, type);
   if (table && vector_bound(address)) return load_from_table(scope, buffer, type, address, lanes, mask);
   if (auto v = pairs > 0 ? std::nullopt : load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;

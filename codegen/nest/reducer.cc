@@ -46,23 +46,29 @@ llvm::Value* with_magnitude_turned(llvm::IRBuilderBase& b, llvm::Value* x) {
   return b.CreateXor(x, b.CreateAnd(b.CreateAShr(x, bits - 1), rest));
 }
 
-llvm::Constant* nans_of_a_sign(llvm::Type* integers) {
-  const unsigned mantissa = integers->getScalarSizeInBits() == 64 ? 52 : 23;
+bool is_half(DType type) { return type == DType::kF16 || type == DType::kBF16; }
+
+llvm::Constant* nans_of_a_sign(DType type, llvm::Type* integers) {
+  const int mantissa = type == DType::kF64 ? 52 : type == DType::kF16 ? 10 : type == DType::kBF16 ? 7 : 23;
   return llvm::ConstantInt::get(integers, (uint64_t{1} << mantissa) - 1);
 }
 
-llvm::Value* key_of_float(llvm::IRBuilderBase& b, llvm::Value* x, bool largest) {
-  llvm::Type* integers = x->getType()->getWithNewBitWidth(x->getType()->getScalarSizeInBits());
-  llvm::Value* turned = with_magnitude_turned(b, b.CreateBitCast(x, integers));
-  llvm::Constant* nans = nans_of_a_sign(integers);
+// Of f16 and bf16 as they lie in memory, in half the width of the f32 that their registers hold.
+llvm::Value* key_of_float(llvm::IRBuilderBase& b, const Value& x, bool largest) {
+  llvm::Value* stored = is_half(x.type) ? to_storage(b, x) : x.v;
+  llvm::Type* integers = stored->getType()->getWithNewBitWidth(stored->getType()->getScalarSizeInBits());
+  llvm::Value* turned = with_magnitude_turned(b, b.CreateBitCast(stored, integers));
+  llvm::Constant* nans = nans_of_a_sign(x.type, integers);
   return largest ? b.CreateSub(turned, nans) : b.CreateAdd(turned, nans);
 }
 
-llvm::Value* float_of_key(llvm::IRBuilderBase& b, llvm::Value* key, bool largest) {
-  llvm::Constant* nans = nans_of_a_sign(key->getType());
+Value float_of_key(llvm::IRBuilderBase& b, DType type, llvm::Value* key, bool largest) {
+  llvm::Constant* nans = nans_of_a_sign(type, key->getType());
   key = with_magnitude_turned(b, largest ? b.CreateAdd(key, nans) : b.CreateSub(key, nans));
+  if (is_half(type))
+    return from_storage(b, type, b.CreateBitCast(key, key->getType()->getWithNewType(storage_type(b, type, 1))));
   const bool wide = key->getType()->getScalarSizeInBits() == 64;
-  return b.CreateBitCast(key, key->getType()->getWithNewType(wide ? b.getDoubleTy() : b.getFloatTy()));
+  return {type, b.CreateBitCast(key, key->getType()->getWithNewType(wide ? b.getDoubleTy() : b.getFloatTy()))};
 }
 
 // Of one register, as wide as any is.
@@ -88,11 +94,19 @@ llvm::Value* are_numbers(llvm::IRBuilderBase& b, llvm::Value* x) {
 bool takes_keys(const Instruction& reduction, Opcode op, const NumberOptions& options) {
   constexpr int64_t kChain = 32;
   const DType type = reduction.shape.type;
+  if (compares_stored(reduction)) return true;
   if ((op != Opcode::kMaximum && op != Opcode::kMinimum) || !is_float(type)) return false;
   return options.avx512 || (type != DType::kF64 && product(reduction_sizes(reduction)) >= kChain);
 }
 
 }  // namespace
+
+bool compares_stored(const Instruction& reduction) {
+  if (!is_reduction(reduction) || !reduction.shape.is_array() || !is_half(reduction.shape.type)) return false;
+  if (reduction.info().op_class == OpClass::kContracts) return false;
+  const auto op = combining_op(*reduction.to_apply());
+  return op == Opcode::kMaximum || op == Opcode::kMinimum;
+}
 
 std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options, const Computation& c,
                                       std::span<const Value> arguments, bool plain) {
@@ -144,11 +158,11 @@ Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options, 
     r.accumulator_ = DType::kS8;
   }
   if (r.op_ && takes_keys(reduction, *r.op_, options)) {
-    r.as_numbers_ = options.avx512 && along && reduction.is(Opcode::kReduce);
+    r.as_numbers_ = options.avx512 && along && reduction.is(Opcode::kReduce) && r.result_ != DType::kF16;
     r.as_keys_ = !r.as_numbers_;
   }
   if (r.as_keys_) {
-    r.accumulator_ = r.result_ == DType::kF64 ? DType::kS64 : DType::kS32;
+    r.accumulator_ = r.result_ == DType::kF64 ? DType::kS64 : is_half(r.result_) ? DType::kS16 : DType::kS32;
   }
   // Windows pick by position (the first of equals): their elements keep their order.
   Reorder order = r.op_                           ? Reorder{true, -1}
@@ -195,7 +209,7 @@ std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const 
   for (Value& v : held) {
     if (v.type == accumulator_) continue;
     if (as_bytes_) v = {accumulator_, b.CreateSExt(v.v, v.v->getType()->getWithNewType(b.getInt8Ty()))};
-    if (as_keys_) v = {accumulator_, key_of_float(b, v.v, op_ == Opcode::kMaximum)};
+    if (as_keys_) v = {accumulator_, key_of_float(b, v, op_ == Opcode::kMaximum)};
   }
   if (as_numbers_) held.push_back({DType::kPred, are_numbers(b, held[0].v)});
   return held;
@@ -282,7 +296,7 @@ std::vector<Value> Reducer::finish(llvm::IRBuilderBase& b, const NumberOptions& 
     auto* none = llvm::ConstantFP::getNaN(totals[0].v->getType());
     totals = {{result_, b.CreateSelect(totals[1].v, totals[0].v, none)}};
   }
-  if (as_keys_) totals[0] = {result_, float_of_key(b, totals[0].v, op_ == Opcode::kMaximum)};
+  if (as_keys_) totals[0] = float_of_key(b, result_, totals[0].v, op_ == Opcode::kMaximum);
   if (plain_) {
     for (Value& total : totals) total = round_to_type(b, options, total);
   }

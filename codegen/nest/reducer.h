@@ -23,6 +23,10 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
                                       const Computation& computation, std::span<const Value> arguments,
                                       bool plain = false);
 
+/// A maximum or minimum of f16 or bf16: these are compared as integers as wide as they are stored, unless their lanes
+/// are parts of one result and bf16.
+bool compares_stored(const Instruction& reduction);
+
 class Reducer {
  public:
   /// Of any is_reduction instruction. `along`: the lanes of its accumulators, if they have any, are parts of one
