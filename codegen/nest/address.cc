@@ -114,14 +114,14 @@ llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scop
     return bound.value ? bound.value : lane_numbers(b, bound.lanes, bound.pairs);
   }
   llvm::Value* x = index(*atom.operand, scope);
-  llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));
   bool divides = atom.kind == IndexExpr::AtomKind::kFloorDiv;
   const Range range = atom.operand->range();
   if (range.lo >= 0 && range.hi <= INT32_MAX && x->getType()->isVectorTy()) {
     llvm::Value* q = quotient(b, x, static_cast<uint64_t>(range.hi), static_cast<uint64_t>(atom.width));
-    return divides ? q : b.CreateSub(x, b.CreateMul(q, w));
+    return divides ? q : b.CreateSub(x, scope.product(q, atom.width));
   }
-  if (range.lo >= 0) return divides ? b.CreateUDiv(x, w) : b.CreateURem(x, w);
+  if (range.lo >= 0) return divides ? scope.quotient(x, atom.width) : scope.remainder(x, atom.width);
+  llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));
   llvm::Value* r = b.CreateSRem(x, w);
   llvm::Value* negative = b.CreateICmpSLT(r, llvm::Constant::getNullValue(r->getType()));
   if (!divides) return b.CreateSelect(negative, b.CreateAdd(r, w), r);
@@ -146,10 +146,7 @@ std::vector<ElementEmitter::Part> ElementEmitter::parts(const IndexExpr& expr, S
 }
 
 llvm::Value* ElementEmitter::part_value(const Part& part) {
-  llvm::Value* v = atom_value(*part.term->atom, *part.scope);
-  if (part.term->coefficient == 1) return v;
-  auto* times = llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(part.term->coefficient), true);
-  return part.scope->builder.CreateMul(v, times);
+  return part.scope->product(atom_value(*part.term->atom, *part.scope), part.term->coefficient);
 }
 
 llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
@@ -167,12 +164,11 @@ llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
       sum = widen(sum);
       v = widen(v);
     }
-    sum = sum ? b.CreateAdd(sum, v) : v;
+    sum = sum ? p.scope->sum(sum, v) : v;
   }
   if (!sum) return scope.builder.getInt64(static_cast<uint64_t>(expr.constant()));
   if (expr.constant() == 0) return sum;
-  return last->builder.CreateAdd(sum,
-                                 llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
+  return last->sum(sum, llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
 }
 
 IndexExpr ElementEmitter::of_block_values(IndexExpr address) const {
@@ -193,12 +189,12 @@ llvm::Value* ElementEmitter::address_of(Scope& scope, const BufferRef& buffer, l
                                         const IndexExpr& in_block) {
   const IndexExpr address = of_block_values(in_block);
   llvm::Value* pointer = buffer.pointer;
-  auto advance = [&](Scope& s, llvm::Value* by) { pointer = s.builder.CreateGEP(element, pointer, by); };
+  auto advance = [&](Scope& s, llvm::Value* by) { pointer = s.moved_on(element, pointer, by); };
   std::vector<Part> all = parts(address, scope);
   for (size_t k = 0; k < all.size();) {
     Scope& s = *all[k].scope;
     llvm::Value* sum = part_value(all[k]);
-    for (++k; k < all.size() && all[k].scope == &s; ++k) sum = s.builder.CreateAdd(sum, part_value(all[k]));
+    for (++k; k < all.size() && all[k].scope == &s; ++k) sum = s.sum(sum, part_value(all[k]));
     advance(s, sum);
   }
   if (address.constant() != 0) advance(scope, scope.builder.getInt64(static_cast<uint64_t>(address.constant())));

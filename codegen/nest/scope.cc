@@ -7,6 +7,31 @@ llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* 
   return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y);
 }
 
+llvm::Value* Scope::binary(llvm::Instruction::BinaryOps op, llvm::Value* x, llvm::Value* y) {
+  llvm::Value*& known = numbers[{op, nullptr, x, y}];
+  return known ? known : known = builder.CreateBinOp(op, x, y);
+}
+
+llvm::Value* Scope::sum(llvm::Value* x, llvm::Value* y) { return binary(llvm::Instruction::Add, x, y); }
+
+llvm::Value* Scope::product(llvm::Value* x, int64_t factor) {
+  if (factor == 1) return x;
+  return binary(llvm::Instruction::Mul, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(factor), true));
+}
+
+llvm::Value* Scope::quotient(llvm::Value* x, int64_t divisor) {
+  return binary(llvm::Instruction::UDiv, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(divisor)));
+}
+
+llvm::Value* Scope::remainder(llvm::Value* x, int64_t divisor) {
+  return binary(llvm::Instruction::URem, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(divisor)));
+}
+
+llvm::Value* Scope::moved_on(llvm::Type* element, llvm::Value* pointer, llvm::Value* steps) {
+  llvm::Value*& known = numbers[{llvm::Instruction::GetElementPtr, element, pointer, steps}];
+  return known ? known : known = builder.CreateGEP(element, pointer, steps);
+}
+
 std::unique_ptr<Scope> open_loop(Scope& parent, llvm::Value* trip, int64_t step, std::string_view name,
                                  std::vector<llvm::Value*> initial) {
   auto& context = parent.builder.getContext();

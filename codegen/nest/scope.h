@@ -7,10 +7,12 @@
 
 #include <memory>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/number/divisor.h"
@@ -58,6 +60,9 @@ struct VectorLoad {
   llvm::Value* value;
 };
 
+/// An operation on numbers: its opcode, its operands and, of a pointer that moves on, the type of its steps.
+using Operation = std::tuple<unsigned, llvm::Type*, llvm::Value*, llvm::Value*>;
+
 /// What code that stands at the end of a scope may use again.
 struct Known {
   /// Values of (instruction, coordinates) whose home is this scope.
@@ -72,6 +77,9 @@ struct Known {
   std::unordered_map<llvm::Value*, std::vector<llvm::Value*>> tables;
   /// By what is divided by.
   std::unordered_map<llvm::Value*, Divisor> divisors;
+  /// Of address arithmetic: most of what an access needs is what others have. (Half of what a kernel was emitted as was
+  /// found again and left out by the passes that follow.)
+  llvm::DenseMap<Operation, llvm::Value*> numbers;
   /// By an index that was computed: variables that stand for it.
   std::unordered_map<llvm::Value*, std::vector<Clamped>> symbols;
 };
@@ -86,6 +94,13 @@ struct Scope : Known {
     while (s && s != &outer) s = s->parent;
     return s != nullptr;
   }
+
+  llvm::Value* sum(llvm::Value* x, llvm::Value* y);
+  llvm::Value* product(llvm::Value* x, int64_t factor);
+  /// Of non-negative numbers.
+  llvm::Value* quotient(llvm::Value* x, int64_t divisor);
+  llvm::Value* remainder(llvm::Value* x, int64_t divisor);
+  llvm::Value* moved_on(llvm::Type* element, llvm::Value* pointer, llvm::Value* steps);
 
   llvm::IRBuilder<> builder;
   Scope* parent;
@@ -103,6 +118,9 @@ struct Scope : Known {
   bool enters = false;  ///< the trip is not none
   std::vector<llvm::PHINode*> carried;
   std::vector<llvm::Value*> initial;
+
+ private:
+  llvm::Value* binary(llvm::Instruction::BinaryOps op, llvm::Value* x, llvm::Value* y);
 };
 
 /// Opens a loop in `parent`: counter = 0, step, 2*step ... < trip. `initial` values are carried around it.
