@@ -136,6 +136,8 @@ std::vector<AtomPtr> IndexExpr::div_mod_atoms() const {
 }
 
 IndexExpr IndexExpr::substitute(std::span<const Substitution> values) const {
+  // Most replace nothing: the numbers of a block in addresses that know none of them.
+  if (std::ranges::none_of(values, [&](const Substitution& v) { return depends_on(v.var); })) return *this;
   IndexExpr out(constant_);
   for (const Term& t : terms_) {
     const Atom& a = *t.atom;

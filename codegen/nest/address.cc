@@ -41,6 +41,7 @@ void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
   block_.clear();
   block_ids_.clear();
   block_values_.clear();
+  block_numbers_.clear();
   scope.blocks.clear();
   read_together_ = {};
   for (int64_t k = 0; k < unroll.count; ++k) {
@@ -49,6 +50,7 @@ void ElementEmitter::begin_block(Scope& scope, const Unroll& unroll) {
     bound_[id] = {&scope, scope.builder.getInt64(static_cast<uint64_t>(value)), 0};
     block_ids_.push_back(id);
     block_values_.push_back(value);
+    block_numbers_.push_back({id, IndexExpr(value)});
     // The range of the whole digit: a variable of one value would be folded away.
     block_.push_back(IndexExpr::var(id, Range{0, unroll.value(unroll.count - 1)}));
   }
@@ -171,11 +173,7 @@ llvm::Value* ElementEmitter::index(const IndexExpr& expr, Scope& scope) {
   return last->sum(sum, llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(expr.constant()), true));
 }
 
-IndexExpr ElementEmitter::of_block_values(IndexExpr address) const {
-  for (size_t k = 0; k < block_ids_.size(); ++k)
-    address = address.substitute(block_ids_[k], IndexExpr(block_values_[k]));
-  return address;
-}
+IndexExpr ElementEmitter::of_block_values(const IndexExpr& address) const { return address.substitute(block_numbers_); }
 
 void annotate(llvm::Instruction* access, const BufferRef& buffer) {
   if (buffer.alias_scope) access->setMetadata(llvm::LLVMContext::MD_alias_scope, buffer.alias_scope);

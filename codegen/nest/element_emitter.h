@@ -290,7 +290,7 @@ class ElementEmitter {
   int pairs_along(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
   /// The address with the numbers of the block, which are variables elsewhere, as what they are.
-  IndexExpr of_block_values(IndexExpr address) const;
+  IndexExpr of_block_values(const IndexExpr& address) const;
   void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,
                     const IndexExpr& address);
   bool vector_bound(const IndexExpr& expr) const;
@@ -324,6 +324,7 @@ class ElementEmitter {
   std::vector<IndexExpr> block_;
   std::vector<int> block_ids_;
   std::vector<int64_t> block_values_;
+  std::vector<IndexExpr::Substitution> block_numbers_;  ///< these for their variables
   BlockPart read_together_;     ///< what lies inside of its arrays wherever the value does that is being emitted
   bool in_groups_ = false;      ///< steps along rows are written out in groups
   bool guarded_ = false;        ///< values are asked for that may lie outside their arrays
