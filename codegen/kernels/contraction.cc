@@ -64,6 +64,11 @@ class Product {
     choose_places(scratch);
     Scope& root = kernel_.root();
     if (pointers_) pointers_->begin(root, m0_);
+    packed_m0_ = m0_;
+    if (moves_up_) {
+      const int64_t last = product_.m - blocks_.rows;
+      packed_m0_ = e_.symbol(root, minimum(root, e_.index(m0_, root), last), {0, last});
+    }
     clear_rests(root);
     if (form_.tiles()) begin_tiles(root.builder, module_, shape_of({}), *options_.target);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
@@ -105,6 +110,8 @@ class Product {
     const bool part = !in_panels_ && product_.n > nr && product_.n % nr != 0;
     if (right_ && ((right_->along != 1 && !blocks_.along_depth) || (once && part))) right_.reset();
     moves_left_ = part && !once && (right_ || packs_anywhere());
+    moves_up_ = !left_ && !by_rows_ && !rows.pointed() && product_.m > blocks_.rows && product_.m % blocks_.rows != 0 &&
+                begins_anywhere(reads_.left_side());
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
@@ -141,6 +148,16 @@ class Product {
       llvm::Value* at = e_.index(last * (mr * kc), root);
       at = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, at);
       clear(b.CreateICmpSLT(rows, i64(b, blocks_.rows)), at, mr * kc);
+    }
+    if (moves_up_ && spare_rows() > 0) {
+      auto loop = open_loop(root, i64(root.builder, kc / form_.terms), 1, "clear");
+      llvm::IRBuilder<>& in = loop->builder;
+      llvm::Value* at = in.CreateAdd(in.CreateMul(loop->counter, i64(in, rows_across())), i64(in, blocks_.rows));
+      at = in.CreateInBoundsGEP(storage_type(in, packed_type_, 1), a_block_.pointer,
+                                in.CreateMul(at, i64(in, form_.terms)));
+      const int64_t bytes = spare_rows() * form_.terms * dtype_bytes(packed_type_);
+      in.CreateMemSet(at, in.getInt8(0), i64(in, bytes), llvm::MaybeAlign());
+      close_loop(root, std::move(loop));
     }
     if (b_panel_.pointer && product_.n % nr != 0 && !moves_left_) {
       llvm::Value* columns = e_.index(IndexExpr(product_.n) - n0_, root);
@@ -217,7 +234,10 @@ class Product {
     if (left_) return;
     if (pointers_) return pointers_->begin_slice(ss, m0_, k0_, rows_left);
     const int64_t mr = blocks_.tile_rows, kc = packed_depth();
-    if (!by_rows_) return packing_.pack_across(ss, a_block_, blocks_.rows, rows_across(), mr, product_.m, m0_);
+    if (!by_rows_) {
+      return packing_.pack_across(ss, a_block_, blocks_.rows, rows_across(), mr, moves_up_ ? blocks_.rows : product_.m,
+                                  packed_m0_);
+    }
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     const bool runs = !form_.tiles() || reads_.in_runs(reads_.left_side());
     llvm::Value* count = runs ? units_left(product_.m, m0_, blocks_.rows, run) : tile_count;
@@ -237,10 +257,14 @@ class Product {
 
   /// Panels of the right operand may begin at any column: they are at a stride, and so are the results'.
   bool packs_anywhere() const {
-    if (blocks_.along_depth || reads_.in_runs(reads_.right_side())) return false;
-    const std::vector<Factor>& free = product_.swapped ? product_.lhs_free : product_.rhs_free;
+    if (blocks_.along_depth) return false;
     auto tiled = [](const Instruction* i) { return i->shape.layout.tiled(); };
-    return free.size() == 1 && !tiled(reads_.operand(reads_.right_side())) && std::ranges::none_of(plan_.roots, tiled);
+    return begins_anywhere(reads_.right_side()) && std::ranges::none_of(plan_.roots, tiled);
+  }
+  /// An operand is at a stride along its side.
+  bool begins_anywhere(int side) const {
+    const std::vector<Factor>& free = side == 0 ? product_.lhs_free : product_.rhs_free;
+    return !reads_.in_runs(side) && free.size() == 1 && !reads_.operand(side)->shape.layout.tiled();
   }
 
   // A group of panels, from number `first_panel` of the block on, which begins at column `first`.
@@ -286,7 +310,8 @@ class Product {
       rows.a = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
     } else {
       rows.form = {.row_stride = by_rows_ ? kc / form_.terms : 1, .k_stride = by_rows_ ? 1 : rows_across()};
-      const IndexExpr from = t * (mr * (by_rows_ ? kc : form_.terms));
+      IndexExpr from = t * (mr * (by_rows_ ? kc : form_.terms));
+      if (moves_up_) from = from + (m0_ - packed_m0_) * form_.terms;
       rows.a = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(from, ts));
     }
     return rows;
@@ -362,8 +387,10 @@ class Product {
   /// number of lines, so that a tile's steps share out among all sets of the cache.
   int64_t rows_across() const {
     const int64_t line = kCacheLine / (form_.terms * dtype_bytes(packed_type_));
-    return (ceil_div(blocks_.rows, line) | 1) * line;
+    return (ceil_div(blocks_.rows + spare_rows(), line) | 1) * line;
   }
+  /// Behind those of a block that was moved up: what its last tile reads of them.
+  int64_t spare_rows() const { return moves_up_ && product_.m % blocks_.tile_rows != 0 ? blocks_.tile_rows - 1 : 0; }
   /// Packed bytes of the left side are 128 too large.
   bool biased() const { return blocks_.multiply_add == MultiplyAdd::kBytes; }
   /// Groups of terms in the slice, which are whole steps.
@@ -475,6 +502,8 @@ class Product {
   std::optional<OperandStrides> left_, right_;  // of operands read where they lie
   bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
   bool moves_left_ = false;                     // the last panel begins so early that it is whole
+  bool moves_up_ = false;                       // the last block of rows is packed from so early on that it is
+  IndexExpr packed_m0_{0};                      // from where on the block's rows are
   std::optional<RowPointers> pointers_;         // to the left one's rows
   bool by_rows_ = false;                        // the left block is packed row by row
   BufferRef b_panel_, a_block_;

@@ -311,7 +311,7 @@ void Packing::pack_rows(Scope& scope, const BufferRef& target, const IndexExpr& 
 void Packing::in_boxes(Scope& scope, int64_t width, int64_t size, const IndexExpr& first,
                        const std::function<void(int64_t)>& box) {
   int64_t tail = size % width;
-  if (tail == 0) return box(width);
+  if (tail == 0 || size < width) return box(std::min(size, width));
   llvm::Value* whole = scope.builder.CreateICmpSLE(e_.index(first, scope), i64(scope.builder, size - width));
   auto on_way = [&](int64_t columns) { e_.on_way(scope, [&] { box(columns); }); };
   guarded(scope, whole, [&] { on_way(width); }, [&] { on_way(tail); });
