@@ -178,6 +178,7 @@ int ClusterGraph::merge(int a, int b) {
     if (home(m) == a) home_[m] = b;
   }
   clusters_[b].members = std::move(members);
+  clusters_[b].wanted.reset();
   clusters_[b].roots = std::move(roots);
   clusters_[a].alive = false;
 
@@ -201,7 +202,10 @@ int ClusterGraph::merge(int a, int b) {
 }
 
 void ClusterGraph::duplicate(int a, const std::vector<int>& readers) {
-  for (int r : readers) clusters_[r].members = joined(a, r);
+  for (int r : readers) {
+    clusters_[r].members = joined(a, r);
+    clusters_[r].wanted.reset();
+  }
   for (Instruction* m : clusters_[a].members) {
     std::vector<int>& in = in_[m];
     in.insert(in.end(), readers.begin(), readers.end());

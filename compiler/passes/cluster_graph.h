@@ -25,7 +25,8 @@ struct Cluster {
   std::vector<Instruction*> roots;    ///< members read outside
   std::optional<KernelPlan> plan;     ///< kernels only; nullopt: no kernel kind admits it as it is
   KernelCost cost;
-  bool rough = false;  ///< the cost's counts are upper bounds, its times are out of date
+  bool rough = false;                            ///< the cost's counts are upper bounds, its times are out of date
+  std::optional<InstructionMap<double>> wanted;  ///< of kernel_cost; none if it has grown since
   bool kernel = false;
   bool alive = true;
   size_t order = 0;

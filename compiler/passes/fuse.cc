@@ -116,6 +116,7 @@ Instruction* slice_for_one(Instruction* value) {
 struct Candidate {
   KernelPlan plan;
   KernelCost cost;
+  InstructionMap<double> wanted;
 };
 
 class Fuser {
@@ -167,13 +168,14 @@ class Fuser {
       *why = "too much work for the packing of a dot";
       return std::nullopt;
     }
-    KernelCost cost = kernel_cost(m, *plan, options_.target);
+    InstructionMap<double> wanted;
+    KernelCost cost = kernel_cost(m, *plan, options_.target, movements_, wanted);
     if (!admits(cost)) {
       *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers, cost.streams,
                          cost.instructions);
       return std::nullopt;
     }
-    return Candidate{std::move(*plan), cost};
+    return Candidate{std::move(*plan), cost, std::move(wanted)};
   }
 
   /// Two clusters as one, if nothing stands between them, which is sooner said than planned.
@@ -230,6 +232,7 @@ class Fuser {
 
   void set(int c, Candidate candidate) {
     graph_[c].plan = std::move(candidate.plan);
+    graph_[c].wanted = std::move(candidate.wanted);
     set(c, candidate.cost);
   }
   void set(int c, const KernelCost& cost) {
@@ -250,9 +253,9 @@ class Fuser {
     });
   }
 
-  KernelCost priced(const Cluster& cluster) const {
+  KernelCost priced(Cluster& cluster) {
     std::vector<const Instruction*> members(cluster.members.begin(), cluster.members.end());
-    return kernel_cost(members, *cluster.plan, options_.target);
+    return kernel_cost(members, *cluster.plan, options_.target, movements_, cluster.wanted.emplace());
   }
 
   /// What a cluster costs as it stands. Alone, an op that leaves the bytes where they are is free: it
@@ -278,17 +281,18 @@ class Fuser {
   /// All that reads it is one kernel, which would compute it element by element, as a scatter does, or each element
   /// several times. (Of short kernels more are not better: 100 steps of Runge and Kutta's of 1000 elements, each priced
   /// 0.75 us apart and 1.02 in one, took 84 us and 69.)
-  bool repeats_in_reader(int p) const {
+  bool repeats_in_reader(int p) {
     constexpr double kSeveral = 3, kShortNs = 1000;
     const Cluster& cluster = graph_[p];
     if (!cluster.kernel || !cluster.alive || cluster.roots.size() != 1 || cluster.roots[0]->is_root()) return false;
     const std::vector<int> readers = graph_.readers(cluster.roots[0]);
     if (readers.size() != 1 || !graph_[readers[0]].plan) return false;
-    const Cluster& reader = graph_[readers[0]];
+    Cluster& reader = graph_[readers[0]];
     if (reader.plan->kind == KernelKind::kScatter) return true;
     if (reader.cost.once || reader.cost.total_ns() < kShortNs) return false;
-    std::vector<const Instruction*> members(reader.members.begin(), reader.members.end());
-    return times_wanted(members, *reader.plan, options_.target, cluster.roots[0]) >= kSeveral;
+    if (!reader.wanted) priced(reader);
+    const double* times = reader.wanted->find(cluster.roots[0]);
+    return times && *times >= kSeveral;
   }
 
   /// `whole`: its cluster grows no more.
@@ -324,11 +328,12 @@ class Fuser {
     }
     std::vector<int> own;
     for (size_t k = 0; k < readers.size(); ++k) {
-      if (!again[k]) continue;
-      own.push_back(readers[k]);
-      set(readers[k], std::move(*again[k]));
+      if (again[k]) own.push_back(readers[k]);
     }
     if (!own.empty()) graph_.duplicate(p, own);
+    for (size_t k = 0; k < readers.size(); ++k) {
+      if (again[k]) set(readers[k], std::move(*again[k]));
+    }
   }
 
   /// What a kernel updates is not for it to read elsewhere: a plan says whether this is.
@@ -502,6 +507,7 @@ class Fuser {
   Computation& c_;
   const PipelineOptions& options_;
   ClusterGraph graph_;
+  Movements movements_;
   std::unordered_set<const Instruction*> free_;  // alone, these become bitcasts
 };
 

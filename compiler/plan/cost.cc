@@ -79,8 +79,9 @@ double hoisted_elements(const Shape& result, const std::vector<int>& used) {
 
 class Sweep {
  public:
-  Sweep(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target)
-      : members_(members), plan_(plan), target_(target) {}
+  Sweep(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+        Movements& movements)
+      : members_(members), plan_(plan), target_(target), movements_(movements) {}
 
   KernelCost run() {
     demands_.reserve(2 * members_.size());
@@ -118,9 +119,13 @@ class Sweep {
   }
 
   /// After run().
-  double times_wanted(const Instruction* value) {
-    const Demand* d = demands_.find(value);
-    return d ? d->times(std::max(1.0, count(value->shape))) : 0;
+  InstructionMap<double> times_wanted() const {
+    InstructionMap<double> times;
+    for (const Instruction* i : demands_.keys()) {
+      const Demand& d = demands_.at(i);
+      if (!d.inside && i->shape.is_array()) times[i] = d.times(std::max(1.0, count(i->shape)));
+    }
+    return times;
   }
 
  private:
@@ -305,10 +310,7 @@ class Sweep {
       }
       return;
     }
-    VarSource vars;
-    Coords at;
-    for (int64_t n : i->shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
-    AccessRelation relation = access_relation(*i, at, {}, vars);
+    const auto& [at, relation] = movements_.of(i);
     SymbolDims symbols;
     // Of an operand whose element is the result's own, but for dims of 1, no element is wanted twice.
     const Coords own = wide_coords(at, i->shape);
@@ -548,6 +550,7 @@ class Sweep {
   std::span<const Instruction* const> members_;
   const KernelPlan& plan_;
   const TargetInfo& target_;
+  Movements& movements_;
   const Ints outer_ = plan_.outer_sizes();
   const bool rows_ = goes_by_rows(), places_elements_ = places_elements();
   InstructionMap<Demand> demands_;
@@ -564,15 +567,26 @@ double KernelCost::total_ns() const {
   return first + (work_ns() - first) / cores + call_ns;
 }
 
-KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target) {
-  return Sweep(members, plan, target).run();
+const Movements::Movement& Movements::of(const Instruction* i) {
+  auto [movement, fresh] = known_.insert(i);
+  if (!fresh) return movement;
+  VarSource vars;
+  for (int64_t n : i->shape.dims) movement.at.push_back(IndexExpr::var(vars.fresh(), n));
+  movement.relation = access_relation(*i, movement.at, {}, vars);
+  return movement;
 }
 
-double times_wanted(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
-                    const Instruction* value) {
-  Sweep sweep(members, plan, target);
-  sweep.run();
-  return sweep.times_wanted(value);
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+                       Movements& movements, InstructionMap<double>& wanted) {
+  Sweep sweep(members, plan, target, movements);
+  KernelCost cost = sweep.run();
+  wanted = sweep.times_wanted();
+  return cost;
+}
+
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target) {
+  Movements movements;
+  return Sweep(members, plan, target, movements).run();
 }
 
 KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target) {

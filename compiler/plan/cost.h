@@ -10,9 +10,26 @@
 #include <cstdint>
 #include <span>
 
+#include "compiler/analysis/access.h"
+#include "compiler/ir/instruction_set.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit {
+
+/// Which elements of its operands data movement reads for an element of its result: the same in each kernel that it is
+/// tried in.
+class Movements {
+ public:
+  struct Movement {
+    Coords at;  ///< variables from 0
+    AccessRelation relation;
+  };
+  /// Holds until another one is asked for.
+  const Movement& of(const Instruction* i);
+
+ private:
+  InstructionMap<Movement> known_;
+};
 
 struct KernelCost {
   double memory_ns = 0;
@@ -28,14 +45,12 @@ struct KernelCost {
   double total_ns() const;
 };
 
-/// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are
-/// plan.roots. Time and memory O(members + operands).
+/// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are plan.roots. Time
+/// and memory O(members + operands). `wanted` is given, for each value that the kernel reads, at how many places it
+/// wants its elements: a broadcast is one, a window's slices are many.
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+                       Movements& movements, InstructionMap<double>& wanted);
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);
-
-/// At how many places the kernel wants the elements of `value`, which it reads. A broadcast is one, a window's slices
-/// are many.
-double times_wanted(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
-                    const Instruction* value);
 
 /// The same of a fused computation.
 KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target);
