@@ -60,8 +60,7 @@ Read RowPointers::read_at(const Coords& row, const IndexExpr& depth) {
 llvm::Value* RowPointers::address(Scope& s, const Read& read, int lanes) const {
   const Shape& shape = reads_.operand(reads_.left_side())->shape;
   auto in_lanes = [&](llvm::Value* x) { return splat(s.builder, {DType::kS64, x}, lanes).v; };
-  llvm::Value* behind = e_.index(linear_index(shape, read.coords) * dtype_bytes(shape.type), s);
-  llvm::Value* at = s.builder.CreateAdd(in_lanes(origin_), in_lanes(behind));
+  llvm::Value* at = in_lanes(e_.index(origin_ + linear_index(shape, read.coords) * dtype_bytes(shape.type), s));
   llvm::Value* inside = e_.holds(read.guards, s);
   return inside ? s.builder.CreateSelect(inside, at, in_lanes(nothing_)) : at;
 }
@@ -80,7 +79,7 @@ void RowPointers::begin(Scope& root, const IndexExpr& m0) {
   llvm::IRBuilder<>& b = root.builder;
   b.CreateMemSet(zeros_, b.getInt8(0), static_cast<uint64_t>(zero_bytes()), llvm::Align(64));
   nothing_ = b.CreatePtrToInt(zeros_, b.getInt64Ty());
-  origin_ = b.CreatePtrToInt(operand_.pointer, b.getInt64Ty());
+  origin_ = e_.symbol(root, b.CreatePtrToInt(operand_.pointer, b.getInt64Ty()), {0, INT64_MAX});
   if (!by_position()) return;
 
   // Rows that the last tile has too many repeat the last one.

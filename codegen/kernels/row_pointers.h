@@ -51,7 +51,8 @@ class RowPointers {
   int64_t stretch_, together_;
   int64_t entries_;  // of a line
   llvm::Value *table_, *zeros_;
-  llvm::Value *origin_ = nullptr, *nothing_ = nullptr;  // the operand and the zeros, as numbers
+  IndexExpr origin_{0};             // the operand, as a number
+  llvm::Value* nothing_ = nullptr;  // the zeros
 };
 
 }  // namespace hlojit::codegen
