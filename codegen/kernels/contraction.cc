@@ -359,6 +359,7 @@ class Product {
     if (right_ && !form_.tiles() && walks_memory(dot_, product_, blocks_, options_.target_info()))
       shape.looks_down = kc;
     share_strides(shape, std::min(kc, product_.k) / form_.terms);
+    if (shape.strides_are_arguments) shape.accumulates |= another_accumulates();
     b.CreateCall(micro_kernel(module_, shape, options_),
                  {rows.a, right, c, i64(b, c_.stride), groups(b), b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from,
                   i64(b, shape.left.k_stride), i64(b, shape.panel_stride), i64(b, shape.left.row_stride)});
@@ -380,6 +381,16 @@ class Product {
             .panel_stride = right_ ? right_->depth : blocks_.tile_columns,
             .multiply_add = blocks_.multiply_add,
             .accumulates = slices_ > 1};
+  }
+
+  /// Another product of the kernel is made by the same micro-kernel, but for its adding to what earlier slices left:
+  /// that one does for this, too.
+  bool another_accumulates() const {
+    return std::ranges::any_of(plan_.stages, [&](const Stage& s) {
+      if (!s.product || sum_type(*s.product) != type_ || s.blocks->multiply_add != blocks_.multiply_add) return false;
+      if (s.blocks->tile_rows != blocks_.tile_rows || s.blocks->tile_columns != blocks_.tile_columns) return false;
+      return matrix_product(plan_, s, vector_bytes_).k > s.blocks->depth;
+    });
   }
 
   int64_t packed_depth() const { return packing_.form().packed_depth(); }

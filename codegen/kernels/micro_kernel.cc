@@ -27,7 +27,12 @@ class TileBody {
         vectors_(static_cast<size_t>(shape.vectors)) {}
 
   void emit() {
-    if (shape_.accumulates) prefetch_sums();
+    if (shape_.accumulates) {
+      t_.under(t_.argument(5), "earlier", {}, [&](const Tile&) {
+        prefetch_sums();
+        return Tile{};
+      });
+    }
     Tile tile;
     for (size_t n = 0; n < rows_ * vectors_; ++n) tile.push_back(llvm::Constant::getNullValue(type_of(n)));
     llvm::Value* panel = t_.argument(1);
