@@ -2,16 +2,16 @@
 #include "runtime/kernels/convolved_dft.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hlojit {
 namespace {
 
-constexpr int kQuickFactor = 13, kFairFactor = 31;  // a line twice as long is worse than one of the latter
+using Line = std::vector<std::pair<double, double>>;
 
-int64_t smooth_from(int64_t n) {
-  while (!Dft<double>::has_factors_up_to(kQuickFactor, n)) ++n;
-  return n;
-}
+constexpr int kQuickFactor = 7;
+
+bool is_smooth(int64_t n, int largest) { return Dft<double>::has_factors_up_to(largest, n); }
 
 int64_t times(int64_t a, int64_t b, int64_t n) { return static_cast<int64_t>(static_cast<__int128>(a) * b % n); }
 
@@ -27,90 +27,77 @@ std::vector<int64_t> powers_of_a_generator(int64_t n) {
   }
 }
 
-std::vector<int64_t> order_of(int64_t n) {
-  return Dft<double>::has_factors_up_to(kFairFactor, n - 1) ? powers_of_a_generator(n) : std::vector<int64_t>{};
+/// The same from the last one down but for 1, which stays first, and 0 behind them.
+std::vector<int64_t> inverses_of(const std::vector<int64_t>& powers) {
+  std::vector<int64_t> inverses(powers);
+  if (!powers.empty()) {
+    std::reverse(inverses.begin() + 1, inverses.end());
+    inverses.push_back(0);
+  }
+  return inverses;
 }
 
-template <class T>
-void copy_element(Planes<T> from, int64_t j, Planes<T> to, int64_t k, int64_t lanes) {
-  std::copy_n(from.re + j * lanes, lanes, to.re + k * lanes);
-  std::copy_n(from.im + j * lanes, lanes, to.im + k * lanes);
+/// w^(g^-p)
+Line roots_in_order(int64_t n, const std::vector<int64_t>& inverses) {
+  const Line roots = unit_roots(n);
+  Line line;
+  for (int64_t p = 0; p < n - 1; ++p) line.push_back(roots[static_cast<size_t>(inverses[static_cast<size_t>(p)])]);
+  return line;
+}
+
+/// w^(k^2 / 2), k < n.
+Line chirp_of(int64_t n) {
+  const Line roots = unit_roots(2 * n);
+  Line chirp;
+  for (int64_t k = 0; k < n; ++k) chirp.push_back(roots[static_cast<size_t>(times(k, k, 2 * n))]);
+  return chirp;
+}
+
+/// Their conjugates, for negative k too.
+Line conjugates_on_both_sides(const Line& chirp) {
+  const size_t n = chirp.size();
+  size_t length = 2 * n - 1;
+  while (!is_smooth(static_cast<int64_t>(length), kQuickFactor)) ++length;
+  Line line(length);
+  for (size_t k = 0; k < n; ++k) line[k] = line[(length - k) % length] = {chirp[k].first, -chirp[k].second};
+  return line;
 }
 
 }  // namespace
 
 template <class T>
 ConvolvedDft<T>::ConvolvedDft(int64_t n)
-    : n_(n), order_(order_of(n)), inner_(order_.empty() ? smooth_from(2 * n - 1) : n - 1) {
-  const int64_t length = inner_.room();
-  std::vector<T> re(static_cast<size_t>(length)), im(re), other_re(re), other_im(re);
-  auto set = [&](int64_t at, double c, double d) {
-    re[static_cast<size_t>(at)] = static_cast<T>(c);
-    im[static_cast<size_t>(at)] = static_cast<T>(d);
-  };
-  const auto roots = unit_roots(order_.empty() ? 2 * n : n);
-  for (int64_t p = 0; !order_.empty() && p < length; ++p) {  // w^(g^-p)
-    auto [c, d] = roots[static_cast<size_t>(order_[static_cast<size_t>((length - p) % length)])];
-    set(p, c, d);
-  }
-  for (int64_t k = 0; order_.empty() && k < n; ++k) {
-    auto [c, d] = roots[static_cast<size_t>(times(k, k, 2 * n))];
+    : n_(n),
+      from_(is_smooth(n - 1, Convolution<T>::kLargestFactor) ? powers_of_a_generator(n) : std::vector<int64_t>{}),
+      to_(inverses_of(from_)),
+      convolution_(from_.empty() ? conjugates_on_both_sides(chirp_of(n)) : roots_in_order(n, to_)) {
+  if (!from_.empty()) return;
+  for (auto [c, d] : chirp_of(n)) {
     chirp_.push_back(static_cast<T>(c));
     chirp_.push_back(static_cast<T>(d));
-    set(k, c, -d);
-    set((length - k) % length, c, -d);
-  }
-  Planes<T> f = inner_.run({re.data(), im.data()}, {other_re.data(), other_im.data()}, 1);
-  for (int64_t k = 0; k < length; ++k) {
-    filter_.push_back(f.re[k] / static_cast<T>(length));
-    filter_.push_back(f.im[k] / static_cast<T>(length));
   }
 }
 
 template <class T>
 Planes<T> ConvolvedDft<T>::run(Planes<T> x, Planes<T> y, int64_t lanes) const {
-  return order_.empty() ? by_chirp(x, y, lanes) : by_powers(x, y, lanes);
-}
-
-// Result q of the convolution is, but for x[0], the one at g^-q. Both planes have an element more than the convolution:
-// that of y keeps x[0], then the sum of all.
-template <class T>
-Planes<T> ConvolvedDft<T>::by_powers(Planes<T> x, Planes<T> y, int64_t lanes) const {
-  const int64_t length = n_ - 1;
-  for (int64_t p = 0; p < length; ++p) copy_element(x, order_[static_cast<size_t>(p)], y, p, lanes);
-  copy_element(x, 0, y, length, lanes);
-  Planes<T> f = inner_.run(y, x, lanes), other = f.re == x.re ? y : x;
-  T *first_re = y.re + length * lanes, *first_im = y.im + length * lanes;
-  std::vector<T> sum(f.re, f.re + lanes);
-  sum.insert(sum.end(), f.im, f.im + lanes);
-  line_loops<T>().multiply(f, filter_.data(), length, lanes);
-  for (int64_t v = 0; v < lanes; ++v) {  // what is added to element 0 here is added to all behind the way back
-    f.re[v] += first_re[v];
-    f.im[v] += first_im[v];
-    first_re[v] += sum[static_cast<size_t>(v)];
-    first_im[v] += sum[static_cast<size_t>(lanes + v)];
+  if (!from_
+           .empty()) {  // the sum of all, behind the convolution's elements, is result 0 but for x[0], as each other is
+    line_loops<T>().take(x, from_.data(), n_ - 1, y, lanes);
+    const Planes<T> c = convolution_.run(y, {x.re + lanes, x.im + lanes}, lanes);  // x[0] stays
+    if (c.re != y.re) {
+      std::copy_n(c.re, (n_ - 1) * lanes, y.re);
+      std::copy_n(c.im, (n_ - 1) * lanes, y.im);
+    }
+    line_loops<T>().give(y, to_.data(), n_, x, lanes);
+    return x;
   }
-  Planes<T> back = inner_.run({f.im, f.re}, {other.im, other.re}, lanes);
-  Planes<T> c{back.im, back.re}, result = c.re == x.re ? y : x;
-  copy_element(y, length, result, 0, lanes);
-  for (int64_t q = 0; q < length; ++q) {
-    copy_element(c, q, result, order_[static_cast<size_t>((length - q) % length)], lanes);
-  }
-  return result;
-}
-
-template <class T>
-Planes<T> ConvolvedDft<T>::by_chirp(Planes<T> x, Planes<T> y, int64_t lanes) const {
-  const int64_t length = inner_.room();
+  const int64_t padding = (convolution_.length() - n_) * lanes;
   line_loops<T>().multiply(x, chirp_.data(), n_, lanes);
-  std::fill(x.re + n_ * lanes, x.re + length * lanes, T{});
-  std::fill(x.im + n_ * lanes, x.im + length * lanes, T{});
-  Planes<T> f = inner_.run(x, y, lanes), other = f.re == x.re ? y : x;
-  line_loops<T>().multiply(f, filter_.data(), length, lanes);
-  Planes<T> back = inner_.run({f.im, f.re}, {other.im, other.re}, lanes);
-  Planes<T> result{back.im, back.re};
-  line_loops<T>().multiply(result, chirp_.data(), n_, lanes);
-  return result;
+  std::fill_n(x.re + n_ * lanes, padding, T{});
+  std::fill_n(x.im + n_ * lanes, padding, T{});
+  const Planes<T> c = convolution_.run(x, y, lanes);
+  line_loops<T>().multiply(c, chirp_.data(), n_, lanes);
+  return c;
 }
 
 template class ConvolvedDft<float>;

@@ -6,7 +6,11 @@
 // is 2n - 1 or more (Bluestein).
 #pragma once
 
-#include "runtime/kernels/dft.h"
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/kernels/convolution.h"
 
 namespace hlojit {
 
@@ -16,17 +20,14 @@ class ConvolvedDft {
  public:
   explicit ConvolvedDft(int64_t n);
 
-  int64_t room() const { return order_.empty() ? inner_.room() : n_; }
+  int64_t room() const { return std::max(n_, convolution_.length()); }
   Planes<T> run(Planes<T> x, Planes<T> y, int64_t lanes) const;
 
  private:
-  Planes<T> by_powers(Planes<T> x, Planes<T> y, int64_t lanes) const;
-  Planes<T> by_chirp(Planes<T> x, Planes<T> y, int64_t lanes) const;
-
   int64_t n_;
-  std::vector<int64_t> order_;  // the powers of the generator; empty: by the chirp
-  Dft<T> inner_;
-  std::vector<T> chirp_, filter_;  // the filter's transform, scaled
+  std::vector<int64_t> from_, to_;  // by powers of a generator: where the convolution's elements lie; else empty
+  Convolution<T> convolution_;
+  std::vector<T> chirp_;
 };
 
 extern template class ConvolvedDft<float>;

@@ -83,13 +83,14 @@ bool Dft<T>::has_factors_up_to(int largest, int64_t n) {
 }
 
 template <class T>
-Dft<T>::Dft(int64_t n) : room_(n) {
+std::vector<DftStage<T>> dft_stages(int64_t n, int largest) {
   const std::vector<std::pair<double, double>> roots = unit_roots(n);  // those of what divides n are among them
+  std::vector<DftStage<T>> stages;
   int64_t rest = n;
   while (rest > 1) {
-    const int radix = next_radix(rest, kLargestFactor);
+    const int radix = next_radix(rest, largest);
     if (radix == 0) break;
-    Stage stage{radix, rest / radix, {}, radix % 2 != 0 ? matrix_of<T>(radix) : std::vector<T>()};
+    DftStage<T> stage{radix, rest / radix, {}, radix % 2 != 0 ? matrix_of<T>(radix) : std::vector<T>()};
     stage.twiddles.reserve(static_cast<size_t>(2 * stage.m * (radix - 1)));
     for (int64_t p = 0; p < stage.m; ++p) {
       for (int64_t k = 1; k < radix; ++k) {
@@ -99,8 +100,14 @@ Dft<T>::Dft(int64_t n) : room_(n) {
       }
     }
     rest = stage.m;
-    stages_.push_back(std::move(stage));
+    stages.push_back(std::move(stage));
   }
+  return stages;
+}
+
+template <class T>
+Dft<T>::Dft(int64_t n) : room_(n), stages_(dft_stages<T>(n, kLargestFactor)) {
+  const int64_t rest = stages_.empty() ? n : stages_.back().m;
   if (rest == 1) return;
   convolution_ = std::make_unique<ConvolvedDft<T>>(rest);
   room_ = n / rest * convolution_->room();
@@ -112,7 +119,7 @@ Dft<T>::~Dft() = default;
 template <class T>
 Planes<T> Dft<T>::run(Planes<T> x, Planes<T> y, int64_t lanes) const {
   int64_t s = lanes;
-  for (const Stage& stage : stages_) {
+  for (const DftStage<T>& stage : stages_) {
     line_loops<T>().pass(stage.radix, {{x.re, x.im}, y, s, stage.m, stage.twiddles.data(), stage.matrix.data()});
     s *= stage.radix;
     std::swap(x, y);
@@ -171,6 +178,8 @@ Planes<T> RealDft<T>::run_back(Planes<T> x, Planes<T> y, int64_t lanes) const {
   return result;
 }
 
+template std::vector<DftStage<float>> dft_stages(int64_t, int);
+template std::vector<DftStage<double>> dft_stages(int64_t, int);
 template class RealDft<float>;
 template class RealDft<double>;
 template class Dft<float>;

@@ -19,6 +19,19 @@ namespace hlojit {
 /// exp(-2 pi i k / n) for all k < n, by their quarter turns, so that multiples of one are exact.
 std::vector<std::pair<double, double>> unit_roots(int64_t n);
 
+/// A factor of a transform's length.
+template <class T>
+struct DftStage {
+  int radix;
+  int64_t m;                // length behind this factor
+  std::vector<T> twiddles;  // for each p < m: cos and sin of p k, 1 <= k < radix
+  std::vector<T> matrix;    // RadixPass::matrix
+};
+
+/// Those of n that have no prime above `largest`.
+template <class T>
+std::vector<DftStage<T>> dft_stages(int64_t n, int largest);
+
 template <class T>
 class ConvolvedDft;
 
@@ -31,7 +44,7 @@ class Dft {
   ~Dft();
 
   /// Largest prime that has a pass of its own: as many multiply-adds an element as the prime is. A convolution takes
-  /// as long as 130, in double precision, and one whose length has no large prime as long as 60.
+  /// as long as some 120, in double precision, and one whose length has no large prime as long as 60.
   static constexpr int kLargestFactor = sizeof(T) == 4 ? kLargestRadix : 59;
   /// Whether all of n's primes are `largest` or less.
   static bool has_factors_up_to(int largest, int64_t n);
@@ -41,15 +54,8 @@ class Dft {
   Planes<T> run(Planes<T> x, Planes<T> y, int64_t lanes) const;
 
  private:
-  struct Stage {
-    int radix;
-    int64_t m;                // length behind this factor
-    std::vector<T> twiddles;  // for each p < m: cos and sin of p k, 1 <= k < radix
-    std::vector<T> matrix;    // RadixPass::matrix
-  };
-
   int64_t room_;
-  std::vector<Stage> stages_;
+  std::vector<DftStage<T>> stages_;
   std::unique_ptr<ConvolvedDft<T>> convolution_;  // of what the stages leave
 };
 
@@ -87,6 +93,8 @@ class RealDft {
   std::vector<Place> places_;         // of each element of a line
 };
 
+extern template std::vector<DftStage<float>> dft_stages(int64_t, int);
+extern template std::vector<DftStage<double>> dft_stages(int64_t, int);
 extern template class RealDft<float>;
 extern template class RealDft<double>;
 extern template class Dft<float>;

@@ -25,6 +25,16 @@ struct RadixPass {
   const T* matrix;    ///< of an odd radix: cos and sin of 2 pi j k / radix, for each k and j of 1 ... radix / 2
 };
 
+/// A pass that stays in place: `blocks` blocks of radix * m elements, all lanes of an element side by side. Butterfly p
+/// of a block is of its elements p + k m, k < radix.
+template <class T>
+struct BlockPass {
+  Planes<T> x;
+  int64_t lanes, m, blocks;
+  const T* twiddles;  ///< for each p < m: cos and sin of k, 1 <= k < radix
+  const T* matrix;    ///< RadixPass::matrix
+};
+
 template <class T>
 struct LineLoops {
   /// Radix 4 or a prime, at most kLargestRadix.
@@ -34,11 +44,21 @@ struct LineLoops {
   void (*real_pass)(int radix, const RadixPass<T>& pass);
   /// The way back to real elements, y.re alone: from places and with twiddles like those, unconjugated.
   void (*pass_to_real)(int radix, const RadixPass<T>& pass);
+  /// Radix 4 or a prime, at most 13. Down: result k of a butterfly, times its twiddle, is where element k was. Up:
+  /// elements are multiplied before. Through (m is 1): results times as many factors, of each block its own, which
+  /// stand in place of the twiddles; then transformed back, unscaled.
+  void (*pass_down)(int radix, const BlockPass<T>& pass);
+  void (*pass_up)(int radix, const BlockPass<T>& pass);
+  void (*pass_through)(int radix, const BlockPass<T>& pass);
   void (*scale)(Planes<T> x, T factor, int64_t count);
   /// Element k of all lanes times the complex factors[k].
   void (*multiply)(Planes<T> x, const T* factors, int64_t count, int64_t lanes);
   /// Element k of lane t times the complex element t of factors + k * apart.
   void (*multiply_each)(Planes<T> x, Planes<const T> factors, int64_t apart, int64_t count, int64_t lanes);
+  /// Element from[k] of x, k < count, of all lanes as element k of y; their sum behind them.
+  void (*take)(Planes<T> x, const int64_t* from, int64_t count, Planes<T> y, int64_t lanes);
+  /// Element k of x, k < count, plus element 0 of y, as element to[k] of y.
+  void (*give)(Planes<T> x, const int64_t* to, int64_t count, Planes<T> y, int64_t lanes);
   /// A real line of even length 2n is a complex one of length n, z[j] = x[2j] + i x[2j + 1], and one pass over its
   /// transform: with E and O the transforms of the even and the odd elements, Z = E + i O and X[k] = E[k] + w^k O[k];
   /// values of E and O at -k are the conjugates of those at k. X[0..n] of `lanes` lines from Z[0..n). `roots`: cos and

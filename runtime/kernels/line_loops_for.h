@@ -13,6 +13,7 @@ namespace {
 template <class T>
 using Avx2Lanes = math::Batch<T, xsimd::fma3<xsimd::avx2>>;
 
+using math::fma;
 using math::like;
 using math::store_lanes;
 
@@ -43,53 +44,27 @@ template <class A, class T, class Body>
   for (; t < n; ++t) body(T(), t);
 }
 
-/// (re + i im) * (c + i d)
+template <class F>
+struct Complex {
+  F re, im;
+};
+
+/// x * (c + i d)
+template <class F, class T>
+[[gnu::always_inline]] inline Complex<F> times(Complex<F> x, T c, T d) {
+  const F cos = like(x.re, c), sin = like(x.re, d);
+  return {fma(x.re, cos, -(x.im * sin)), fma(x.re, sin, x.im * cos)};
+}
+
 template <class T, class F>
-[[gnu::always_inline]] inline void store_product(Planes<T> to, int64_t at, F re, F im, T c, T d) {
-  const F cos = like(re, c), sin = like(re, d);
-  store_lanes(to.re + at, re * cos - im * sin);
-  store_lanes(to.im + at, re * sin + im * cos);
+[[gnu::always_inline]] inline Complex<F> complex_at(Planes<T> x, int64_t at) {
+  return {lanes_at<F>(x.re + at), lanes_at<F>(x.im + at)};
 }
 
-template <class A, class T>
-void radix2(const RadixPass<T>& a) {
-  const int64_t s = a.s, far = a.s * a.m;
-  for (int64_t p = 0; p < a.m; ++p) {
-    const T* w = a.twiddles + 2 * p;
-    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
-    const Planes<T> y{a.y.re + s * 2 * p, a.y.im + s * 2 * p};
-    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
-      const F r0 = lanes_at<F>(x.re + t), r1 = lanes_at<F>(x.re + t + far);
-      const F i0 = lanes_at<F>(x.im + t), i1 = lanes_at<F>(x.im + t + far);
-      store_lanes(y.re + t, r0 + r1);
-      store_lanes(y.im + t, i0 + i1);
-      store_product(y, s + t, r0 - r1, i0 - i1, w[0], w[1]);
-    });
-  }
-}
-
-template <class A, class T>
-void radix4(const RadixPass<T>& a) {
-  const int64_t s = a.s, far = a.s * a.m;
-  for (int64_t p = 0; p < a.m; ++p) {
-    const T* w = a.twiddles + 6 * p;
-    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
-    const Planes<T> y{a.y.re + s * 4 * p, a.y.im + s * 4 * p};
-    over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
-      F r[4], i[4];
-      for (int j = 0; j < 4; ++j) {
-        r[j] = lanes_at<F>(x.re + t + j * far);
-        i[j] = lanes_at<F>(x.im + t + j * far);
-      }
-      const F sr = r[0] + r[2], si = i[0] + i[2], dr = r[0] - r[2], di = i[0] - i[2];
-      const F er = r[1] + r[3], ei = i[1] + i[3], fr = i[1] - i[3], fi = r[3] - r[1];  // f: times -i
-      store_lanes(y.re + t, sr + er);
-      store_lanes(y.im + t, si + ei);
-      store_product(y, s + t, dr + fr, di + fi, w[0], w[1]);
-      store_product(y, 2 * s + t, sr - er, si - ei, w[2], w[3]);
-      store_product(y, 3 * s + t, dr - fr, di - fi, w[4], w[5]);
-    });
-  }
+template <class T, class F>
+[[gnu::always_inline]] inline void store_complex(Planes<T> to, int64_t at, Complex<F> x) {
+  store_lanes(to.re + at, x.re);
+  store_lanes(to.im + at, x.im);
 }
 
 /// Elements j and radix - j of one place: their sums and differences, real parts and imaginary ones.
@@ -98,11 +73,9 @@ struct MirroredPair {
   F sum_re, sum_im, difference_re, difference_im;
 };
 
-template <class F, class T>
-[[gnu::always_inline]] inline MirroredPair<F> mirrored_pair(Planes<const T> x, int64_t near, int64_t mirror) {
-  const F nr = lanes_at<F>(x.re + near), mr = lanes_at<F>(x.re + mirror);
-  const F ni = lanes_at<F>(x.im + near), mi = lanes_at<F>(x.im + mirror);
-  return {nr + mr, ni + mi, nr - mr, ni - mi};
+template <class F>
+[[gnu::always_inline]] inline MirroredPair<F> mirrored_pair(Complex<F> near, Complex<F> mirror) {
+  return {near.re + mirror.re, near.im + mirror.im, near.re - mirror.re, near.im - mirror.im};
 }
 
 /// Cosine and sine of each multiple of the R-th part of a turn, but for 0.
@@ -111,6 +84,7 @@ struct PartsOfTurn {
   T cosine[R], sine[R];
 
   explicit PartsOfTurn(const T* matrix) {
+    if constexpr (R % 2 == 0) return;  // these need none
     for (int j = 1; j <= R / 2; ++j) {
       cosine[j] = cosine[R - j] = matrix[2 * (j - 1)];
       sine[j] = matrix[2 * (j - 1) + 1];
@@ -119,44 +93,151 @@ struct PartsOfTurn {
   }
 };
 
-/// Odd radices: elements j and R - j enter by their sum and difference, results k and R - k share sums.
+/// store(k, result k) of the transform of R elements. Odd radices: elements j and R - j enter by their sum and
+/// difference, results k and R - k share sums.
+template <int R, class F, class T, class Store>
+[[gnu::always_inline]] inline void transform(const Complex<F> (&x)[R], const PartsOfTurn<R, T>& turn, Store store) {
+  if constexpr (R == 2) {
+    store(0, {x[0].re + x[1].re, x[0].im + x[1].im});
+    store(1, {x[0].re - x[1].re, x[0].im - x[1].im});
+  } else if constexpr (R == 4) {
+    const MirroredPair<F> even = mirrored_pair(x[0], x[2]), odd = mirrored_pair(x[1], x[3]);
+    store(0, {even.sum_re + odd.sum_re, even.sum_im + odd.sum_im});
+    store(1, {even.difference_re + odd.difference_im, even.difference_im - odd.difference_re});
+    store(2, {even.sum_re - odd.sum_re, even.sum_im - odd.sum_im});
+    store(3, {even.difference_re - odd.difference_im, even.difference_im + odd.difference_re});
+  } else {
+    constexpr int H = R / 2;
+    MirroredPair<F> pairs[H];
+    Complex<F> all = x[0];
+#pragma clang loop unroll(full)
+    for (int j = 0; j < H; ++j) {
+      pairs[j] = mirrored_pair(x[j + 1], x[R - 1 - j]);
+      all = {all.re + pairs[j].sum_re, all.im + pairs[j].sum_im};
+    }
+    store(0, all);
+#pragma clang loop unroll(full)
+    for (int k = 1; k <= H; ++k) {
+      F cr = x[0].re, ci = x[0].im, er = like(cr, 0), ei = er;
+#pragma clang loop unroll(full)
+      for (int j = 0; j < H; ++j) {
+        const F cosine = like(cr, turn.cosine[(j + 1) * k % R]), sine = like(cr, turn.sine[(j + 1) * k % R]);
+        cr = fma(cosine, pairs[j].sum_re, cr);
+        ci = fma(cosine, pairs[j].sum_im, ci);
+        er = fma(sine, pairs[j].difference_re, er);
+        ei = fma(sine, pairs[j].difference_im, ei);
+      }
+      store(k, {cr + ei, ci - er});
+      store(R - k, {cr - ei, ci + er});
+    }
+  }
+}
+
+template <int R, class F, class T>
+[[gnu::always_inline]] inline void load_apart(Complex<F> (&to)[R], Planes<T> x, int64_t at, int64_t apart) {
+#pragma clang loop unroll(full)
+  for (int j = 0; j < R; ++j) to[j] = complex_at<T, F>(x, at + j * apart);
+}
+
 template <class A, int R, class T>
-void radix_odd(const RadixPass<T>& a) {
-  constexpr int H = (R - 1) / 2;
+void radix(const RadixPass<T>& a) {
   const PartsOfTurn<R, T> turn(a.matrix);
   const int64_t s = a.s, far = a.s * a.m;
   for (int64_t p = 0; p < a.m; ++p) {
     const T* w = a.twiddles + 2 * (R - 1) * p;
-    const Planes<const T> x{a.x.re + s * p, a.x.im + s * p};
-    const Planes<T> y{a.y.re + s * R * p, a.y.im + s * R * p};
+    const Planes<const T> from{a.x.re + s * p, a.x.im + s * p};
+    const Planes<T> to{a.y.re + s * R * p, a.y.im + s * R * p};
     over_lanes<A, T>(s, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
-      const F first_re = lanes_at<F>(x.re + t), first_im = lanes_at<F>(x.im + t);
-      MirroredPair<F> pairs[H];
-      F r0 = first_re, i0 = first_im;
-#pragma clang loop unroll(full)
-      for (int j = 0; j < H; ++j) {
-        pairs[j] = mirrored_pair<F>(x, t + (j + 1) * far, t + (R - 1 - j) * far);
-        r0 = r0 + pairs[j].sum_re;
-        i0 = i0 + pairs[j].sum_im;
-      }
-      store_lanes(y.re + t, r0);
-      store_lanes(y.im + t, i0);
-#pragma clang loop unroll(full)
-      for (int k = 1; k <= H; ++k) {
-        F cr = first_re, ci = first_im, er = like(cr, 0), ei = er;
-#pragma clang loop unroll(full)
-        for (int j = 0; j < H; ++j) {
-          const int at = (j + 1) * k % R;
-          cr = cr + like(cr, turn.cosine[at]) * pairs[j].sum_re;
-          ci = ci + like(ci, turn.cosine[at]) * pairs[j].sum_im;
-          er = er + like(er, turn.sine[at]) * pairs[j].difference_re;
-          ei = ei + like(ei, turn.sine[at]) * pairs[j].difference_im;
-        }
-        store_product(y, k * s + t, cr + ei, ci - er, w[2 * k - 2], w[2 * k - 1]);
-        store_product(y, (R - k) * s + t, cr - ei, ci + er, w[2 * (R - k) - 2], w[2 * (R - k) - 1]);
-      }
+      Complex<F> x[R];
+      load_apart<R>(x, from, t, far);
+      transform<R>(x, turn, [&](int k, Complex<F> r) __attribute__((always_inline)) {
+        if (k != 0) r = times(r, w[2 * k - 2], w[2 * k - 1]);
+        store_complex(to, k * s + t, r);
+      });
     });
   }
+}
+
+/// over_lanes without the loops of narrower vectors where there is nothing for them: next to one butterfly's arithmetic
+/// they took half of the time.
+template <class A, class T, class Body>
+[[gnu::always_inline]] inline void over_whole_vectors(int64_t n, const Body& body) {
+  using Wide = math::Batch<T, A>;
+  for (int64_t t = 0; t < n; t += Wide::lanes) body(Wide(), t);
+}
+
+struct Butterfly {
+  int64_t block, p;
+};
+
+/// body(F(), first element of all lanes, lane, butterfly) for the lanes of each butterfly of a pass.
+template <class A, int R, class T, class Body>
+[[gnu::always_inline]] inline void over_butterflies(const BlockPass<T>& a, const Body& body) {
+  auto all = [&](auto over) __attribute__((always_inline)) {
+    for (int64_t block = 0; block < a.blocks; ++block) {
+      for (int64_t p = 0; p < a.m; ++p) {
+        const int64_t first = (block * R * a.m + p) * a.lanes;
+        const Planes<T> x{a.x.re + first, a.x.im + first};
+        over(a.lanes,
+             [&]<class F>(F, int64_t t) __attribute__((always_inline)) { body(F(), x, t, Butterfly{block, p}); });
+      }
+    }
+  };
+  if (a.lanes % math::Batch<T, A>::lanes == 0) {
+    all([](int64_t n, const auto& step) __attribute__((always_inline)) { over_whole_vectors<A, T>(n, step); });
+  } else {
+    all([](int64_t n, const auto& step) __attribute__((always_inline)) { over_lanes<A, T>(n, step); });
+  }
+}
+
+template <class A, int R, class T>
+void radix_down(const BlockPass<T>& pass) {
+  const BlockPass<T> a = pass;  // what is stored could be the pass itself
+  const PartsOfTurn<R, T> turn(a.matrix);
+  const int64_t far = a.lanes * a.m;
+  over_butterflies<A, R>(a, [&]<class F>(F, Planes<T> place, int64_t t, Butterfly b) __attribute__((always_inline)) {
+    const T* w = a.twiddles + 2 * (R - 1) * b.p;
+    Complex<F> x[R];
+    load_apart<R>(x, place, t, far);
+    transform<R>(x, turn, [&](int k, Complex<F> r) __attribute__((always_inline)) {
+      if (k != 0) r = times(r, w[2 * k - 2], w[2 * k - 1]);
+      store_complex(place, t + k * far, r);
+    });
+  });
+}
+
+template <class A, int R, class T>
+void radix_up(const BlockPass<T>& pass) {
+  const BlockPass<T> a = pass;  // what is stored could be the pass itself
+  const PartsOfTurn<R, T> turn(a.matrix);
+  const int64_t far = a.lanes * a.m;
+  over_butterflies<A, R>(a, [&]<class F>(F, Planes<T> place, int64_t t, Butterfly b) __attribute__((always_inline)) {
+    const T* w = a.twiddles + 2 * (R - 1) * b.p;
+    Complex<F> x[R];
+    load_apart<R>(x, place, t, far);
+#pragma clang loop unroll(full)
+    for (int k = 1; k < R; ++k) x[k] = times(x[k], w[2 * k - 2], w[2 * k - 1]);
+    transform<R>(x, turn,
+                 [&](int j, Complex<F> r) __attribute__((always_inline)) { store_complex(place, t + j * far, r); });
+  });
+}
+
+template <class A, int R, class T>
+void radix_through(const BlockPass<T>& pass) {
+  const BlockPass<T> a = pass;  // what is stored could be the pass itself
+  const PartsOfTurn<R, T> turn(a.matrix);
+  over_butterflies<A, R>(a, [&]<class F>(F, Planes<T> place, int64_t t, Butterfly b) __attribute__((always_inline)) {
+    const T* factors = a.twiddles + 2 * R * b.block;
+    Complex<F> x[R], turned[R];  // real and imaginary parts exchanged: the way back
+    load_apart<R>(x, place, t, a.lanes);
+    transform<R>(x, turn, [&](int k, Complex<F> r) __attribute__((always_inline)) {
+      r = times(r, factors[2 * k], factors[2 * k + 1]);
+      turned[k] = {r.im, r.re};
+    });
+    transform<R>(turned, turn, [&](int j, Complex<F> r) __attribute__((always_inline)) {
+      store_complex(place, t + j * a.lanes, Complex<F>{r.im, r.re});
+    });
+  });
 }
 
 /// Of real elements, of which there is one plane: results 0 to R / 2, the others are the conjugates of these but for
@@ -191,7 +272,7 @@ void radix_real(const RadixPass<T>& a) {
           re = re + like(re, turn.cosine[at]) * sum[j];
           im = im + like(im, turn.sine[at]) * difference[j];
         }
-        store_product(y, k * s + t, re, im, w[2 * k], w[2 * k + 1]);
+        store_complex(y, k * s + t, times(Complex<F>{re, im}, w[2 * k], w[2 * k + 1]));
       }
     });
   }
@@ -214,8 +295,8 @@ void radix_to_real(const RadixPass<T>& a) {
       for (int k = 1; k <= H; ++k) {
         const F xr = lanes_at<F>(x.re + k * s + t), xi = lanes_at<F>(x.im + k * s + t);
         const F c = like(xr, w[2 * k]), d = like(xr, w[2 * k + 1]);
-        re[k - 1] = xr * c - xi * d;
-        im[k - 1] = xr * d + xi * c;
+        re[k - 1] = fma(xr, c, -(xi * d));
+        im[k - 1] = fma(xr, d, xi * c);
         all = all + re[k - 1];
       }
       store_lanes(y + t, all);
@@ -224,8 +305,8 @@ void radix_to_real(const RadixPass<T>& a) {
         F even = first, odd = like(first, 0);
 #pragma clang loop unroll(full)
         for (int k = 1; k <= H; ++k) {
-          even = even + like(even, turn.cosine[j * k % R]) * re[k - 1];
-          odd = odd + like(odd, turn.sine[j * k % R]) * im[k - 1];
+          even = fma(like(even, turn.cosine[j * k % R]), re[k - 1], even);
+          odd = fma(like(odd, turn.sine[j * k % R]), im[k - 1], odd);
         }
         store_lanes(y + t + j * far, even - odd);
         store_lanes(y + t + (R - j) * far, even + odd);
@@ -253,17 +334,18 @@ template <int N, class F, class T>
     for (int n = 0; n < N; ++n) {
       const F cosine = like(first_re, matrix[2 * (n * half + j)]),
               sine = like(first_re, matrix[2 * (n * half + j) + 1]);
-      cr[n] = cr[n] + cosine * pair.sum_re;
-      ci[n] = ci[n] + cosine * pair.sum_im;
-      er[n] = er[n] + sine * pair.difference_re;
-      ei[n] = ei[n] + sine * pair.difference_im;
+      cr[n] = fma(cosine, pair.sum_re, cr[n]);
+      ci[n] = fma(cosine, pair.sum_im, ci[n]);
+      er[n] = fma(sine, pair.difference_re, er[n]);
+      ei[n] = fma(sine, pair.difference_im, ei[n]);
     }
   }
 #pragma clang loop unroll(full)
   for (int n = 0; n < N; ++n) {
     const int near = k + n, mirror = radix - k - n;
-    store_product(y, near * a.s, cr[n] + ei[n], ci[n] - er[n], w[2 * near - 2], w[2 * near - 1]);
-    store_product(y, mirror * a.s, cr[n] - ei[n], ci[n] + er[n], w[2 * mirror - 2], w[2 * mirror - 1]);
+    store_complex(y, near * a.s, times(Complex<F>{cr[n] + ei[n], ci[n] - er[n]}, w[2 * near - 2], w[2 * near - 1]));
+    store_complex(y, mirror * a.s,
+                  times(Complex<F>{cr[n] - ei[n], ci[n] + er[n]}, w[2 * mirror - 2], w[2 * mirror - 1]));
   }
 }
 
@@ -283,7 +365,8 @@ void radix_by_matrix(int radix, const RadixPass<T>& a) {
       F r0 = first_re, i0 = first_im;
       MirroredPair<F> pairs[kLargestRadix / 2];
       for (int j = 0; j < half; ++j) {
-        pairs[j] = mirrored_pair<F>(x, t + (j + 1) * far, t + (radix - 1 - j) * far);
+        const int64_t near = t + (j + 1) * far, mirror = t + (radix - 1 - j) * far;
+        pairs[j] = mirrored_pair(complex_at<const T, F>(x, near), complex_at<const T, F>(x, mirror));
         r0 = r0 + pairs[j].sum_re;
         i0 = i0 + pairs[j].sum_im;
       }
@@ -298,17 +381,44 @@ void radix_by_matrix(int radix, const RadixPass<T>& a) {
 }
 
 template <class A, class T>
-void any_radix(int radix, const RadixPass<T>& a) {
-  switch (radix) {
-    case 2: return radix2<A>(a);
-    case 3: return radix_odd<A, 3>(a);
-    case 4: return radix4<A>(a);
-    case 5: return radix_odd<A, 5>(a);
-    case 7: return radix_odd<A, 7>(a);
-    case 11: return radix_odd<A, 11>(a);
-    case 13: return radix_odd<A, 13>(a);
-    default: return radix_by_matrix<A>(radix, a);
+void any_radix(int by, const RadixPass<T>& a) {
+  switch (by) {
+    case 2: return radix<A, 2>(a);
+    case 3: return radix<A, 3>(a);
+    case 4: return radix<A, 4>(a);
+    case 5: return radix<A, 5>(a);
+    case 7: return radix<A, 7>(a);
+    case 11: return radix<A, 11>(a);
+    case 13: return radix<A, 13>(a);
+    default: return radix_by_matrix<A>(by, a);
   }
+}
+
+/// run.operator()<R>() for R = radix, of those of a convolution.
+template <class Run>
+void with_block_radix(int radix, Run run) {
+  switch (radix) {
+    case 2: return run.template operator()<2>();
+    case 3: return run.template operator()<3>();
+    case 4: return run.template operator()<4>();
+    case 5: return run.template operator()<5>();
+    case 7: return run.template operator()<7>();
+    case 11: return run.template operator()<11>();
+    default: return run.template operator()<13>();
+  }
+}
+
+template <class A, class T>
+void any_radix_down(int radix, const BlockPass<T>& a) {
+  with_block_radix(radix, [&]<int R>() { radix_down<A, R>(a); });
+}
+template <class A, class T>
+void any_radix_up(int radix, const BlockPass<T>& a) {
+  with_block_radix(radix, [&]<int R>() { radix_up<A, R>(a); });
+}
+template <class A, class T>
+void any_radix_through(int radix, const BlockPass<T>& a) {
+  with_block_radix(radix, [&]<int R>() { radix_through<A, R>(a); });
 }
 
 /// run.operator()<R>() for R = radix: 3, 5 or 7.
@@ -345,7 +455,7 @@ void multiply(Planes<T> x, const T* factors, int64_t count, int64_t lanes) {
   for (int64_t k = 0; k < count; ++k) {
     const Planes<T> here{x.re + k * lanes, x.im + k * lanes};
     over_lanes<A, T>(lanes, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
-      store_product(here, t, lanes_at<F>(here.re + t), lanes_at<F>(here.im + t), factors[2 * k], factors[2 * k + 1]);
+      store_complex(here, t, times(complex_at<T, F>(here, t), factors[2 * k], factors[2 * k + 1]));
     });
   }
 }
@@ -357,10 +467,42 @@ void multiply_each(Planes<T> x, Planes<const T> factors, int64_t apart, int64_t 
       const int64_t at = k * lanes + t, by = k * apart + t;
       const F re = lanes_at<F>(x.re + at), im = lanes_at<F>(x.im + at);
       const F c = lanes_at<F>(factors.re + by), d = lanes_at<F>(factors.im + by);
-      store_lanes(x.re + at, re * c - im * d);
-      store_lanes(x.im + at, re * d + im * c);
+      store_lanes(x.re + at, fma(re, c, -(im * d)));
+      store_lanes(x.im + at, fma(re, d, im * c));
     });
   }
+}
+
+template <class A, class T>
+void take(Planes<T> x, const int64_t* from, int64_t count, Planes<T> y, int64_t lanes) {
+  over_lanes<A, T>(lanes, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+    constexpr int kSums = 4;  // side by side: a quarter of the roundings one after the other
+    Complex<F> sums[kSums];
+    for (auto& sum : sums) sum = {like(F(), 0), like(F(), 0)};
+    for (int64_t k = 0; k < count; k += kSums) {
+#pragma clang loop unroll(full)
+      for (int64_t j = 0; j < kSums; ++j) {
+        if (k + j >= count) break;
+        const Complex<F> element = complex_at<T, F>(x, from[k + j] * lanes + t);
+        sums[j] = {sums[j].re + element.re, sums[j].im + element.im};
+        store_complex(y, (k + j) * lanes + t, element);
+      }
+    }
+    store_complex(y, count * lanes + t,
+                  Complex<F>{(sums[0].re + sums[1].re) + (sums[2].re + sums[3].re),
+                             (sums[0].im + sums[1].im) + (sums[2].im + sums[3].im)});
+  });
+}
+
+template <class A, class T>
+void give(Planes<T> x, const int64_t* to, int64_t count, Planes<T> y, int64_t lanes) {
+  over_lanes<A, T>(lanes, [&]<class F>(F, int64_t t) __attribute__((always_inline)) {
+    const Complex<F> first = complex_at<T, F>(y, t);
+    for (int64_t k = 0; k < count; ++k) {
+      const Complex<F> element = complex_at<T, F>(x, k * lanes + t);
+      store_complex(y, to[k] * lanes + t, Complex<F>{element.re + first.re, element.im + first.im});
+    }
+  });
 }
 
 template <class A, class T>
@@ -373,8 +515,8 @@ void separate(Planes<T> z, Planes<T> x, const T* roots, int64_t n, int64_t lanes
       const F half = like(here_re, 0.5), c = like(here_re, roots[2 * k]), d = like(here_re, roots[2 * k + 1]);
       const F even_re = (here_re + mirror_re) * half, even_im = (here_im - mirror_im) * half;
       const F odd_re = (here_im + mirror_im) * half, odd_im = (mirror_re - here_re) * half;
-      store_lanes(x.re + to + v, even_re + (odd_re * c - odd_im * d));
-      store_lanes(x.im + to + v, even_im + (odd_re * d + odd_im * c));
+      store_lanes(x.re + to + v, fma(odd_re, c, fma(-odd_im, d, even_re)));
+      store_lanes(x.im + to + v, fma(odd_re, d, fma(odd_im, c, even_im)));
     });
   }
 }
@@ -391,7 +533,7 @@ void join(Planes<T> x, Planes<T> z, const T* roots, int64_t n, int64_t lanes) {
       const F half = like(here_re, 0.5), c = like(here_re, roots[2 * k]), d = like(here_re, roots[2 * k + 1]);
       const F even_re = (here_re + mirror_re) * half, even_im = (here_im - mirror_im) * half;
       const F turned_re = (here_re - mirror_re) * half, turned_im = (here_im + mirror_im) * half;
-      const F odd_re = turned_re * c + turned_im * d, odd_im = turned_im * c - turned_re * d;
+      const F odd_re = fma(turned_re, c, turned_im * d), odd_im = fma(turned_im, c, -(turned_re * d));
       store_lanes(z.re + here + v, even_re - odd_im);
       store_lanes(z.im + here + v, even_im + odd_re);
     });
@@ -400,8 +542,19 @@ void join(Planes<T> x, Planes<T> z, const T* roots, int64_t n, int64_t lanes) {
 
 template <class A, class T>
 constexpr LineLoops<T> loops_for() {
-  return {&any_radix<A, T>, &any_real_radix<A, T>, &any_radix_to_real<A, T>, &scale<A, T>,
-          &multiply<A, T>,  &multiply_each<A, T>,  &separate<A, T>,          &join<A, T>};
+  return {&any_radix<A, T>,
+          &any_real_radix<A, T>,
+          &any_radix_to_real<A, T>,
+          &any_radix_down<A, T>,
+          &any_radix_up<A, T>,
+          &any_radix_through<A, T>,
+          &scale<A, T>,
+          &multiply<A, T>,
+          &multiply_each<A, T>,
+          &take<A, T>,
+          &give<A, T>,
+          &separate<A, T>,
+          &join<A, T>};
 }
 
 }  // namespace
