@@ -17,6 +17,14 @@ bool has_key_bits(DType type) {
     case DType::kU16:
     case DType::kU32:
     case DType::kU64:
+    case DType::kS2:
+    case DType::kU2:
+    case DType::kS4:
+    case DType::kU4:
+    case DType::kF8E5M2:
+    case DType::kF8E4M3:
+    case DType::kF8E3M4:
+    case DType::kF8E4M3FN:
     case DType::kF16:
     case DType::kBF16:
     case DType::kF32:

@@ -50,7 +50,7 @@ template <class Type>
 // A function template has no clones.
 #define HLOJIT_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
 #define HLOJIT_KEY_LOOPS(name, bits, ...)                                                                    \
-  using name = KeyType<bits, __VA_ARGS__>;                                                                   \
+  using name = __VA_ARGS__;                                                                                  \
   HLOJIT_EACH_WIDTH bits make_##name(const bits* in, bits* out, int64_t n, bool canonical, bits flip) {      \
     return canonical ? keys_of<name, true>(in, out, n, flip) : keys_of<name, false>(in, out, n, flip);       \
   }                                                                                                          \
@@ -74,17 +74,25 @@ template <class Type>
     return below_##name(in, at, end, flip, limit, below);                                                    \
   }
 
-HLOJIT_KEY_LOOPS(KeyU8, uint8_t, DTypeClass::kUnsigned)
-HLOJIT_KEY_LOOPS(KeyU16, uint16_t, DTypeClass::kUnsigned)
-HLOJIT_KEY_LOOPS(KeyU32, uint32_t, DTypeClass::kUnsigned)
-HLOJIT_KEY_LOOPS(KeyU64, uint64_t, DTypeClass::kUnsigned)
-HLOJIT_KEY_LOOPS(KeyS8, uint8_t, DTypeClass::kSigned)
-HLOJIT_KEY_LOOPS(KeyS16, uint16_t, DTypeClass::kSigned)
-HLOJIT_KEY_LOOPS(KeyS32, uint32_t, DTypeClass::kSigned)
-HLOJIT_KEY_LOOPS(KeyS64, uint64_t, DTypeClass::kSigned)
-HLOJIT_KEY_LOOPS(KeyF16, uint16_t, DTypeClass::kFloat, 0x7c00)
-HLOJIT_KEY_LOOPS(KeyBF16, uint16_t, DTypeClass::kFloat, 0x7f80)
-HLOJIT_KEY_LOOPS(KeyF32, uint32_t, DTypeClass::kFloat, 0x7f80'0000)
-HLOJIT_KEY_LOOPS(KeyF64, uint64_t, DTypeClass::kFloat, 0x7ff0'0000'0000'0000)
+HLOJIT_KEY_LOOPS(KeyU8, uint8_t, KeyType<uint8_t, DTypeClass::kUnsigned>)
+HLOJIT_KEY_LOOPS(KeyU16, uint16_t, KeyType<uint16_t, DTypeClass::kUnsigned>)
+HLOJIT_KEY_LOOPS(KeyU32, uint32_t, KeyType<uint32_t, DTypeClass::kUnsigned>)
+HLOJIT_KEY_LOOPS(KeyU64, uint64_t, KeyType<uint64_t, DTypeClass::kUnsigned>)
+HLOJIT_KEY_LOOPS(KeyS8, uint8_t, KeyType<uint8_t, DTypeClass::kSigned>)
+HLOJIT_KEY_LOOPS(KeyS16, uint16_t, KeyType<uint16_t, DTypeClass::kSigned>)
+HLOJIT_KEY_LOOPS(KeyS32, uint32_t, KeyType<uint32_t, DTypeClass::kSigned>)
+HLOJIT_KEY_LOOPS(KeyS64, uint64_t, KeyType<uint64_t, DTypeClass::kSigned>)
+HLOJIT_KEY_LOOPS(KeyS2, uint8_t, NarrowKeyType<DTypeClass::kSigned, 2>)
+HLOJIT_KEY_LOOPS(KeyU2, uint8_t, NarrowKeyType<DTypeClass::kUnsigned, 2>)
+HLOJIT_KEY_LOOPS(KeyS4, uint8_t, NarrowKeyType<DTypeClass::kSigned, 4>)
+HLOJIT_KEY_LOOPS(KeyU4, uint8_t, NarrowKeyType<DTypeClass::kUnsigned, 4>)
+HLOJIT_KEY_LOOPS(KeyF8E5M2, uint8_t, KeyType<uint8_t, DTypeClass::kFloat, 0x7c>)
+HLOJIT_KEY_LOOPS(KeyF8E4M3, uint8_t, KeyType<uint8_t, DTypeClass::kFloat, 0x78>)
+HLOJIT_KEY_LOOPS(KeyF8E3M4, uint8_t, KeyType<uint8_t, DTypeClass::kFloat, 0x70>)
+HLOJIT_KEY_LOOPS(KeyF8E4M3FN, uint8_t, KeyType<uint8_t, DTypeClass::kFloat, 0x7e>)
+HLOJIT_KEY_LOOPS(KeyF16, uint16_t, KeyType<uint16_t, DTypeClass::kFloat, 0x7c00>)
+HLOJIT_KEY_LOOPS(KeyBF16, uint16_t, KeyType<uint16_t, DTypeClass::kFloat, 0x7f80>)
+HLOJIT_KEY_LOOPS(KeyF32, uint32_t, KeyType<uint32_t, DTypeClass::kFloat, 0x7f80'0000>)
+HLOJIT_KEY_LOOPS(KeyF64, uint64_t, KeyType<uint64_t, DTypeClass::kFloat, 0x7ff0'0000'0000'0000>)
 
 }  // namespace hlojit

@@ -39,6 +39,18 @@ struct KeyType {
   }
 };
 
+/// Of an integer that is narrower than its byte, whose other bits say nothing.
+template <DTypeClass kClass, int kBits>
+struct NarrowKeyType {
+  using Key = uint8_t;
+  static constexpr bool kFloat = false;
+  static constexpr Key kNan = 0, kAll = (1 << kBits) - 1, kSign = kClass == DTypeClass::kSigned ? 1 << (kBits - 1) : 0;
+
+  static Key canonical(Key bits) { return bits; }
+  static Key to_key(Key bits) { return static_cast<Key>((bits & kAll) ^ kSign); }
+  static Key from_key(Key key) { return static_cast<Key>(key - kSign); }
+};
+
 /// Calls f(KeyType<...>{}) for the element type; false if it has no such mapping.
 template <class F>
 bool with_key_type(DType type, F&& f) {
@@ -53,6 +65,14 @@ bool with_key_type(DType type, F&& f) {
     case DType::kS16: f(KeyType<uint16_t, kSigned>{}); return true;
     case DType::kS32: f(KeyType<uint32_t, kSigned>{}); return true;
     case DType::kS64: f(KeyType<uint64_t, kSigned>{}); return true;
+    case DType::kS2: f(NarrowKeyType<kSigned, 2>{}); return true;
+    case DType::kU2: f(NarrowKeyType<kUnsigned, 2>{}); return true;
+    case DType::kS4: f(NarrowKeyType<kSigned, 4>{}); return true;
+    case DType::kU4: f(NarrowKeyType<kUnsigned, 4>{}); return true;
+    case DType::kF8E5M2: f(KeyType<uint8_t, kFloat, 0x7c>{}); return true;
+    case DType::kF8E4M3: f(KeyType<uint8_t, kFloat, 0x78>{}); return true;
+    case DType::kF8E3M4: f(KeyType<uint8_t, kFloat, 0x70>{}); return true;
+    case DType::kF8E4M3FN: f(KeyType<uint8_t, kFloat, 0x7e>{}); return true;  // no infinity: the greatest number
     case DType::kF16: f(KeyType<uint16_t, kFloat, 0x7c00>{}); return true;
     case DType::kBF16: f(KeyType<uint16_t, kFloat, 0x7f80>{}); return true;
     case DType::kF32: f(KeyType<uint32_t, kFloat, 0x7f80'0000>{}); return true;
