@@ -10,6 +10,10 @@
 //     starts, guards                       outside, or in another task's part: skipped
 //     for each element of its window       lanes
 //       target = combine(target, update)
+//
+// Where all elements of a window lie apart in the target, and the index vectors side by side in the updates (columns
+// are scattered), the loops change places: what lies near is touched together, and each place still sees its updates in
+// order.
 #include "codegen/kernels/scatter.h"
 
 #include <algorithm>
@@ -82,13 +86,18 @@ class ScatterEmission {
       for (int64_t n : window) inner.push_back(IndexExpr::var(vars_.fresh(), n));
       walk_element(w, element(at, inner));
     };
-    LoopPlanOptions in_order{.lanes = false, .max_lanes = 1, .unroll = 0, .in_order = true};
-    for (LoopPiece& piece : plan_loops(batch, vars_, walk, in_order)) {
-      e_.loops(kernel_.root(), piece, 0, {{1}, false}, {},
-               [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
-                 apply(s, at, window);
-                 return ElementEmitter::Carried{};
-               });
+    if (windows_lie_apart()) {
+      auto walk_all = [&](AccessWalk& w, const Coords& at) {
+        Coords all;
+        for (int64_t n : batch) all.push_back(IndexExpr::var(vars_.fresh(), n));
+        walk_element(w, element(all, at));
+      };
+      in_order(kernel_.root(), window, walk_all, [&](Scope& outer, const Coords& inner) {
+        auto walk_one = [&](AccessWalk& w, const Coords& at) { walk_element(w, element(at, inner)); };
+        in_order(outer, batch, walk_one, [&](Scope& s, const Coords& at) { apply_one(s, element(at, inner)); });
+      });
+    } else {
+      in_order(kernel_.root(), batch, walk, [&](Scope& s, const Coords& at) { apply(s, at, window); });
     }
     return {kernel_.finish(), split_.parts, 0, cost};
   }
@@ -98,6 +107,41 @@ class ScatterEmission {
     Ints sizes;
     for (size_t d : dims) sizes.push_back(sizes_[d]);
     return sizes;
+  }
+
+  // body(scope, coordinates) one after the other.
+  template <class Walk, class Body>
+  void in_order(Scope& scope, const Ints& sizes, const Walk& walk, const Body& body) {
+    const LoopPlanOptions plain{.lanes = false, .max_lanes = 1, .unroll = 0, .in_order = true};
+    for (LoopPiece& piece : plan_loops(sizes, vars_, walk, plain)) {
+      e_.loops(scope, piece, 0, {{1}, false}, {},
+               [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
+                 body(s, at);
+                 return ElementEmitter::Carried{};
+               });
+    }
+  }
+
+  // The most minor of a shape's dims that has more than one element; -1: none has.
+  static int most_minor(const Shape& shape) {
+    for (int64_t d : shape.layout.minor_to_major) {
+      if (shape.dims[static_cast<size_t>(d)] > 1) return static_cast<int>(d);
+    }
+    return -1;
+  }
+
+  // Measured: f32[340,400], 59 columns: 25 us with the copy so, 45 by lanes along them.
+  bool windows_lie_apart() const {
+    const int near = most_minor(*targets_[0]), update = most_minor(op_.operand(count_ + 1)->shape);
+    if (near < 0 || update < 0 || window_dims_.empty()) return false;
+    if (std::find(batch_dims_.begin(), batch_dims_.end(), static_cast<size_t>(update)) == batch_dims_.end())
+      return false;
+    VarSource vars;
+    Coords plain;
+    for (int64_t n : sizes_) plain.push_back(IndexExpr::var(vars.fresh(), n));
+    const IndexExpr at = write_relation(op_, plain, vars).target[static_cast<size_t>(near)];
+    return std::none_of(window_dims_.begin(), window_dims_.end(),
+                        [&](size_t d) { return sizes_[d] > 1 && at.depends_on(plain[d].variables()[0]); });
   }
 
   // The part's share of the dim that is split.
@@ -179,6 +223,15 @@ class ScatterEmission {
       walk.write(*targets_[k], w.target);
       walk.read(op_.operand(count_ + 1 + k), element);
     }
+  }
+
+  // One update.
+  void apply_one(Scope& scope, const Coords& placed) {
+    const WriteRelation w = relation_at(placed);
+    llvm::Value* tail = has_tail() ? scope.builder.getTrue() : nullptr;
+    e_.under(tail, [&] { e_.bind_symbols(&op_, w.symbols, scope); });
+    when(e_.holds(w.guards, scope), scope,
+         [&](Scope& s) { e_.under(tail, [&] { combine(s, w.target, placed, 1, nullptr); }); });
   }
 
   // One index vector: its window, where no guard on the whole of it fails.
