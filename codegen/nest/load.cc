@@ -358,8 +358,9 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   return from_storage(b, type, joined(b, parts));
 }
 
-// Elements of less than a word, which no machine gathers, at distances that are known: from one pointer. (A vector of
-// pointers was taken apart: sums of two columns of bytes 1.24 us, 0.66 so.)
+// Elements at distances that are known, one by one from one pointer. Those of less than a word, which no machine
+// gathers: a vector of pointers was taken apart (sums of two columns of bytes 1.24 us, 0.66 so). Others where a gather
+// takes longer than its loads (3001 rows of 11, five columns found by index, a Zen 4: 7.6 us, 2.6 so).
 Value ElementEmitter::load_apart(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address) {
   llvm::IRBuilder<>& b = scope.builder;
   const int lane = lane_var(address), lanes = lane_count(address);
@@ -491,7 +492,8 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   if (table && vector_bound(address)) return load_from_table(scope, buffer, type, address, lanes, mask);
   if (auto v = pairs > 0 ? std::nullopt : load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;
   if (table) return load_from_table(scope, buffer, type, address, lanes, mask);
-  if (pairs == 0 && stride && !mask && dtype_bytes(type) < 4) return load_apart(scope, buffer, type, address);
+  if (pairs == 0 && stride && !mask && dtype_bytes(type) <= (options_.target->is_zen() ? 8 : 2))
+    return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
   // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50
   // gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.
