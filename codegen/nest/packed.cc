@@ -73,7 +73,7 @@ void ElementEmitter::store_packed(Scope& scope, const BufferRef& buffer, const I
   int64_t per_byte = 8 / bits;
   int lanes = lanes_of(value);
   const bool run = lanes > 1 && !mask && fills_bytes(address, per_byte);
-  llvm::Value* raw = to_storage(b, value, run ? pairs_along(address) : 0);
+  llvm::Value* raw = to_storage(b, value, {.pairs = run ? pairs_along(address) : 0});
   raw = b.CreateAnd(raw, byte_like(raw, (1 << bits) - 1));
   if (run) {
     llvm::Value* bytes = nullptr;

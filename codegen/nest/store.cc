@@ -175,10 +175,10 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   auto stride = lane < 0 || vector_bound(address) ? std::nullopt : address.coefficient(lane);
   if (const int pairs = pairs_along(address); pairs > 0) {
     if (!mask && stride == 1)
-      return store_vector(scope, buffer, element, to_storage(b, value, pairs), address.substitute(lane, 0));
+      return store_vector(scope, buffer, element, to_storage(b, value, {.pairs = pairs}), address.substitute(lane, 0));
     stride = std::nullopt;
   }
-  llvm::Value* raw = to_storage(b, value);
+  llvm::Value* raw = to_storage(b, value, {.permutes_words = options_.target->isa() == Isa::kAvx512});
   if (lanes == 1)
     return annotate(b.CreateAlignedStore(raw, address_of(scope, buffer, element, address), align), buffer);
   if (mask && stride == 1) {
@@ -212,7 +212,8 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   DType type = values[0].type;
   llvm::Type* element = storage_type(b, type, 1);
   std::vector<llvm::Value*> rows;
-  for (const Value& v : values) rows.push_back(to_storage(b, splat(b, v, lanes)));
+  for (const Value& v : values)
+    rows.push_back(to_storage(b, splat(b, v, lanes), {.permutes_words = options_.target->isa() == Isa::kAvx512}));
   if (*stride == count && count != lanes) {
     if (std::has_single_bit(static_cast<uint64_t>(count))) {
       return store_vector(scope, buffer, element, interleaved(b, std::move(rows)), base);

@@ -149,6 +149,19 @@ llvm::Value* words_of_floats(B& b, llvm::Value* x, int pairs) {
   return b.CreateBitCast(all, vector_of(b.getInt16Ty(), lanes_of({DType::kInvalid, x})));
 }
 
+// What has just been rounded ends in zeros: the upper halves of its words are picked, of two vectors by one
+// permutation, where LLVM would shift each vector, truncate it and put two side by side.
+llvm::Value* upper_halves(B& b, llvm::Value* x) {
+  using namespace llvm::PatternMatch;
+  llvm::Value* words = nullptr;
+  if (!x->getType()->isVectorTy() || !match(x, m_BitCast(m_And(m_Value(words), m_SpecificInt(kUpperHalf)))))
+    return nullptr;
+  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(words->getType())->getNumElements());
+  std::vector<int> upper;
+  for (int l = 0; l < lanes; ++l) upper.push_back(2 * l + 1);
+  return b.CreateShuffleVector(b.CreateBitCast(words, vector_of(b.getInt16Ty(), 2 * lanes)), upper);
+}
+
 }  // namespace
 
 int element_of_lane(int lane, int pairs) {
@@ -185,13 +198,14 @@ Value from_storage(B& b, DType type, llvm::Value* raw, int pairs) {
   return is_integral(type) ? of_width(b, {type, raw}) : Value{type, raw};
 }
 
-llvm::Value* to_storage(B& b, const Value& x, int pairs) {
-  if (pairs > 0 && x.type == DType::kBF16) return words_of_floats(b, x.v, pairs);
-  if (pairs > 0) return out_of_pairs(b, to_storage(b, x), pairs);
+llvm::Value* to_storage(B& b, const Value& x, const StorageWay& way) {
+  if (way.pairs > 0 && x.type == DType::kBF16) return words_of_floats(b, x.v, way.pairs);
+  if (way.pairs > 0) return out_of_pairs(b, to_storage(b, x), way.pairs);
   switch (x.type) {
     case DType::kPred: return b.CreateZExt(x.v, with_scalar(x.v, b.getInt8Ty()));
     case DType::kF16: return float_to_half(b, x.v);
     case DType::kBF16: {
+      if (llvm::Value* upper = way.permutes_words ? upper_halves(b, x.v) : nullptr) return upper;
       llvm::Value* bits = b.CreateBitCast(x.v, with_scalar(x.v, b.getInt32Ty()));
       return b.CreateTrunc(b.CreateLShr(bits, 16), with_scalar(x.v, b.getInt16Ty()));
     }

@@ -18,8 +18,12 @@ llvm::Type* storage_type(llvm::IRBuilderBase& b, DType type, int lanes);
 /// Memory to register. Bits above those of an element narrower than its byte are ignored. `pairs`: of how many lanes
 /// each pairs of groups is; 0: lanes are as in memory.
 Value from_storage(llvm::IRBuilderBase& b, DType type, llvm::Value* raw, int pairs = 0);
+struct StorageWay {
+  int pairs = 0;                ///< as above
+  bool permutes_words = false;  ///< the machine does so across two vectors in one instruction
+};
 /// Register to memory; integers narrower than a byte are extended in it.
-llvm::Value* to_storage(llvm::IRBuilderBase& b, const Value& value, int pairs = 0);
+llvm::Value* to_storage(llvm::IRBuilderBase& b, const Value& value, const StorageWay& way = {});
 /// The number of the element that a lane in pairs holds.
 int element_of_lane(int lane, int pairs);
 
