@@ -197,7 +197,8 @@ IntOf<F> to_int_saturating(F x, int bits, bool is_signed) {
   int top_bit = is_signed ? bits - 1 : bits;
   F limit = like(x, __builtin_ldexp(1.0, top_bit)), none = like(x, 0.0);
   F v = is_signed ? at_least(select(x == x, x, none), -limit) : select(x > none, x, none);
-  if (is_f64<F> && top_bit < 32) return to_small_int(at_most(v, limit - like(x, 1.0)));
+  // Where the greatest is a number of this format, too: one operation instead of a comparison and a selection.
+  if (top_bit < (is_f64<F> ? 32 : 24)) return to_small_int(at_most(v, limit - like(x, 1.0)));
   auto zero = as_int(like(x, 0.0));
   auto max = likei(zero, top_bit == 64 ? -1 : static_cast<int64_t>((uint64_t{1} << top_bit) - 1));
   if (top_bit < width) return select(v >= limit, max, to_int(v));

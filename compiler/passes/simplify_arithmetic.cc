@@ -140,6 +140,34 @@ Instruction* skip_conversion(Context& c, Instruction* i) {
   return from == to ? x : c.b.convert(x, to);
 }
 
+/// x of max(x, c), min(x, c) or clamp(c, x, d), where no limit lies inside of the range of the integers of type `to`.
+Instruction* without_limits(const Instruction* i, DType to) {
+  const int bits = dtype_bits(to) - is_signed(to);
+  auto above = [&](const Instruction* o) {
+    const Literal* c = splat_value(o);
+    return c && c->as_double(0) >= std::ldexp(1.0, bits) - 1;
+  };
+  auto below = [&](const Instruction* o) {
+    const Literal* c = splat_value(o);
+    return c && c->as_double(0) <= (is_signed(to) ? -std::ldexp(1.0, bits) : 0);
+  };
+  if (i->is(kMaximum)) return beside(i, below);
+  if (i->is(kMinimum)) return beside(i, above);
+  return i->is(kClamp) && below(i->operand(0)) && above(i->operand(2)) ? i->operand(1) : nullptr;
+}
+
+/// Floats saturate on their way to integers: limits beyond these say nothing. Nor where they are rounded in between.
+Instruction* saturating_conversion(Context& c, Instruction* i) {
+  Instruction* x = i->operand(0);
+  if (!is_integral(i->shape.type) || !is_float(x->shape.type)) return nullptr;
+  const bool rounds = x->is(kFloor) || x->is(kCeil) || x->is(kRoundAfz) || x->is(kRoundEven);
+  const Instruction* limited = rounds ? x->operand(0) : x;
+  if (!x->control_predecessors.empty() || !limited->control_predecessors.empty()) return nullptr;
+  Instruction* free = without_limits(limited, i->shape.type);
+  if (!free || free->shape.dims != i->shape.dims) return nullptr;
+  return c.b.convert(rounds ? c.b.unary(x->opcode, free) : free, i->shape.type);
+}
+
 /// convert(reduce(convert(x))) of narrow integers, by way of wide ones that nothing else asks for: bits of sums and
 /// products depend on no higher ones. (Eight bits to a byte: 16 lanes of words became 64 of bytes.)
 Instruction* narrow_sum(Context& c, Instruction* i) {
@@ -398,6 +426,7 @@ constexpr SimplifyRule kRules[] = {
        return i->operand(0)->shape.type == i->shape.type ? i->operand(0) : nullptr;
      }},
     {kConvert, skip_conversion},
+    {kConvert, saturating_conversion},
     {kConvert, narrow_sum},
     {kBitcastConvert,
      [](Context&, Instruction* i) -> Instruction* {
