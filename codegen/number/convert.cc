@@ -5,6 +5,7 @@
 
 #include "codegen/number/families.h"
 #include "codegen/number/ir_number.h"
+#include "codegen/number/parts.h"
 #include "compiler/math/convert.h"
 
 namespace hlojit::codegen {
@@ -14,6 +15,36 @@ using B = llvm::IRBuilderBase;
 
 llvm::IRBuilder<>& recording_builder(B& b) { return static_cast<llvm::IRBuilder<>&>(b); }
 llvm::Type* with_scalar(const Value& like, llvm::Type* scalar) { return like.v->getType()->getWithNewType(scalar); }
+
+// Words to their lower halves or bytes. Of two vectors each permutation makes one, where LLVM would truncate each in
+// two steps and put them side by side. (As shuffles of one vector LLVM knows the truncation again.)
+llvm::Value* truncated(B& b, const NumberOptions& o, llvm::Value* words, llvm::Type* type) {
+  constexpr unsigned kVectorBits = 512;
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(words->getType());
+  const unsigned to = type->getScalarSizeInBits(), lanes = vector ? vector->getNumElements() : 1;
+  for (unsigned bits = words->getType()->getScalarSizeInBits(); o.avx512 && bits > to && bits <= 32; bits /= 2) {
+    const unsigned count = kVectorBits / bits;
+    if (lanes % (2 * count) != 0) break;
+    llvm::Type* halves = vector_of(b.getIntNTy(bits / 2), static_cast<int>(2 * count));
+    std::vector<int> lower;
+    for (unsigned k = 0; k < 2 * count; ++k) lower.push_back(static_cast<int>(2 * k));
+    std::vector<llvm::Value*> parts;
+    for (unsigned first = 0; first < lanes; first += 2 * count) {
+      llvm::Value* pair[] = {lanes_from(b, words, first, count), lanes_from(b, words, first + count, count)};
+      parts.push_back(b.CreateShuffleVector(b.CreateBitCast(pair[0], halves), b.CreateBitCast(pair[1], halves), lower));
+    }
+    words = joined(b, parts);
+  }
+  return b.CreateTrunc(words, type);
+}
+
+// LLVM computes such a value as narrow as it is wanted: lower bits depend on no others. (Bytes chosen by a comparison
+// from two words, permuted, take 1.5 times as long.)
+bool made_of_lower_bits(const llvm::Value* x) {
+  if (llvm::isa<llvm::SelectInst, llvm::CastInst, llvm::Constant, llvm::ShuffleVectorInst>(x)) return true;
+  const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(x);
+  return binary && !binary->isIntDivRem() && !binary->isArithmeticShift() && !binary->isLogicalShift();
+}
 
 Value float_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
   if (to == DType::kF64) return {to, b.CreateFPExt(x.v, with_scalar(x, b.getDoubleTy()))};
@@ -36,7 +67,7 @@ Value float_to_integer(B& b, const NumberOptions& o, const Value& x, DType to) {
     ir::F64 wide = x.type == DType::kF64 ? ir::F64{x.v} : ir::to_f64(ir::F32{x.v});
     n = math::to_int_saturating(wide, bits, is_signed(to)).v;
   }
-  return {to, b.CreateTrunc(n, register_type(b, to, lanes_of(x)))};
+  return {to, truncated(b, o, n, register_type(b, to, lanes_of(x)))};
 }
 
 // An integer of 32 bits as an f32 that a later rounding to at most 12 bits cannot tell from the integer itself: above
@@ -46,8 +77,8 @@ llvm::Value* sticky_float(B& b, const Value& x) {
   constexpr uint64_t kLow = 0x1ff, kSticky = 0x100, kExact = 1 << 24;
   llvm::Type* type = x.v->getType();
   auto c = [&](uint64_t n) { return llvm::ConstantInt::get(type, n); };
-  llvm::Value* large = is_signed(x.type) ? b.CreateICmpUGT(b.CreateAdd(x.v, c(kExact)), c(2 * kExact))
-                                         : b.CreateICmpUGT(x.v, c(kExact));
+  llvm::Value* large =
+      is_signed(x.type) ? b.CreateICmpUGT(b.CreateAdd(x.v, c(kExact)), c(2 * kExact)) : b.CreateICmpUGT(x.v, c(kExact));
   llvm::Value* rest = b.CreateICmpNE(b.CreateAnd(x.v, c(kLow)), c(0));
   llvm::Value* folded = b.CreateOr(b.CreateAnd(x.v, c(~kLow & UINT32_MAX)), b.CreateSelect(rest, c(kSticky), c(0)));
   llvm::Value* n = b.CreateSelect(large, folded, x.v);
@@ -107,7 +138,10 @@ Value convert(B& b, const NumberOptions& o, const Value& x, DType to) {
     return {to, b.CreateSelect(x.v, constant(b, to, 1, lanes).v, constant(b, to, 0, lanes).v)};
   }
   if (is_float(to)) return integer_to_float(b, o, x, to);
-  return round_to_type(b, o, {to, b.CreateIntCast(x.v, register_type(b, to, lanes_of(x)), is_signed(x.type))});
+  llvm::Type* type = register_type(b, to, lanes_of(x));
+  const bool permutes = type->getScalarSizeInBits() < x.v->getType()->getScalarSizeInBits() && !made_of_lower_bits(x.v);
+  return round_to_type(b, o,
+                       {to, permutes ? truncated(b, o, x.v, type) : b.CreateIntCast(x.v, type, is_signed(x.type))});
 }
 
 Value from_index(B& b, llvm::Value* index, DType type) {
