@@ -91,6 +91,11 @@ Instruction* floor_division(Draft& s) {
   };
   Instruction* rest = s.b.binary(kRemainder, x, all(n));
   Instruction* sign = is_signed(t) ? differs(s.b.unary(kSign, x), n < 0 ? -1 : 1) : differs(x, 0);
+  if (s.random.chance(0.3)) {  // of a known n
+    sign = s.b.compare(s.random.chance(0.95) ? Direction::kLt : Direction::kGt, rest, all(0));
+    if (s.random.chance(0.5))
+      sign = s.b.compare(Direction::kNe, sign, s.splat(DType::kPred, n < 0 ? 1 : 0, x->shape.dims));
+  }
   Instruction* lower = s.b.binary(kAnd, sign, differs(rest, 0));
   if (s.random.chance(0.4)) return s.b.select(lower, s.b.binary(kAdd, rest, all(n)), rest);
   Instruction* q = s.b.binary(kDivide, x, all(n));
