@@ -61,6 +61,7 @@ constexpr Pass kPasses[] = {
     // What has become constants only now, and what these decide, until nothing is left. (Left for the next compiler of
     // what we print, sums and quotients had other bits there.)
     {"fold", fold, false, "simplify"},
+    {"fold_places", fold_places, false, "simplify"},
     {"squeeze", squeeze},
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},

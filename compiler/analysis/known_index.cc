@@ -12,7 +12,7 @@ class KnownIndex {
   explicit KnownIndex(VarSource& vars) : vars_(vars) {}
 
   std::optional<IndexExpr> at(const Instruction& i, const Coords& where) {
-    constexpr int kMostSteps = 64;
+    constexpr int kMostSteps = 256;
     if (!i.shape.is_array() || !(is_integral(i.shape.type) || is_pred(i.shape.type)) || ++steps_ > kMostSteps)
       return std::nullopt;
     std::optional<IndexExpr> e = value(i, where);
@@ -45,15 +45,32 @@ class KnownIndex {
   }
 
   std::optional<IndexExpr> arithmetic(const Instruction& i, const Coords& where) {
-    const bool sum = i.is(Opcode::kAdd), difference = i.is(Opcode::kSubtract);
-    if (!sum && !difference && !i.is(Opcode::kMultiply)) return std::nullopt;
+    if (i.operand_count() != 2 || i.info().op_class != OpClass::kElementwise) return std::nullopt;
     auto x = operand(i, 0, where);
     auto y = x ? operand(i, 1, where) : std::nullopt;
     if (!y) return std::nullopt;
-    if (sum) return *x + *y;
-    if (difference) return *x - *y;
-    if (x->is_constant()) std::swap(x, y);
-    return y->is_constant() ? std::optional(*x * y->constant()) : std::nullopt;
+    if (i.is(Opcode::kAdd)) return *x + *y;
+    if (i.is(Opcode::kSubtract)) return *x - *y;
+    const bool either_way = i.is(Opcode::kMultiply) || i.is(Opcode::kAnd) || i.is(Opcode::kXor);
+    if (either_way && x->is_constant()) std::swap(x, y);
+    return y->is_constant() ? by_number(i.opcode, *x, y->constant(), dtype_bits(i.shape.type)) : std::nullopt;
+  }
+
+  /// Rounded down, a quotient of what may be negative is a shift's.
+  static std::optional<IndexExpr> by_number(Opcode opcode, const IndexExpr& x, int64_t n, int bits) {
+    const Range range = x.range();
+    switch (opcode) {
+      case Opcode::kMultiply: return x * n;
+      case Opcode::kXor: return n == 0 ? std::optional(x) : std::nullopt;
+      case Opcode::kAnd:
+        if (n < 0 || (n & (n + 1)) != 0) return std::nullopt;
+        return range.lo >= 0 && range.hi <= n ? x : mod(x, n + 1);
+      case Opcode::kShiftRightArithmetic:
+        return n >= 0 && n < bits ? std::optional(floordiv(x, int64_t{1} << n)) : std::nullopt;
+      case Opcode::kDivide: return n > 0 && range.lo >= 0 ? std::optional(floordiv(x, n)) : std::nullopt;
+      case Opcode::kRemainder: return n > 0 && range.lo >= 0 ? std::optional(mod(x, n)) : std::nullopt;
+      default: return std::nullopt;
+    }
   }
 
   /// 1 or 0.

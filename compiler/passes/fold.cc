@@ -40,8 +40,13 @@ class Folder {
         fold_splats(i);
       }
     }
+    if (changed_) c_.sort_topologically();
+    return changed_;
+  }
+
+  bool run_places() {
     for (Instruction* i : c_.snapshot()) {
-      if (has_trait(*i, op_trait::kRandomPlaces) && (i->is_root() || !i->users().empty())) fold_places(*i);
+      if (has_trait(*i, op_trait::kRandomPlaces) && (i->is_root() || !i->users().empty())) places_of(*i);
     }
     if (changed_) c_.sort_topologically();
     return changed_;
@@ -50,7 +55,7 @@ class Folder {
  private:
   /// Where elements are, if no input decides it: numbers of rows scaled and rounded, as a nearest resize has them. What
   /// is known as an expression is left, for it is addressed without looking.
-  void fold_places(const Instruction& i) {
+  void places_of(const Instruction& i) {
     if (!i.shape.is_array() || has_trait(i, op_trait::kUpdates)) return;
     VarSource vars;
     Coords at;
@@ -178,6 +183,13 @@ bool fold(Module& module, const PipelineOptions& options) {
   double work = kMaxWork;
   bool changed = false;
   for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run();
+  return changed;
+}
+
+bool fold_places(Module& module, const PipelineOptions& options) {
+  double work = kMaxWork;
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run_places();
   return changed;
 }
 

@@ -5,7 +5,8 @@
 //   e = f32[8] exponential(broadcast(c))     ->   e = f32[8] broadcast(exp(c))
 //
 // A broadcast stays a broadcast, an iota an iota: they cost nothing to compute and much to store. Except for indices,
-// of a gather say, that iotas make by arithmetic which no address can follow: those are computed here.
+// of a gather say, that iotas make by arithmetic which no address can follow, simplified as it is: fold_places computes
+// those.
 // Only results of at most 1 MiB that are not larger than what they are made of, and a bounded
 // amount of work a module; the rest is left to run time. Test: tests/hlo/opt/fold.hlo.
 #pragma once
@@ -15,5 +16,6 @@
 namespace hlojit {
 
 bool fold(Module& module, const PipelineOptions& options);
+bool fold_places(Module& module, const PipelineOptions& options);
 
 }  // namespace hlojit
