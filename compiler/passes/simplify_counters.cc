@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "compiler/analysis/known_index.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -81,7 +82,24 @@ Instruction* narrow_counter(Context& c, Instruction* i) {
   }
 }
 
+/// What is the same for all numbers counted: JAX asks of each index whether it is negative.
+Instruction* same_for_all(Context& c, Instruction* i) {
+  if (!i->shape.is_array() || i->shape.has_dynamic_dims() || i->shape.element_count() == 0) return nullptr;
+  if (!is_integral(i->operand(0)->shape.type)) return nullptr;
+  VarSource vars;
+  Coords at;
+  for (int64_t n : i->shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
+  const auto value = known_index(*i, at, vars);
+  if (!value || !value->is_constant()) return nullptr;
+  Literal scalar(Shape::scalar(i->shape.type));
+  scalar.set_int(0, value->constant());
+  Instruction* made = c.b.constant(std::move(scalar));
+  return i->shape.rank() == 0 ? made : c.b.broadcast(made, i->shape.dims);
+}
+
 constexpr SimplifyRule kRules[] = {
+    {kCompare, same_for_all},
+    {kShiftRightArithmetic, same_for_all},
     {kShiftRightLogical, shifted_away},
     {kConvert, narrow_counter},
 };
