@@ -66,7 +66,9 @@ class KnownIndex {
         if (n < 0 || (n & (n + 1)) != 0) return std::nullopt;
         return range.lo >= 0 && range.hi <= n ? x : mod(x, n + 1);
       case Opcode::kShiftRightArithmetic:
-        return n >= 0 && n < bits ? std::optional(floordiv(x, int64_t{1} << n)) : std::nullopt;
+        // (Unsigned, it may have the bit that is taken for a sign.)
+        if (n < 0 || n >= bits || range.hi >> (bits - 1) > 0) return std::nullopt;
+        return floordiv(x, int64_t{1} << n);
       case Opcode::kDivide: return n > 0 && range.lo >= 0 ? std::optional(floordiv(x, n)) : std::nullopt;
       case Opcode::kRemainder: return n > 0 && range.lo >= 0 ? std::optional(mod(x, n)) : std::nullopt;
       default: return std::nullopt;
