@@ -317,8 +317,8 @@ Instruction* scatter(Draft& s) {
   return x ? scatter_into(s, x) : nullptr;
 }
 
-// Indices that depend on where they stand alone: steps along two dims from anywhere, with the branch for negative ones
-// that frontends write; inside of the array mostly, not always.
+// Indices that depend on where they stand alone: steps along two dims from anywhere, maybe divided or masked, with the
+// branch for negative ones that frontends write; inside of the array mostly, not always.
 Instruction* known_gather(Draft& s) {
   DType t = index_type(s);
   const Ints sizes = {s.random.between(1, 9), s.random.between(1, 20)};
@@ -328,6 +328,10 @@ Instruction* known_gather(Draft& s) {
     Instruction* number = s.b.iota(Shape::array(t, sizes), d);
     Instruction* steps = s.b.binary(kMultiply, number, everywhere(s.random.pick(Ints{0, 1, 1, 1, 2, 3, 7})));
     at = s.b.binary(s.random.chance(0.75) ? kAdd : kSubtract, at, steps);
+  }
+  if (s.random.chance(0.4)) {
+    const Opcode op = s.random.pick(std::vector{kDivide, kRemainder, kShiftRightArithmetic, kAnd, kXor});
+    at = s.b.binary(op, at, everywhere(s.random.pick(Ints{0, 1, 1, 2, 3, 5, 7, 15})));
   }
   Ints array = {s.random.pick(Ints{1, 9, 30, 60, 100})};
   if (s.random.chance(0.4)) array.push_back(s.random.between(1, 9));
