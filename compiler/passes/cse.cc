@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/effects.h"
 #include "compiler/passes/dce.h"
 
 namespace hlojit {
@@ -72,10 +73,19 @@ class Numbering {
   std::unordered_map<const Instruction*, size_t> numbers_;
 };
 
+/// Ops whose layout is part of what they mean. All others are laid out later, by `layouts`: told apart by layouts that
+/// are overwritten there, values became one in the next compiler of what we print only, and products of theirs, used
+/// twice by then, were no longer contracted.
+bool says_layout(const Instruction& i) { return i.is(Opcode::kCustomCall) || i.is(Opcode::kBitcast); }
+
+bool same_shape(const Instruction& a, const Instruction& b) {
+  return says_layout(a) ? a.shape == b.shape : compatible(a.shape, b.shape);
+}
+
 bool same(const Numbering::Key& x, const Numbering::Key& y) {
   const Instruction &a = *x.instruction, &b = *y.instruction;
   return x.hash == y.hash && a.opcode == b.opcode && x.operands == y.operands && x.called == y.called &&
-         a.shape == b.shape && same_literal(a, b) && same_but_for_source(a.attrs, b.attrs);
+         same_shape(a, b) && same_literal(a, b) && same_but_for_source(a.attrs, b.attrs);
 }
 
 /// A computation as the keys of its instructions.
@@ -115,24 +125,26 @@ ComputationNumbers number_computations(const Module& module) {
   return numbers;
 }
 
-bool may_merge(const Instruction& i) {
+bool may_merge(const Instruction& i, const Effects& effects) {
   if (i.shape.has_dynamic_dims() || !i.control_predecessors.empty()) return false;
   switch (i.info().op_class) {
     case OpClass::kEffect: return false;
-    case OpClass::kControl: return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
-    case OpClass::kLibrary: return !has_side_effect(i);
+    case OpClass::kControl:
+      if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) return !effects.has(i);
+      return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
+    case OpClass::kLibrary: return !effects.has(i);
     default: return !i.is(Opcode::kParameter);
   }
 }
 
-bool merge_in(Computation& c, const ComputationNumbers& computations) {
+bool merge_in(Computation& c, const ComputationNumbers& computations, const Effects& effects) {
   Numbering numbering(computations);
   std::unordered_map<size_t, std::vector<std::pair<Numbering::Key, Instruction*>>> seen;
   bool changed = false;
   size_t next = 0;
   for (Instruction* i : c.snapshot()) {
     numbering.set(i, next++);
-    if (!may_merge(*i)) continue;
+    if (!may_merge(*i, effects)) continue;
     Numbering::Key key = numbering.key(*i);
     auto& alike = seen[key.hash];
     auto known = std::ranges::find_if(alike, [&](const auto& k) { return same(k.first, key); });
@@ -149,9 +161,10 @@ bool merge_in(Computation& c, const ComputationNumbers& computations) {
 }  // namespace
 
 bool cse(Module& module, const PipelineOptions& options) {
-  ComputationNumbers numbers = number_computations(module);
+  const ComputationNumbers numbers = number_computations(module);
+  const Effects effects(module);
   bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= merge_in(*c, numbers);
+  for (Computation* c : sequential_computations(module)) changed |= merge_in(*c, numbers, effects);
   if (changed) dce(module, options);
   return changed;
 }

@@ -4,9 +4,9 @@
 //   a = f32[8] exponential(x)   b = f32[8] exponential(x)   s = f32[8] add(a, b)
 //     ->  a = f32[8] exponential(x)   s = f32[8] add(a, a)
 //
-// Computations that are called (reducers, comparators) are compared by what they do, not by name;
-// operands of commutative ops in either order. Where the HLO came from (metadata) makes no
-// difference. Effects, control flow and barriers stay as they are. Test: tests/hlo/opt/cse.hlo.
+// Computations that are called (reducers, comparators, loops' bodies) are compared by what they do, not by name;
+// operands of commutative ops in either order. Where the HLO came from (metadata) makes no difference, nor do layouts,
+// which `layouts` assigns later. Effects, calls and barriers stay as they are. Test: tests/hlo/opt/cse.hlo.
 #pragma once
 
 #include "compiler/pipeline.h"
