@@ -37,6 +37,9 @@ constexpr double kMostSpacing = 2;
 constexpr double kPulled = 3;
 // Nanoseconds for an element that is stored on its own: rows of 64, divided by their lengths and stored as panels.
 constexpr double kStoredApart = 0.4;
+// Cycles that an element looked up where another lookup says waits for that one, if they are not done lane by lane.
+// (The mean of 257 rows of 4 that a search finds took 7.8 us in one kernel, 0.9 beside the search.)
+constexpr double kWaits = 12;
 // Nanoseconds for an element whose place is a quotient of several dims: [4,26,26,9,33] as [5577,144] took 4.6.
 constexpr double kCrossed = 3;
 
@@ -142,6 +145,8 @@ class Sweep {
     }
     if (d.spacing > kMostSpacing) alone = d.elements();
     if (alone > 0) compute(i, alone * (vector_lanes(i->shape) - 1));
+    if (d.decides && has_trait(*i, op_trait::kRandomPlaces))
+      cost_.compute_ns += std::min(d.hoisted, d.elements()) * kWaits / kCyclesPerNs;
   }
 
   /// Lanes go along what is reduced, so that what is done with the results is done one by one: a matrix along its rows
@@ -247,9 +252,18 @@ class Sweep {
     for (const Demand::Place& p : user.places()) d.want(p);
     d.strided |= user.strided;
     d.told |= user.told;
+    d.decides |= user.decides;
     d.parts = std::max(d.parts, user.parts);
     d.folded |= user.folded;
     d.spacing = std::max(d.spacing, user.spacing);
+    return d;
+  }
+  /// Element by element as its user, outside of the lanes where that is.
+  Demand& want_alike(const Instruction* i, const Demand& user) {
+    Demand& d = want_together(i, user);
+    const double n = user.elements();
+    d.hoisted = std::max(d.hoisted, std::min(user.hoisted, n));
+    d.bare = std::max(d.bare, std::min(user.bare, n));
     return d;
   }
   /// Through a map of its own.
@@ -270,15 +284,11 @@ class Sweep {
     if (is_reduction(*i)) return spread_reduction(i, d);
     bool moves = i->info().op_class == OpClass::kMoves && !has_trait(*i, op_trait::kForwards);
     if (moves && !i->is(Opcode::kCopy)) return spread_movement(i, d);
-    double n = d.elements();
     for (const Instruction* o : i->operands()) {
       if (is_scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
         want_once(o);
       } else {
-        Demand& own = want_together(o, d);
-        own.hoisted = std::max(own.hoisted, std::min(d.hoisted, n));
-        own.bare = std::max(own.bare, std::min(d.bare, n));
-        own.crossed |= d.crossed;
+        want_alike(o, d).crossed |= d.crossed;
       }
     }
   }
@@ -318,13 +328,14 @@ class Sweep {
     Parts parts;
     auto want = [&](const Instruction* o, const Coords& coords, bool guarded) {
       if (count(o->shape) == count(i->shape) && wide_coords(coords, o->shape) == own)
-        want_together(o, d);
+        want_alike(o, d);
       else
         want_at(i, o, coords, symbols, guarded, d,
                 few && symbols.empty() ? place_of(o, coords, d, parts) : places_.fresh());
     };
     for (const Symbol& s : relation.symbols) {
       want(i->operand(s.operand), s.coords, false);
+      demands_[i->operand(s.operand)].decides = true;
       symbols[s.var] = used_dims(s.coords, symbols);
     }
     // An update that leaves writes its box: what it is put into is not read.
@@ -451,6 +462,7 @@ class Sweep {
     own.strided |= d.strided || random || apart;
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i);
+    own.decides |= d.decides;
     own.told |= d.told || i->is(Opcode::kConcatenate);
     own.parts = std::max(own.parts, d.parts * parts(i));
     own.folded |= d.folded || folds(i, coords);

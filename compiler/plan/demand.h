@@ -38,6 +38,7 @@ class Demand {
   bool told = false;     ///< wanted as a part of a concatenation
   double parts = 1;      ///< how many there are of it, and of parts of parts
   bool folded = false;   ///< wanted where several coordinates are one, or one is several
+  bool decides = false;  ///< says where elements of others are: these are looked up when it is known
   bool crossed = false;  ///< wanted by a reshape whose dims share no borders with it: one by one, if it is moved itself
 
   double elements() const { return sum(&Place::elements); }
