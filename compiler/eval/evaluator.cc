@@ -13,6 +13,7 @@
 #include "compiler/eval/ops.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/async.h"
+#include "compiler/ir/top_k_call.h"
 
 namespace hlojit {
 namespace {
@@ -105,6 +106,7 @@ class Evaluator {
   Value run_conditional(const Instruction& op, const std::vector<const Value*>& in);
   Value run_started(const Instruction& op, const std::vector<const Value*>& in);
   Value collective(const Instruction& op, const std::vector<const Value*>& in);
+  Value custom_call(const Instruction& op, const std::vector<const Value*>& in);
   Literal array_op(const Instruction& op, const std::vector<const Value*>& in);
   void check_resources(const Instruction& op);
   void check_shape_size(const Instruction& op, const Shape& shape) const;
@@ -292,18 +294,26 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
     case Opcode::kReplicaId:
     case Opcode::kPartitionId: return share(Literal(op.shape));
 
-    case Opcode::kCustomCall: {
-      if (is_annotation(op)) return *in.at(0);
-      if (is_sharding_group(op)) return share(Literal::tuple({}));
-      throw Error(ErrorKind::kUnsupported,
-                  {{.location = op.location,
-                    .instruction = op.name,
-                    .rule = "not-compiled",
-                    .message = "no registered implementation of custom call \"" + op.attrs.custom_call_target + "\"",
-                    .details = {}}});
-    }
+    case Opcode::kCustomCall: return custom_call(op, in);
     default: return share(array_op(op, in));
   }
+}
+
+Value Evaluator::custom_call(const Instruction& op, const std::vector<const Value*>& in) {
+  if (is_annotation(op)) return *in.at(0);
+  if (is_sharding_group(op)) return share(Literal::tuple({}));
+  if (auto attrs = top_k_call(op)) {
+    Computation scratch;
+    Instruction* plain = scratch.add(Opcode::kTopK, op.shape, {}, op.name);
+    plain->attrs = std::move(*attrs);
+    return share(array_op(*plain, in));
+  }
+  throw Error(ErrorKind::kUnsupported,
+              {{.location = op.location,
+                .instruction = op.name,
+                .rule = "not-compiled",
+                .message = "no registered implementation of custom call \"" + op.attrs.custom_call_target + "\"",
+                .details = {}}});
 }
 
 Literal Evaluator::array_op(const Instruction& op, const std::vector<const Value*>& values) {

@@ -9,6 +9,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/narrow.h"
+#include "compiler/ir/top_k_call.h"
 #include "compiler/passes/expansions.h"
 #include "compiler/passes/inline_calls.h"
 #include "compiler/passes/replace_ops.h"
@@ -24,16 +25,11 @@ Instruction* expand_tuple_constant(Builder& b, const Literal& literal) {
   return b.tuple(elements);
 }
 
-/// XLA's own form of topk, as its rewriters leave it in dumps.
 Instruction* expand_top_k_call(Builder& b, const Instruction& call) {
-  if (call.attrs.custom_call_target != "TopK" || call.operand_count() != 1 || !call.shape.is_tuple()) return nullptr;
-  const Shape& from = call.operand(0)->shape;
-  if (call.shape.elements.size() != 2 || call.shape.elements[0].rank() != from.rank() || from.rank() == 0)
-    return nullptr;
-  const Instruction* order = call.called.empty() ? nullptr : call.called[0]->root();
+  std::optional<Attributes> attrs = top_k_call(call);
+  if (!attrs) return nullptr;
   Instruction* top = b.computation()->add(Opcode::kTopK, call.shape, {call.operand(0)}, call.name);
-  top->attrs.k = call.shape.elements[0].dims.back();
-  top->attrs.largest = !order || !order->is(Opcode::kCompare) || order->attrs.direction != Direction::kLt;
+  top->attrs = std::move(*attrs);
   return top;
 }
 
