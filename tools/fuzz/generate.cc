@@ -98,7 +98,8 @@ const std::vector<Family>& families() {
                                                 like_arms_family(),
                                                 short_row_family(),
                                                 narrowed_sum_family(),
-                                                bfloat_row_family()};
+                                                bfloat_row_family(),
+                                                row_number_family()};
   return kFamilies;
 }
 

@@ -227,6 +227,34 @@ Instruction* found_rows(Draft& s) {
   return reduce_by(s, reduced, rows, {s.random.chance(0.8) ? 1 : 0});
 }
 
+// Rows of a few bytes, each where several numbers say, in any order of these: as many as fill no whole vector of lanes,
+// the last one at the end of the array.
+Instruction* rows_by_numbers(Draft& s) {
+  using enum DType;
+  const DType t = s.random.chance(0.8) ? s.random.pick(std::vector{kS8, kU8, kBF16, kS16, kF32, kS32}) : s.type();
+  const int64_t numbers = s.random.pick(Ints{1, 2, 3, 3}), length = s.random.pick(Ints{1, 2, 2, 2, 3, 5, 7});
+  Ints sizes, wanted;
+  GatherDims g;
+  for (int64_t d = 0; d < numbers; ++d) {
+    sizes.push_back(s.random.between(1, 5));
+    g.collapsed_slice_dims.push_back(d);
+  }
+  g.start_index_map = g.collapsed_slice_dims;
+  s.random.shuffle(g.start_index_map);
+  g.slice_sizes = Ints(sizes.size(), 1);
+  sizes.push_back(length);
+  g.slice_sizes.push_back(length);
+  for (int64_t n = s.random.chance(0.7) ? 1 : 2; n > 0; --n) wanted.push_back(s.random.pick(Ints{3, 6, 6, 10, 17, 18}));
+  g.offset_dims = {std::ssize(wanted)};
+  Ints result = wanted;
+  result.push_back(length);
+  g.index_vector_dim = s.random.chance(0.7) ? std::ssize(wanted) : 0;
+  wanted.insert(wanted.begin() + g.index_vector_dim, numbers);
+  Instruction* at = s.of(s.random.chance(0.6) ? kS32 : index_type(s), wanted);
+  Instruction* rows = s.b.gather(s.of(t, sizes), at, std::move(g));
+  return s.random.chance(0.5) ? rows : s.b.binary(is_pred(t) ? kXor : kAdd, rows, s.of(t, result));
+}
+
 // What is done where updates meet: anything that two scalars give, first what stands there.
 Computation* update_rule(Draft& s, DType t) {
   if (s.random.chance(s.draw.rules_loop ? 0 : 0.6)) {
@@ -356,6 +384,7 @@ Instruction* known_gather(Draft& s) {
 Family indexing_family() { return {"indexing", {{dynamic_slice, 4}, {dynamic_update_slice, 5}, {gather, 4}}, 0.4}; }
 Family batched_gather_family() { return {"batched gathers", {{batched_gather, 20}}, 0.05}; }
 Family transposed_gather_family() { return {"transposed gathers", {{transposed_gather, 10}, {found_rows, 10}}, 0.05}; }
+Family row_number_family() { return {"rows by numbers", {{rows_by_numbers, 20}}, 0.05}; }
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family part_update_family() { return {"updates of parts", {{update_of_part, 12}}, 0.05}; }
 Family part_row_family() { return {"rows in place", {{rows_in_place, 20}}, 0.05}; }
