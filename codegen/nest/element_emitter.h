@@ -276,7 +276,22 @@ class ElementEmitter {
     std::vector<int64_t> of_lane;  ///< from the first on
   };
   std::optional<RowNumbers> row_numbers(const IndexExpr& coordinate, int lane, int lanes) const;
-  std::optional<IndexExpr> found_of_rows(const IndexExpr& found, int lane, int lanes, Scope& scope, RowNumbers& rows);
+  /// Of these rows, the indices that say where each lies.
+  struct FoundRows {
+    struct Index {
+      const Instruction* of;
+      Symbol symbol;
+      std::vector<size_t> along;  ///< its coordinates that rows have their own of
+      Ints sizes;                 ///< of these dims
+      IndexExpr first;            ///< what they are together for the first row
+      int64_t step;               ///< elements that the index counts
+    };
+    std::vector<Index> indices;
+    int64_t count = 0;
+    std::vector<int64_t> of_lane;
+  };
+  std::optional<FoundRows> found_rows(const IndexExpr& found, int lane, int lanes) const;
+  llvm::Value* elements_of(const FoundRows& rows, const IndexExpr& base, Scope& scope);
   std::pair<llvm::Value*, int64_t> window_at(Scope& scope, const BufferRef& buffer, llvm::Type* element,
                                              const IndexExpr& base, int64_t first, int64_t last, int64_t lanes);
   llvm::Value* vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,

@@ -332,7 +332,7 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   // Bytes, of which no machine has gathers, also in groups of eight. (Bits packed into 20,000 bytes: 9.2 us by groups.)
   const bool bytes = step == 8 && dtype_bytes(type) == 1 && n >= 32;
   if (step < 2 || (step > kFewStrides && !bytes) || n < 4) return std::nullopt;
-  // Lanes of rows found by indices may be any number: elements would stand in the same lanes of two vectors.
+  // (Of other vectors than of 2^k lanes, two would have elements in the same lanes.)
   if (!std::has_single_bit(static_cast<uint64_t>(n)) || lanes % n != 0) return std::nullopt;
   int lane = lane_var(address);
   llvm::IRBuilder<>& b = scope.builder;

@@ -141,34 +141,51 @@ std::optional<ElementEmitter::RowNumbers> ElementEmitter::row_numbers(const Inde
   return numbers;
 }
 
-// The indices on which the address depends, a lane for each row that the block's vectors lie across, times their steps.
-std::optional<IndexExpr> ElementEmitter::found_of_rows(const IndexExpr& found, int lane, int lanes, Scope& scope,
-                                                       RowNumbers& rows) {
-  IndexExpr of_rows;
+// The indices on which an address depends, all of the same rows.
+std::optional<ElementEmitter::FoundRows> ElementEmitter::found_rows(const IndexExpr& found, int lane, int lanes) const {
+  FoundRows rows;
   for (const IndexExpr::Term& t : found.terms()) {
     const auto at = found_at_.find(t.atom->var);
     if (at == found_at_.end()) return std::nullopt;
-    Symbol symbol = at->second.symbol;
-    std::vector<size_t> along;
-    Ints sizes;
+    FoundRows::Index index{at->second.of, at->second.symbol, {}, {}, {}, t.coefficient};
     Coords coordinates;
-    for (size_t d = 0; d < symbol.coords.size(); ++d) {
-      if (!symbol.coords[d].depends_on(lane)) continue;
-      along.push_back(d);
-      sizes.push_back(at->second.of->operand(symbol.operand)->shape.dims[d]);
-      coordinates.push_back(symbol.coords[d]);
+    for (size_t d = 0; d < index.symbol.coords.size(); ++d) {
+      if (!index.symbol.coords[d].depends_on(lane)) continue;
+      index.along.push_back(d);
+      index.sizes.push_back(index.of->operand(index.symbol.operand)->shape.dims[d]);
+      coordinates.push_back(index.symbol.coords[d]);
     }
-    const auto numbers = row_numbers(linearize(sizes, coordinates), lane, lanes);
-    if (!numbers || (rows.count > 0 && rows.of_lane != numbers->of_lane)) return std::nullopt;
-    rows = *numbers;
-    const IndexExpr all = numbers->first + lanes_in(scope, 0, static_cast<int>(numbers->count)).number;
-    coordinates = delinearize(sizes, all);
-    for (size_t k = 0; k < along.size(); ++k) symbol.coords[along[k]] = coordinates[k];
-    symbol.var = vars_.fresh();
-    bind_symbols(at->second.of, {{symbol}}, scope);
-    of_rows = of_rows + IndexExpr::var(symbol.var, symbol.clamp) * t.coefficient;
+    auto numbers = row_numbers(linearize(index.sizes, coordinates), lane, lanes);
+    if (!numbers) return std::nullopt;
+    if (rows.count > 0 && (rows.count != numbers->count || rows.of_lane != numbers->of_lane)) return std::nullopt;
+    index.first = numbers->first;
+    rows.count = numbers->count;
+    rows.of_lane = std::move(numbers->of_lane);
+    rows.indices.push_back(std::move(index));
   }
-  return rows.count > 0 ? std::optional(of_rows) : std::nullopt;
+  return rows.count > 0 ? std::optional(std::move(rows)) : std::nullopt;
+}
+
+// Where each of the rows begins, a lane each. Their indices are loaded as any others are, by vectors of 2^k lanes.
+llvm::Value* ElementEmitter::elements_of(const FoundRows& rows, const IndexExpr& base, Scope& scope) {
+  std::vector<llvm::Value*> parts;
+  for (int64_t from = 0; from < rows.count;) {
+    const auto lanes = static_cast<int>(std::bit_floor(static_cast<uint64_t>(rows.count - from)));
+    const IndexExpr number = lanes_in(scope, from, lanes).number;
+    IndexExpr start = base;
+    for (const FoundRows::Index& i : rows.indices) {
+      Symbol symbol = i.symbol;
+      const Coords coordinates = delinearize(i.sizes, i.first + number);
+      for (size_t k = 0; k < i.along.size(); ++k) symbol.coords[i.along[k]] = coordinates[k];
+      symbol.var = vars_.fresh();
+      bind_symbols(i.of, {{symbol}}, scope);
+      start = start + IndexExpr::var(symbol.var, symbol.clamp) * i.step;
+    }
+    llvm::Value* v = index(start, scope);
+    parts.push_back(v->getType()->isVectorTy() ? v : scope.builder.CreateVectorSplat(static_cast<unsigned>(lanes), v));
+    from += lanes;
+  }
+  return llvm::concatenateVectors(scope.builder, parts);
 }
 
 // Lanes across rows of a few bytes that each lie where an index says: each row is loaded once, as an integer, and one
@@ -188,19 +205,18 @@ std::optional<Value> ElementEmitter::load_found(Scope& scope, const BufferRef& b
   const IndexExpr inside = address - found;
   if (found.is_constant() || vector_bound(inside)) return std::nullopt;
   const auto pattern = lane_pattern(inside, lane, lanes);
-  RowNumbers rows;
-  const auto of_rows = pattern ? found_of_rows(found, lane, lanes, scope, rows) : std::nullopt;
+  const auto rows = pattern ? found_rows(found, lane, lanes) : std::nullopt;
   const int64_t bytes = dtype_bytes(type), length = pattern ? std::ranges::max(pattern->offsets) + 1 : 0;
-  if (!of_rows || length * bytes > kMostFoundBytes || buffer.elements * bytes < kMostFoundBytes) return std::nullopt;
-  const int64_t first = rows.of_lane[0], count = rows.of_lane.back() + 1 - first;
+  if (!rows || length * bytes > kMostFoundBytes || buffer.elements * bytes < kMostFoundBytes) return std::nullopt;
+  const int64_t first = rows->of_lane[0], count = rows->of_lane.back() + 1 - first;
   if (2 * count > lanes + 2) return std::nullopt;
   llvm::IRBuilder<>& b = scope.builder;
   const int64_t unit = (length * bytes > 4 ? 8 : 4) / bytes;  // elements
   const auto units = static_cast<int64_t>(std::bit_ceil(std::max<uint64_t>(2, static_cast<uint64_t>(count))));
-  llvm::Value* numbers = index(*of_rows + pattern->base, scope);
+  llvm::Value* numbers = elements_of(*rows, pattern->base, scope);
   // A row at the end of the buffer is loaded with what is in front of it, and shifted.
-  llvm::Value* last =
-      b.CreateVectorSplat(static_cast<unsigned>(rows.count), b.getInt64(static_cast<uint64_t>(buffer.elements - unit)));
+  llvm::Value* last = b.CreateVectorSplat(static_cast<unsigned>(rows->count),
+                                          b.getInt64(static_cast<uint64_t>(buffer.elements - unit)));
   auto narrow = [&](llvm::Value* v) {
     return buffer.elements > INT32_MAX ? v : b.CreateTrunc(v, v->getType()->getWithNewType(b.getInt32Ty()));
   };
@@ -221,8 +237,8 @@ std::optional<Value> ElementEmitter::load_found(Scope& scope, const BufferRef& b
   shifts = lanes_from(b, shifts, static_cast<unsigned>(first), static_cast<unsigned>(units));
   all = b.CreateLShr(all, b.CreateZExtOrTrunc(shifts, all->getType()));
   std::vector<int> places;
-  for (size_t l = 0; l < rows.of_lane.size(); ++l)
-    places.push_back(static_cast<int>((rows.of_lane[l] - first) * unit + pattern->offsets[l]));
+  for (size_t l = 0; l < rows->of_lane.size(); ++l)
+    places.push_back(static_cast<int>((rows->of_lane[l] - first) * unit + pattern->offsets[l]));
   return from_storage(b, type, b.CreateShuffleVector(b.CreateBitCast(all, vector_of(element, unit * units)), places));
 }
 
