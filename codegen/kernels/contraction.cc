@@ -91,8 +91,9 @@ class Product {
       left_ = OperandStrides{site_.left->stride, 1};
     } else {
       if (rows.at_strides) left_ = left_in_place();
-      // A last tile moved up would leave rows above the block's tile of sums.
-      if (left_ && site_.sums && product_.m % mr != 0) left_.reset();
+      // A last tile moved up would leave rows above the block's tile of sums, or begin in front of the operand.
+      const bool moved = product_.m % mr != 0;
+      if (left_ && moved && (site_.sums || product_.m < mr)) left_.reset();
     }
     if (left_ && blocks_.along_depth && left_->depth != 1) left_.reset();
     by_rows_ = !left_ && (form_.tiles() || blocks_.along_depth || reads_.in_runs(reads_.left_side()) ||

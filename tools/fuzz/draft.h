@@ -153,6 +153,7 @@ Family wide_column_family();
 Family narrowed_sum_family();
 Family bfloat_row_family();
 Family row_number_family();
+Family rows_apart_family();
 Family tuple_of_one_family();
 Family chain_family();
 Family long_sum_family();

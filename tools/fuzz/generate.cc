@@ -99,7 +99,8 @@ const std::vector<Family>& families() {
                                                 short_row_family(),
                                                 narrowed_sum_family(),
                                                 bfloat_row_family(),
-                                                row_number_family()};
+                                                row_number_family(),
+                                                rows_apart_family()};
   return kFamilies;
 }
 

@@ -157,6 +157,24 @@ Instruction* moved_product(Draft& s) {
   return product;
 }
 
+// Few rows, some of which lie side by side in the result's memory, so that tiles hold whole numbers of these: more than
+// there are. Whole numbers are read where they lie, maybe in front of a page that cannot be touched.
+Instruction* rows_apart(Draft& s) {
+  using enum DType;
+  const DType t = s.random.pick(std::vector{kS32, kS32, kF32, kF64});
+  const int64_t m = s.random.between(2, 13), k = s.random.pick(Ints{3, 8, 13, 33}), n = s.random.pick(Ints{9, 17, 45});
+  DotDims dims;
+  dims.lhs_contracting = {1};
+  dims.rhs_contracting = {0};
+  Instruction* product = s.b.dot_general(factor(s, s.of(t, {m, k})), factor(s, s.of(t, {k, n})), dims);
+  Tile tile;
+  tile.dims = {s.random.pick(Ints{2, 3, 4, 4, 8}), 1};
+  product->shape.layout = Layout::descending(2);
+  product->shape.layout.tiles = {tile};
+  s.draw.pinned.insert(product);
+  return product;
+}
+
 }  // namespace
 
 Instruction* moved(Draft& s, DType type, const Ints& sizes) {
@@ -166,6 +184,7 @@ Instruction* moved(Draft& s, DType type, const Ints& sizes) {
   return s.random.pick(std::vector(std::begin(kMoves), std::end(kMoves)))(s, type, sizes);
 }
 
+Family rows_apart_family() { return {"rows apart", {{rows_apart, 20}}, 0.03}; }
 Family moved_product_family() { return {"products of what was moved", {{moved_product, 20}}, 0.06}; }
 
 }  // namespace hlojit::tools::fuzz
