@@ -69,13 +69,15 @@ bool neighbours(const Instruction& contraction, const std::optional<Read>& read,
   return std::ranges::none_of(read->guards, varies) && linear_index(shape, read->coords).coefficient(inner) == 1;
 }
 
-/// How many neighbours along the last of some factors are neighbours in memory.
+/// How many neighbours along the last of some factors are neighbours in memory; one where the factor is filled up.
 int64_t beside(const Shape& shape, const std::vector<Factor>& factors) {
   if (!shape.layout.tiled() || factors.empty() || shape.element_count() == 0) return 1;
+  const Factor& last = factors.back();
+  if ((last.size - 1) * last.step >= shape.dims[last.dim]) return 1;
   Ints at(shape.dims.size());
   int64_t n = 0;
-  for (; n < factors.back().size; ++n) {
-    at[factors.back().dim] = n * factors.back().step;
+  for (; n < last.size; ++n) {
+    at[last.dim] = n * last.step;
     if (linear_index(shape, at) != n) break;
   }
   return std::max<int64_t>(n, 1);
