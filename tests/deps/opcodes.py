@@ -29,6 +29,9 @@ ALLOWED = {
     "which elements an op reads": [
         "compiler/analysis/access*.cc",
     ],
+    "what is known of an index that is computed": [
+        "compiler/analysis/known_index.cc",
+    ],
     "which layouts and run-time sizes an op hands on": [
         "compiler/passes/dynamic_rules.cc",
         "compiler/passes/layout_rules.cc",
