@@ -72,6 +72,9 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     const Shape& shape = k < operands_ ? fusion.operand(k)->shape : *leaves(fusion.shape)[k - operands_];
     buffers_.back().elements = physical_elements(shape);
     buffers_.back().element_bits = element_bits(shape);
+    const auto results = around.overlap[k].begin() + static_cast<std::ptrdiff_t>(operands_);
+    buffers_.back().read_only =
+        k < operands_ && std::find(results, around.overlap[k].end(), true) == around.overlap[k].end();
     buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, around, options);
     streams_ |= buffers_.back().streaming;
   }

@@ -141,8 +141,8 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
       new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
   global->setAlignment(llvm::Align(64));
   const Ints& dims = literal.shape().dims;
-  return load(scope, {.pointer = global, .elements = literal.shape().element_count()}, kept(literal.shape().type),
-              linearize(dims, coords), inside(dims, coords, scope));
+  return load(scope, {.pointer = global, .elements = literal.shape().element_count(), .read_only = true},
+              kept(literal.shape().type), linearize(dims, coords), inside(dims, coords, scope));
 }
 
 // x with its bits as those of `type`, one of the two kept as bits.

@@ -34,6 +34,7 @@ struct BufferRef {
   /// known to be 64-byte aligned, and the function must end in a store fence.
   bool streaming = false;
   int64_t elements = 0;      ///< of the type it holds, padding included; 0: not known
+  bool read_only = false;    ///< nothing that the kernel writes overlaps it
   int64_t element_bits = 0;  ///< from one element to the next; 0: the type's own bytes
 };
 

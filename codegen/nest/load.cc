@@ -394,8 +394,8 @@ Value ElementEmitter::load_one(Scope& scope, const BufferRef& buffer, DType type
 }
 
 bool ElementEmitter::fits_table(const BufferRef& buffer, DType type) const {
-  return buffer.elements > 0 && buffer.elements <= largest_table(*options_.target, dtype_bytes(type)) &&
-         !packs(buffer, type);
+  return buffer.read_only && buffer.elements > 0 &&
+         buffer.elements <= largest_table(*options_.target, dtype_bytes(type)) && !packs(buffer, type);
 }
 
 // Lanes anywhere in a buffer of few elements: these are registers, loaded outside of all loops, which are picked from.
