@@ -345,6 +345,23 @@ Instruction* scatter(Draft& s) {
   return x ? scatter_into(s, x) : nullptr;
 }
 
+// Rows of a small array that lies turned in memory, several added to one.
+Instruction* rows_added_up(Draft& s) {
+  const DType t = s.type();
+  if (is_pred(t) || is_complex(t)) return nullptr;
+  const int64_t rows = s.random.between(3, 12), columns = s.random.between(2, 20), count = s.random.between(2, 12);
+  auto summable = [&](Instruction* v) { return is_float(t) ? s.small(v, 4) : v; };
+  Instruction* x = s.b.transpose(summable(s.of(t, {columns, rows})), {1, 0});
+  Instruction* numbers = s.of(DType::kS32, {count, 1});
+  numbers = s.b.binary(kAnd, numbers, s.splat(DType::kS32, s.random.pick(std::vector{3.0, 7.0}), {count, 1}));
+  Attributes a;
+  a.scatter.update_window_dims = {1};
+  a.scatter.inserted_window_dims = a.scatter.scatter_dims_to_operand_dims = {0};
+  a.scatter.index_vector_dim = 1;
+  Instruction* updates = summable(s.of(t, {count, columns}));
+  return s.b.op(kScatter, {x, numbers, updates}, std::move(a), {combiner(s, kAdd, t)});
+}
+
 // Indices that depend on where they stand alone: steps along two dims from anywhere, maybe divided or masked, with the
 // branch for negative ones that frontends write; inside of the array mostly, not always.
 Instruction* known_gather(Draft& s) {
@@ -388,6 +405,6 @@ Family row_number_family() { return {"rows by numbers", {{rows_by_numbers, 20}},
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family part_update_family() { return {"updates of parts", {{update_of_part, 12}}, 0.05}; }
 Family part_row_family() { return {"rows in place", {{rows_in_place, 20}}, 0.05}; }
-Family scatter_family() { return {"scatter", {{scatter, 6}}, 0.08}; }
+Family scatter_family() { return {"scatter", {{scatter, 6}, {rows_added_up, 3}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
