@@ -8,6 +8,7 @@
 
 #include "codegen/nest/branch.h"
 #include "codegen/nest/reducer.h"
+#include "codegen/number/table.h"
 #include "compiler/analysis/products.h"
 #include "compiler/ir/narrow.h"
 
@@ -116,13 +117,18 @@ Value ElementEmitter::compute(const Instruction* i, const Coords& coords, Scope&
 Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scope& scope) {
   auto it = buffers_.find(i);
   if (it == buffers_.end()) unsupported(i, "without a buffer");
+  const DType type = kept(i->shape.type);
+  const int64_t bytes = dtype_bytes(type);
   IndexExpr address = linear_index(i->shape, coords);
   llvm::Value* mask = inside(i->shape.dims, coords, scope);
-  if (!mask && !fits_table(it->second, kept(i->shape.type))) {
-    if (auto v = load_found(scope, it->second, kept(i->shape.type), address)) return *v;
-    if (auto v = load_rows(scope, it->second, kept(i->shape.type), address)) return *v;
+  // Rows at a known distance are turned at less than they take to be picked out of several registers. (61 products of
+  // matrices of 8 x 8 floats, one thread of a Zen 4: 5.0 us by picking, 2.5.)
+  const bool anywhere = vector_bound(address) || it->second.elements <= table_lanes(*options_.target, bytes);
+  if (!mask && !(anywhere && fits_table(it->second, type, lane_count(address)))) {
+    if (auto v = load_found(scope, it->second, type, address)) return *v;
+    if (auto v = load_rows(scope, it->second, type, address)) return *v;
   }
-  return load(scope, it->second, kept(i->shape.type), address, mask);
+  return load(scope, it->second, type, address, mask);
 }
 
 Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Scope& scope) {

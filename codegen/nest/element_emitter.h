@@ -266,7 +266,7 @@ class ElementEmitter {
                                     llvm::Value* mask);
   void share_windows(const IndexExpr& in_block, const LanePattern& pattern, const std::vector<int64_t>& wanted,
                      std::vector<int64_t>& starts) const;
-  bool fits_table(const BufferRef& buffer, DType type) const;
+  bool fits_table(const BufferRef& buffer, DType type, int lanes) const;
   Value load_from_table(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, int lanes,
                         llvm::Value* mask);
   std::optional<Value> load_found(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
