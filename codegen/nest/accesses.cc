@@ -115,6 +115,7 @@ int AccessWalk::lane_bytes() const {
 }
 
 void AccessWalk::follow(const Instruction* i, const AccessRelation& relation) {
+  takes_bits_ |= i->is(Opcode::kBitcastConvert);
   const bool before = stored_;
   if (is_elementwise(i->opcode) || is_reduction(*i)) stored_ = lanes_outside_ && compares_stored(*i);
   for (const Symbol& s : relation.symbols) {

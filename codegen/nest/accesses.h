@@ -72,6 +72,8 @@ class AccessWalk {
   bool within_buffers() const { return within_buffers_; }
   /// Conditions are combined with conditions.
   bool combines_masks() const { return combines_masks_; }
+  /// Elements are seen as their bits.
+  bool takes_bits() const { return takes_bits_; }
   /// Bytes of the element that vectors should be filled with: the widest one that takes a good part of the
   /// operations (narrow floats count as f32). One u64 index beside much f32 arithmetic must not halve all
   /// lanes: random normals took 2.4 times as long.
@@ -97,6 +99,7 @@ class AccessWalk {
   bool has_reduction_ = false;
   bool within_buffers_ = true;
   bool combines_masks_ = false;
+  bool takes_bits_ = false;
 };
 
 }  // namespace hlojit::codegen
