@@ -381,65 +381,37 @@ void radix_by_matrix(int radix, const RadixPass<T>& a) {
   }
 }
 
+/// run.operator()<R>() for the R of Radices that is `radix`; whether there is one.
+template <int... Radices, class Run>
+bool with_radix(int radix, Run run) {
+  return ((radix == Radices && (run.template operator()<Radices>(), true)) || ...);
+}
+
 template <class A, class T>
 void any_radix(int by, const RadixPass<T>& a) {
-  switch (by) {
-    case 2: return radix<A, 2>(a);
-    case 3: return radix<A, 3>(a);
-    case 4: return radix<A, 4>(a);
-    case 5: return radix<A, 5>(a);
-    case 7: return radix<A, 7>(a);
-    case 11: return radix<A, 11>(a);
-    case 13: return radix<A, 13>(a);
-    default: return radix_by_matrix<A>(by, a);
-  }
-}
-
-/// run.operator()<R>() for R = radix, of those of a convolution.
-template <class Run>
-void with_block_radix(int radix, Run run) {
-  switch (radix) {
-    case 2: return run.template operator()<2>();
-    case 3: return run.template operator()<3>();
-    case 4: return run.template operator()<4>();
-    case 5: return run.template operator()<5>();
-    case 7: return run.template operator()<7>();
-    case 11: return run.template operator()<11>();
-    default: return run.template operator()<13>();
-  }
+  if (!with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix<A, R>(a); })) radix_by_matrix<A>(by, a);
 }
 
 template <class A, class T>
-void any_radix_down(int radix, const BlockPass<T>& a) {
-  with_block_radix(radix, [&]<int R>() { radix_down<A, R>(a); });
+void any_real_radix(int by, const RadixPass<T>& a) {
+  with_radix<3, 5, 7>(by, [&]<int R>() { radix_real<A, R>(a); });
 }
 template <class A, class T>
-void any_radix_up(int radix, const BlockPass<T>& a) {
-  with_block_radix(radix, [&]<int R>() { radix_up<A, R>(a); });
-}
-template <class A, class T>
-void any_radix_through(int radix, const BlockPass<T>& a) {
-  with_block_radix(radix, [&]<int R>() { radix_through<A, R>(a); });
-}
-
-/// run.operator()<R>() for R = radix: 3, 5 or 7.
-template <class Run>
-void with_real_radix(int radix, Run run) {
-  switch (radix) {
-    case 3: return run.template operator()<3>();
-    case 5: return run.template operator()<5>();
-    default: return run.template operator()<7>();
-  }
+void any_radix_to_real(int by, const RadixPass<T>& a) {
+  with_radix<3, 5, 7>(by, [&]<int R>() { radix_to_real<A, R>(a); });
 }
 
 template <class A, class T>
-void any_real_radix(int radix, const RadixPass<T>& a) {
-  with_real_radix(radix, [&]<int R>() { radix_real<A, R>(a); });
+void any_radix_down(int by, const BlockPass<T>& a) {
+  with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix_down<A, R>(a); });
 }
-
 template <class A, class T>
-void any_radix_to_real(int radix, const RadixPass<T>& a) {
-  with_real_radix(radix, [&]<int R>() { radix_to_real<A, R>(a); });
+void any_radix_up(int by, const BlockPass<T>& a) {
+  with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix_up<A, R>(a); });
+}
+template <class A, class T>
+void any_radix_through(int by, const BlockPass<T>& a) {
+  with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix_through<A, R>(a); });
 }
 
 template <class A, class T>
