@@ -76,6 +76,8 @@ inline bool is_float(DType t) { return dtype_class(t) == DTypeClass::kFloat; }
 inline bool is_complex(DType t) { return dtype_class(t) == DTypeClass::kComplex; }
 /// Floats narrower than f32: computed in f32, rounded after every op.
 inline bool is_narrow_float(DType t) { return is_float(t) && dtype_bits(t) < 32; }
+/// f16 or bf16: its bits are ordered as its values are, and it holds every integer of a byte.
+inline bool is_half(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 /// Whether zero is one of its values, so that arrays of it can be padded with what adds nothing to a sum: f8e8m0fnu
 /// has powers of two only.
 inline bool has_zero(DType t) { return is_array_type(t) && t != DType::kF8E8M0FNU; }

@@ -131,6 +131,19 @@ Value ElementEmitter::parameter(const Instruction* i, const Coords& coords, Scop
   return load(scope, it->second, type, address, mask);
 }
 
+// A small array: bytes in the code's own data, row-major, there once however often it is read.
+const BufferRef& ElementEmitter::constant_data(const Instruction* i, llvm::Module& module) {
+  auto [it, is_new] = constants_.try_emplace(i);
+  if (!is_new) return it->second;
+  const Literal& literal = *i->literal;
+  llvm::StringRef bytes(reinterpret_cast<const char*>(literal.bytes().data()), literal.bytes().size());
+  llvm::Constant* data = llvm::ConstantDataArray::getString(module.getContext(), bytes, false);
+  auto* global =
+      new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
+  global->setAlignment(llvm::Align(64));
+  return it->second = {.pointer = global, .elements = literal.shape().element_count(), .read_only = true};
+}
+
 Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Scope& scope) {
   const Literal& literal = *i->literal;
   if (literal.shape().element_count() == 1 || literal.is_splat()) {
@@ -139,16 +152,9 @@ Value ElementEmitter::constant_at(const Instruction* i, const Coords& coords, Sc
     std::ranges::copy(literal.bytes().first(bits.bytes().size()), bits.bytes().begin());
     return constant(scope.builder, bits, 0);
   }
-  // A small array: bytes in the code's own data, row-major.
-  llvm::Module* module = scope.builder.GetInsertBlock()->getModule();
-  llvm::StringRef bytes(reinterpret_cast<const char*>(literal.bytes().data()), literal.bytes().size());
-  llvm::Constant* data = llvm::ConstantDataArray::getString(module->getContext(), bytes, false);
-  auto* global =
-      new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, i->name);
-  global->setAlignment(llvm::Align(64));
   const Ints& dims = literal.shape().dims;
-  return load(scope, {.pointer = global, .elements = literal.shape().element_count(), .read_only = true},
-              kept(literal.shape().type), linearize(dims, coords), inside(dims, coords, scope));
+  const BufferRef& data = constant_data(i, *scope.builder.GetInsertBlock()->getModule());
+  return load(scope, data, kept(literal.shape().type), linearize(dims, coords), inside(dims, coords, scope));
 }
 
 // x with its bits as those of `type`, one of the two kept as bits.

@@ -219,6 +219,7 @@ class ElementEmitter {
   Value parameter(const Instruction* i, const Coords& coords, Scope& scope);
   /// The type in which values of `type` are kept in registers.
   DType kept(DType type) const { return in_bits_.contains(type) ? integer_of(dtype_bits(type), false) : type; }
+  const BufferRef& constant_data(const Instruction* i, llvm::Module& module);
   Value constant_at(const Instruction* i, const Coords& coords, Scope& scope);
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
@@ -325,7 +326,8 @@ class ElementEmitter {
   std::set<DType> in_bits_;
   VarSource& vars_;
   std::unordered_map<const Instruction*, BufferRef> buffers_;
-  InstructionSet products_;  // parameters
+  InstructionSet products_;                                      // parameters
+  std::unordered_map<const Instruction*, BufferRef> constants_;  ///< arrays in the code's own data
   std::unordered_map<const Instruction*, Provider> providers_;
   std::unordered_map<int, Bound> bound_;
   /// What a variable stands for whose value is an index: an operand's element.

@@ -36,6 +36,17 @@ Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::
   return {type, real, part(f64, imaginary)};
 }
 
+// The first `there` elements of a vector of `lanes`.
+llvm::Value* load_first(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
+                        int lanes, int there) {
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  auto* whole = vector_of(element, lanes);
+  llvm::Instruction* l = there == lanes ? static_cast<llvm::Instruction*>(b.CreateAlignedLoad(whole, pointer, align))
+                                        : b.CreateMaskedLoad(whole, pointer, align, first_lanes(b, lanes, there));
+  annotate(l, buffer);
+  return l;
+}
+
 // Lanes of a contiguous vector, zero where the mask does not hold. A part of the machine's `native` lanes of which none
 // can be wanted is not read: without mask registers LLVM 19 takes a mask that it finds to be false for a true one, and
 // reads what may be no memory.
@@ -212,12 +223,7 @@ std::vector<llvm::Value*> ElementEmitter::rows_at(Scope& scope, const BufferRef&
   auto row_at = [&](int l) {
     llvm::Value* at = found ? b.CreateGEP(element, buffer.pointer, b.CreateExtractElement(numbers, b.getInt64(l)))
                             : address_of(scope, buffer, element, start.substitute(lane, l));
-    const llvm::Align align(static_cast<uint64_t>(bytes));
-    auto* whole = vector_of(element, per);
-    llvm::Instruction* x = there == per ? static_cast<llvm::Instruction*>(b.CreateAlignedLoad(whole, at, align))
-                                        : b.CreateMaskedLoad(whole, at, align, first_lanes(b, per, there));
-    annotate(x, buffer);
-    return x;
+    return load_first(b, buffer, element, at, per, there);
   };
   std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));
   for (int from = 0; from < lanes; from += native) {
@@ -405,21 +411,16 @@ bool ElementEmitter::fits_table(const BufferRef& buffer, DType type, int lanes) 
 // Lanes anywhere in a buffer of few elements: these are registers, loaded outside of all loops, which are picked from.
 Value ElementEmitter::load_from_table(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                       int lanes, llvm::Value* mask) {
-  const int64_t bytes = dtype_bytes(type), per = table_lanes(*options_.target, bytes);
+  const int64_t bytes = dtype_bytes(type);
+  const int per = table_lanes(*options_.target, bytes);
   llvm::Type* number = scope.builder.getIntNTy(static_cast<unsigned>(8 * bytes));
   std::vector<llvm::Value*>& table = outermost_->tables[buffer.pointer];
   for (int64_t first = std::ssize(table) * per; first < buffer.elements; first += per) {
     llvm::IRBuilder<>& b = outermost_->builder;
     llvm::Value* at = first == 0 ? buffer.pointer
                                  : b.CreateConstInBoundsGEP1_64(number, buffer.pointer, static_cast<uint64_t>(first));
-    const auto there = static_cast<int>(std::min(per, buffer.elements - first));
-    const llvm::Align align(static_cast<uint64_t>(bytes));
-    auto* whole = vector_of(number, per);
-    llvm::Instruction* l = there == per
-                               ? static_cast<llvm::Instruction*>(b.CreateAlignedLoad(whole, at, align))
-                               : b.CreateMaskedLoad(whole, at, align, first_lanes(b, static_cast<int>(per), there));
-    annotate(l, buffer);
-    table.push_back(l);
+    table.push_back(
+        load_first(b, buffer, number, at, per, static_cast<int>(std::min<int64_t>(per, buffer.elements - first))));
   }
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;

@@ -46,8 +46,6 @@ llvm::Value* with_magnitude_turned(llvm::IRBuilderBase& b, llvm::Value* x) {
   return b.CreateXor(x, b.CreateAnd(b.CreateAShr(x, bits - 1), rest));
 }
 
-bool is_half(DType type) { return type == DType::kF16 || type == DType::kBF16; }
-
 llvm::Constant* nans_of_a_sign(DType type, llvm::Type* integers) {
   const int mantissa = type == DType::kF64 ? 52 : type == DType::kF16 ? 10 : type == DType::kBF16 ? 7 : 23;
   return llvm::ConstantInt::get(integers, (uint64_t{1} << mantissa) - 1);

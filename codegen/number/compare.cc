@@ -11,7 +11,7 @@ using B = llvm::IRBuilderBase;
 // IEEE order as integers: a negative float's magnitude bits are flipped. f16 and bf16 are ordered by their
 // own bits, the formats below by the f32 they decode to.
 llvm::Value* total_order_key(B& b, const Value& x) {
-  llvm::Value* raw = x.type == DType::kF16 || x.type == DType::kBF16 ? to_storage(b, x) : x.v;
+  llvm::Value* raw = is_half(x.type) ? to_storage(b, x) : x.v;
   unsigned n = raw->getType()->getScalarSizeInBits();
   llvm::Value* bits = b.CreateBitCast(raw, raw->getType()->getWithNewType(b.getIntNTy(n)));
   auto* mask = llvm::ConstantInt::get(bits->getType(), llvm::APInt::getSignedMaxValue(n));

@@ -238,7 +238,7 @@ void apply(const ElementOp& op, int64_t n, const void* const* in, void* out) {
     default: break;
   }
   if (is_complex(op.type)) return apply_complex(op, n, in, out);
-  if (op.opcode == Opcode::kCompare && op.total_order && (op.type == DType::kF16 || op.type == DType::kBF16)) {
+  if (op.opcode == Opcode::kCompare && op.total_order && is_half(op.type)) {
     return total_order_16(op.direction, n, in, out);
   }
   if (is_narrow_float(op.type)) return apply_narrow(op, n, in, out);
