@@ -202,7 +202,8 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   // Only a panel's last vector may be a part; of a plan that was read the panel may be any.
   const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
   if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return 0;
-  if (p.m <= 2 * b.tile_rows || walks_rows(contraction, p, b, target)) return p.k;
+  const int64_t rows = std::min(p.m, b.rows);  // that meet a panel while it is near
+  if (rows <= 2 * b.tile_rows || walks_rows(contraction, p, b, target)) return p.k;
   if (p.n < b.tile_columns) return 0;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
   const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
@@ -213,7 +214,7 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   const int64_t deepest = target.l2_bytes / 2 * lines / apart;
   // Panels of a line stay in the first cache if packed, which pays for itself from some tiles on.
   constexpr int64_t kNarrow = 64, kManyTiles = 8;
-  if (piece > kNarrow || p.m < kManyTiles * b.tile_rows) return deepest;
+  if (piece > kNarrow || rows < kManyTiles * b.tile_rows) return deepest;
   return rows_in_first_cache(strides->depth * bytes, piece, std::min(deepest, p.k), target);
 }
 
@@ -463,6 +464,14 @@ bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, co
                       const TargetInfo& target) {
   if (b.along_depth) return contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
   return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
+}
+
+Blocks in_one_slice(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
+  Blocks whole = b;
+  whole.depth = p.k;
+  const bool few = b.rows <= 2 * b.tile_rows && p.k <= kLongestChain;
+  const bool near = p.n * p.k * dtype_bytes(sum_type(contraction)) <= target.l2_bytes;
+  return few && near && columns_in_place(contraction, p, whole, target) ? whole : b;
 }
 
 std::string blocks_text(const Blocks& b) {

@@ -17,7 +17,7 @@ namespace hlojit {
 
 struct Blocks {
   int64_t tile_rows = 6, tile_columns = 16;
-  int64_t rows = 6, columns = 16;  ///< of a task's block: multiples of the tile's
+  int64_t rows = INT64_MAX, columns = INT64_MAX;  ///< of a task's block: multiples of the tile's once it is chosen
   int64_t depth = 256;
   MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool along_depth = false;  ///< lanes go along the depth: each sum is a vector until all of the depth is in it
@@ -58,6 +58,11 @@ bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& pr
 /// an odd 1019 1.23, and 128 0.95.
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
+
+/// The same with all of the depth in one slice, where a block has so few rows that they read the columns' operand in
+/// place, from the second cache; else as they are.
+Blocks in_one_slice(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
+                    const TargetInfo& target);
 
 /// Slices are a few rows of a right side that comes from memory, or pieces of its columns: no prefetcher gets far in
 /// them.
