@@ -82,11 +82,7 @@ ScaledCx<F> scale_cx(Cx<F> z) {
 template <class F>
 F abs(Cx<F> z) {
   ScaledCx<F> s = scale_cx(z);
-  F r = sqrt_(fma(s.x, s.x, s.y * s.y)) * s.up;
-  F inf = like(r, kInf);
-  auto infinite = (abs_(z.re) == inf) | (abs_(z.im) == inf);
-  auto ordered = (z.re == z.re) & (z.im == z.im);
-  return select(infinite & ordered, inf, r);
+  return sqrt_(fma(s.x, s.x, s.y * s.y)) * s.up;
 }
 
 template <class F>
