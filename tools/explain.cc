@@ -4,6 +4,7 @@
 // passes decided about it: which instructions were joined to it, and what keeps it apart from its neighbours.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -24,13 +25,16 @@ namespace {
 constexpr double kKernelMs = 20;    // each is timed for
 constexpr size_t kMostReasons = 4;  // of what splits it from others
 
+constexpr double kAll = std::numeric_limits<double>::infinity();
+
 struct Kernel {
   const Instruction* instruction;
-  std::string name;               // COMPUTATION/NAME
-  std::string kind;               // of the kernel, or the step's opcode
-  double arithmetic_us = 0;       // by the planner's prices, on one core
-  double price_us = 0;            // all of it, likewise
-  std::set<std::string> members;  // names of the instructions inside
+  std::string name;                                  // COMPUTATION/NAME
+  std::string kind;                                  // of the kernel, or the step's opcode
+  double arithmetic_us = 0;                          // by the planner's prices, on one core
+  double price_us = 0;                               // all of it, likewise
+  double wanted_read = kAll, wanted_written = kAll;  // bytes of operands and results
+  std::set<std::string> members;                     // names of the instructions inside
   int joined = 0;
   double saved_ns = 0;
   std::vector<std::string> others;                              // lines of other passes
@@ -86,6 +90,8 @@ std::vector<Kernel> kernels_of(const Module& module, const TargetInfo& target) {
           k.kind = kernel_kind_name(plan->kind);
           const KernelCost cost = kernel_cost(*i->to_apply(), *plan, target);
           k.price_us = cost.work_ns() / 1e3;
+          k.wanted_read = cost.bytes_read;
+          k.wanted_written = cost.bytes_written;
           // A product's own price is the multiply-adds, which are measured.
           if (plan->kind != KernelKind::kContraction) k.arithmetic_us = cost.compute_ns / 1e3;
         }
@@ -142,8 +148,18 @@ struct Bound {
   const char* what = "nothing";
 };
 
+struct Traffic {
+  double read, written;  // bytes
+};
+
+// Of a slice's operand what it takes, of an array that is updated in place the update.
+Traffic traffic_of(const Executable& e, const Kernel& k) {
+  return {std::min(e.io_bytes_read(), k.wanted_read), std::min(e.io_bytes_written(), k.wanted_written)};
+}
+
 Bound bound_of(const Executable& e, const Kernel& k, roof::Roof& roof) {
-  auto read = static_cast<int64_t>(e.io_bytes_read()), written = static_cast<int64_t>(e.io_bytes_written());
+  const Traffic t = traffic_of(e, k);
+  auto read = static_cast<int64_t>(t.read), written = static_cast<int64_t>(t.written);
   DType type = e.parameter_shapes().empty() ? DType::kF32 : e.parameter_shapes()[0].type;
   const std::array<Bound, 3> bounds = {
       Bound{1e6 * roof.seconds(read, written, 0, type), "memory"},
@@ -153,6 +169,18 @@ Bound bound_of(const Executable& e, const Kernel& k, roof::Roof& roof) {
   return *std::ranges::max_element(bounds, {}, &Bound::us);
 }
 
+// The kernel as a module, to which what it updates in place is given, as it is in the program.
+ModulePtr made_alone(const ModulePtr& module, const Kernel& k) {
+  ModulePtr own = extract(module, k.name);
+  if (!k.instruction->is(Opcode::kFusion)) return own;
+  std::unique_ptr<Module> copy = own->clone();
+  const bool several = k.instruction->shape.is_tuple();
+  for (const Update& u : updated_parameters(*k.instruction->to_apply()))
+    copy->config.input_output_alias.push_back(
+        {.output_index = several ? Ints{u.result} : Ints{}, .operand = u.parameter});
+  return copy;
+}
+
 // The line of figures of a kernel that is timed alone.
 std::string figures(const Request& r, const ModulePtr& module, const Kernel& k, const Options& options,
                     roof::Roof& roof, double call_us) {
@@ -160,16 +188,17 @@ std::string figures(const Request& r, const ModulePtr& module, const Kernel& k, 
   alone.inputs.clear();
   if (!alone.random) alone.random = 1;
   alone.min_ms = std::min(r.min_ms, kKernelMs);
-  ModulePtr own = extract(module, k.name);
+  ModulePtr own = made_alone(module, k);
   Executable e = compile(own, options);
   std::vector<double> us = call_times(alone, e, gather_inputs(alone, own));
   double median = us[us.size() / 2];
   Bound bound = bound_of(e, k, roof);
+  const Traffic traffic = traffic_of(e, k);
   bool in_entry = k.instruction->parent() == module->entry();
   return fmt::format("{:.2f} us{}, {:.3f} MB, {:.3f} MFLOP, {:.0f} % of {:.2f} us by {}{}", median,
                      in_entry ? fmt::format(" ({:.0f} % of a call)", 100 * median / call_us) : " an iteration",
-                     (e.io_bytes_read() + e.io_bytes_written()) / 1e6, e.flops() / 1e6, 100 * bound.us / median,
-                     bound.us, bound.what, k.price_us > 0 ? fmt::format(", priced {:.2f}", k.price_us) : "");
+                     (traffic.read + traffic.written) / 1e6, e.flops() / 1e6, 100 * bound.us / median, bound.us,
+                     bound.what, k.price_us > 0 ? fmt::format(", priced {:.2f}", k.price_us) : "");
 }
 
 }  // namespace

@@ -536,24 +536,26 @@ class Sweep {
     return kMemory;
   }
 
-  void move(const Shape& shape, double elements, double factor) {
+  /// The bytes.
+  double move(const Shape& shape, double elements, double factor) {
     double size = count(shape) * dtype_bytes(shape.type);
     double bytes = std::min(elements * dtype_bytes(shape.type), size);
     cost_.memory_ns += factor * bytes / bandwidth(size);
     ++cost_.buffers;
     if (count(shape) >= product<double>(plan_.domain) && shape.rank() > 0) ++cost_.streams;
+    return bytes;
   }
 
   void read(const Instruction* outside, const Demand& demand) {
     if (is_inline_constant(*outside)) return;
     cost_.instructions += static_cast<int64_t>(conversion_code(outside->shape.type) * demand.code());
     bool packs = plan_.kind == KernelKind::kContraction;  // packing reads in any order
-    move(outside->shape, demand.elements(), demand.strided && !packs ? kStridedFactor : 1);
+    cost_.bytes_read += move(outside->shape, demand.elements(), demand.strided && !packs ? kStridedFactor : 1);
   }
 
   void write(const Instruction* root, double elements) {
     if (!root->shape.is_array()) return;
-    move(root->shape, elements, 1);
+    cost_.bytes_written += move(root->shape, elements, 1);
     // Lanes go along the rows: into a result whose rows are not contiguous, each is stored on its own.
     const bool whole = plan_.kind == KernelKind::kRows && root->shape.dims == plan_.domain;
     if (whole && elements > 0 && !lies_together(root->shape, plan_.inner)) cost_.compute_ns += elements * kStoredApart;

@@ -33,6 +33,7 @@ class Movements {
 
 struct KernelCost {
   double memory_ns = 0;
+  double bytes_read = 0, bytes_written = 0;  ///< of operands and results, those wanted, once
   double compute_ns = 0;
   double call_ns = 0;
   double cores = 1;          ///< that may share what is worth handing over
