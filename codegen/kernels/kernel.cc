@@ -192,10 +192,15 @@ class Emission {
     return options;
   }
 
-  /// Of what the stages read along the inner dims.
+  /// Of what the stages read.
   struct Inner {
-    int64_t step = 0;         ///< most bytes from one element to the next
-    bool finds_rows = false;  ///< neighbours, from where an index says (ElementEmitter::load_rows)
+    int64_t step = 0;         ///< most bytes from one element to the next along the inner dims
+    bool finds_rows = false;  ///< neighbours along these, from where an index says (ElementEmitter::load_rows)
+    int gathers = 0;          ///< so many reads from where an index says, of elements that are loaded one by one
+
+    /// The loads of a vector of each are instructions enough to keep the processor busy. (One found by the other, 11 in
+    /// all: 17 us by four vectors, 28 by single ones; written out, 16, but 111 ms to compile for 22.)
+    bool few_gathers() const { return 0 < gathers && gathers <= 4; }
   };
 
   // What the stages read and write at an element of the outer nest.
@@ -211,6 +216,7 @@ class Emission {
         const int64_t apart = a.address.coefficient(last).value_or(0);
         inner.step = std::max(inner.step, a.bytes * apart);
         inner.finds_rows |= a.random && apart == 1;
+        inner.gathers += a.random && a.parameter && gathers_each(*options_.target, a.parameter->shape);
       }
     }
   }
@@ -293,8 +299,8 @@ class Emission {
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
       if (nest && waits) e.store_in_halves();
-      const bool masked = !overlap && leaves_out_lanes(piece, visit);
-      LaneWidths widths = widths_of(piece, wide, native, pulls, overlap, along.finds_rows, masked);
+      if (!pulls && along.few_gathers()) e.write_out_gathers();
+      LaneWidths widths = widths_of(piece, wide, native, pulls, overlap, along, leaves_out_lanes(piece, visit));
       if (auto into = by_lines ? into_line(piece, visit, native) : std::nullopt)
         widths = {.widths = {native}, .into_line = std::move(into)};
       if (masks && packs_masks(piece)) widths.at_a_time = native;
@@ -428,7 +434,7 @@ class Emission {
   }
 
   // Of a block each value has its vectors.
-  LaneWidths widths_of(const LoopPiece& piece, int wide, int native, bool pulls, bool overlap, bool finds_rows,
+  LaneWidths widths_of(const LoopPiece& piece, int wide, int native, bool pulls, bool overlap, const Inner& along,
                        bool masks) const {
     if (plan_.kind == KernelKind::kRows) return {{1}, false};
     if (piece.across) return {{static_cast<int>(piece.loops.back().extent)}, false};
@@ -442,8 +448,10 @@ class Emission {
       const int words = piece.side, lanes = piece.unroll.count < words ? std::max(native, words) : words;
       return lane_widths(piece, lanes, lanes, overlap);
     }
-    const bool rows = piece.looked_up && finds_rows;  // a pointer a lane
-    const int most = piece.apart || rows ? native : wide;
+    const bool rows = piece.looked_up && along.finds_rows;  // a pointer a lane
+    constexpr int kWrittenOut = 32;  // lanes, of which twice as many take LLVM twice as long and nothing less to run
+    const bool few = piece.looked_up && !pulls && along.few_gathers();
+    const int most = piece.apart || rows ? native : few ? std::max(native, std::min(wide, kWrittenOut)) : wide;
     if (plan_.kind == KernelKind::kNest && !overlap && piece.known_lanes())
       return narrowing_widths(piece, most, native, masks);
     return lane_widths(piece, most, native, overlap, true);

@@ -77,6 +77,9 @@ struct Placed {
 /// fewer rows than elements, all in powers of two.
 bool fits_transposed(int64_t count, int64_t lanes, DType type);
 
+/// Are elements of an array of this shape that lie where indices say loaded one by one?
+bool gathers_each(const Target& target, const Shape& shape);
+
 struct LanePattern;
 struct Pass;
 
@@ -110,6 +113,8 @@ class ElementEmitter {
   /// Wide vectors are stored in halves where they may cross the end of a line (TargetInfo::dear_line_ends) and memory
   /// is what the loops wait for.
   void store_in_halves() { stores_in_halves_ = target_.dear_line_ends; }
+  /// So few elements are gathered that the loads of each can be written out.
+  void write_out_gathers() { few_gathers_ = true; }
 
   /// The value at coords; `scope` is where the asking code stands.
   Value emit(const Instruction* instruction, const Coords& coords, Scope& scope);
@@ -347,7 +352,7 @@ class ElementEmitter {
   bool in_groups_ = false;      ///< steps along rows are written out in groups
   bool guarded_ = false;        ///< values are asked for that may lie outside their arrays
   const Scope* way_ = nullptr;  ///< in which they do not
-  bool stores_in_halves_ = false;
+  bool stores_in_halves_ = false, few_gathers_ = false;
   bool in_lines_ = false;          ///< vectors begin with lines
   int line_lane_ = -1;             ///< the variable of lanes some of which do not belong to the row
   llvm::Value* in_row_ = nullptr;  ///< those that do

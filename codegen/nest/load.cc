@@ -10,6 +10,7 @@
 #include "codegen/nest/packed.h"
 #include "codegen/number/parts.h"
 #include "codegen/number/table.h"
+#include "layout/index.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -17,6 +18,9 @@ namespace {
 // So many lanes are loaded one by one sooner than a table is read: what was stored just before by the word has a load
 // of all of it wait. (A Viterbi decoder of 4 states, 50 steps: 1.91 us by permutations of two lanes, 1.68 by loads.)
 constexpr int kFewLanes = 2;
+
+// No machine gathers less than a word, a Zen takes half as long again to do so as to load.
+bool gathers_slowly(const Target& target, DType type) { return dtype_bytes(type) <= (target.is_zen() ? 8 : 2); }
 
 // Lanes at addresses of their own, a masked one left out (zero). No machine moves 16 bytes so: of c128 each part goes
 // on its own.
@@ -45,6 +49,27 @@ llvm::Value* load_first(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::T
                                         : b.CreateMaskedLoad(whole, pointer, align, first_lanes(b, lanes, there));
   annotate(l, buffer);
   return l;
+}
+
+// Lanes wherever they are said to be, loaded one by one. Where they are in memory, which are words, leaves the vector
+// in pairs. (16 floats from a table of 64 KiB, a Zen 4: 6.1 ns by the instruction, 5.4 word by word, 4.1 so. Bytes, for
+// LLVM 19 loses the mask of a number that an address multiplies.)
+llvm::Value* each_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(numbers->getType())->getNumElements();
+  const uint64_t bytes = element->getScalarSizeInBits() / 8;
+  llvm::Value* words = b.CreateTrunc(numbers, vector_of(b.getInt32Ty(), lanes));
+  words = b.CreateShl(words, static_cast<uint64_t>(std::countr_zero(bytes)));
+  llvm::Value* pairs = b.CreateBitCast(words, vector_of(b.getInt64Ty(), lanes / 2));
+  llvm::Value* all = llvm::PoisonValue::get(vector_of(element, lanes));
+  llvm::Value* pair = nullptr;
+  for (unsigned k = 0; k < lanes; ++k) {
+    if (k % 2 == 0) pair = lanes > 2 ? b.CreateExtractElement(pairs, b.getInt64(k / 2)) : pairs;
+    llvm::Value* offset = k % 2 == 0 ? b.CreateAnd(pair, b.getInt64(UINT32_MAX)) : b.CreateLShr(pair, b.getInt64(32));
+    auto* one = b.CreateAlignedLoad(element, b.CreateGEP(b.getInt8Ty(), buffer.pointer, offset), llvm::Align(bytes));
+    annotate(one, buffer);
+    all = b.CreateInsertElement(all, one, b.getInt64(k));
+  }
+  return all;
 }
 
 // Lanes of a contiguous vector, zero where the mask does not hold. A part of the machine's `native` lanes of which none
@@ -153,6 +178,11 @@ bool fits_transposed(int64_t count, int64_t lanes, DType type) {
   if (!std::has_single_bit(static_cast<uint64_t>(count))) return false;
   const bool wide = count > lanes && std::has_single_bit(static_cast<uint64_t>(lanes));
   return count * dtype_bytes(type) <= kPart || (wide && lanes * dtype_bytes(type) >= kPart);
+}
+
+bool gathers_each(const Target& target, const Shape& shape) {
+  return gathers_slowly(target, shape.type) &&
+         physical_elements(shape) > largest_table(target, dtype_bytes(shape.type));
 }
 
 std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
@@ -499,14 +529,17 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   if (table && vector_bound(address)) return load_from_table(scope, buffer, type, address, lanes, mask);
   if (auto v = pairs > 0 ? std::nullopt : load_by_shuffles(scope, buffer, type, address, stride, mask)) return *v;
   if (table) return load_from_table(scope, buffer, type, address, lanes, mask);
-  if (pairs == 0 && stride && !mask && dtype_bytes(type) <= (options_.target->is_zen() ? 8 : 2))
+  if (pairs == 0 && stride && !mask && gathers_slowly(*options_.target, type))
     return load_apart(scope, buffer, type, address);
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
-  // Elements of less than a word are loaded one by one. Under a mask each would be a branch and a block of its own (50
-  // gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.
-  if (mask && element->getPrimitiveSizeInBits() < 32 && buffer.elements > 0) {
-    at = b.CreateSelect(mask, at, llvm::Constant::getNullValue(at->getType()));
-    mask = nullptr;
+  // One by one what no machine gathers, and what is gathered slowly. Under a mask each load would be a branch and a
+  // block of its own (50 gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.
+  const bool by_words = lanes % 2 == 0 && buffer.elements > 0 && buffer.elements * dtype_bytes(type) <= UINT32_MAX;
+  if (by_words && gathers_slowly(*options_.target, type) && (few_gathers_ || dtype_bytes(type) < 4)) {
+    if (mask) at = b.CreateSelect(mask, at, llvm::Constant::getNullValue(at->getType()));
+    llvm::Value* found = each_at(b, buffer, element, at);
+    if (mask) found = b.CreateSelect(mask, found, llvm::Constant::getNullValue(found->getType()));
+    return from_storage(b, type, found);
   }
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
   return gather(b, type, buffer, pointers_at(b, buffer, element, at), mask);
