@@ -32,4 +32,8 @@ int element_of_lane(int lane, int pairs);
 /// of arithmetic on narrow values cannot (theirs, or the default one).
 Value round_to_type(llvm::IRBuilderBase& b, const NumberOptions& options, const Value& value, bool any_nan = false);
 
+/// bf16 or f16 rounded to the upper half of a half. A half has all of bf16 but below 2^-17, where it rounds to what
+/// nothing is nearer to than zero.
+Value half_to_f8e5m2(llvm::IRBuilderBase& b, const Value& x);
+
 }  // namespace hlojit::codegen
