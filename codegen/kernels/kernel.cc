@@ -206,6 +206,7 @@ class Emission {
   // What the stages read and write at an element of the outer nest.
   void visit_stages(AccessWalk& w, const Coords& at, Inner& inner) {
     w.lanes_outside();
+    inner.gathers = 0;  // else of each walk
     for (const Stage& stage : plan_.stages) {
       const size_t before = w.accesses().size();
       Coords along;
