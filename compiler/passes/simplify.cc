@@ -19,7 +19,7 @@ using RulesOf = std::vector<std::vector<SimplifyRule>>;  // by opcode
 
 RulesOf all_rules() {
   RulesOf rules(static_cast<size_t>(op_count()));
-  for (auto table : {arithmetic_rules(), counter_rules(), movement_rules(), control_rules()}) {
+  for (auto table : {arithmetic_rules(), counter_rules(), width_rules(), movement_rules(), control_rules()}) {
     for (const SimplifyRule& r : table) rules[static_cast<size_t>(r.opcode)].push_back(r);
   }
   return rules;

@@ -25,6 +25,7 @@ std::span<const SimplifyRule> arithmetic_rules();
 std::span<const SimplifyRule> movement_rules();
 std::span<const SimplifyRule> control_rules();
 std::span<const SimplifyRule> counter_rules();
+std::span<const SimplifyRule> width_rules();
 
 /// The one value of a constant or of a broadcast scalar constant; nullptr if it has several.
 /// Element 0 of the literal is the value.

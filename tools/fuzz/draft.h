@@ -148,6 +148,7 @@ Family long_row_family();
 Family short_row_family();
 Family halves_family();
 Family counter_family();
+Family width_family();
 Family reduction_family();
 Family wide_column_family();
 Family narrowed_sum_family();

@@ -100,7 +100,8 @@ const std::vector<Family>& families() {
                                                 narrowed_sum_family(),
                                                 bfloat_row_family(),
                                                 row_number_family(),
-                                                rows_apart_family()};
+                                                rows_apart_family(),
+                                                width_family()};
   return kFamilies;
 }
 
