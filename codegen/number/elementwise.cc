@@ -17,7 +17,7 @@ Value fma(B& b, const Value& x, const Value& y, const Value& z) {
 Value binary(B& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y) {
   if (is_float(x.type)) return float_binary(b, o, op, x, y);
   if (is_complex(x.type)) return complex_binary(b, o, op, x, y);
-  return is_pred(x.type) ? pred_binary(b, op, x, y) : round_to_type(b, o, integer_binary(b, op, x, y));
+  return is_pred(x.type) ? pred_binary(b, op, x, y) : round_to_type(b, o, integer_binary(b, o, op, x, y));
 }
 
 namespace {

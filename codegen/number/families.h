@@ -9,7 +9,7 @@ namespace hlojit::codegen {
 Value pred_unary(llvm::IRBuilderBase& b, Opcode op, const Value& x);
 Value pred_binary(llvm::IRBuilderBase& b, Opcode op, const Value& x, const Value& y);
 Value integer_unary(llvm::IRBuilderBase& b, Opcode op, const Value& x);
-Value integer_binary(llvm::IRBuilderBase& b, Opcode op, const Value& x, const Value& y);
+Value integer_binary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y);
 Value float_unary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x);
 Value float_binary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y);
 Value complex_unary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x);
