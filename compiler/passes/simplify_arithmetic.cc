@@ -320,6 +320,7 @@ Instruction* floor_of(Context& c, Instruction* x, Instruction* divisor) {
   const auto d = static_cast<uint64_t>(whole_divisor(divisor));
   auto shifted = [&](int64_t by) { return c.b.binary(kShiftRightArithmetic, x, splat_int(c, x, by)); };
   if (std::has_single_bit(d)) return shifted(std::countr_zero(d));
+  if (never_below_zero(x)) return c.b.binary(kDivide, x, divisor);
   const int bits = dtype_bits(x->shape.type);
   Instruction* sign = shifted(bits - 1);
   // (The mask changes nothing; it tells what follows that the number is positive.)

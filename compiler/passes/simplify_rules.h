@@ -27,6 +27,9 @@ std::span<const SimplifyRule> control_rules();
 std::span<const SimplifyRule> counter_rules();
 std::span<const SimplifyRule> width_rules();
 
+/// Words made of bytes (simplify_widths.cc) none of which is below zero.
+bool never_below_zero(const Instruction* i);
+
 /// The one value of a constant or of a broadcast scalar constant; nullptr if it has several.
 /// Element 0 of the literal is the value.
 const Literal* splat_value(const Instruction* i);

@@ -31,11 +31,19 @@ std::optional<Limits> all_of(DType t) {
   return is_signed(t) ? Limits{-count / 2, count / 2 - 1} : Limits{0, count - 1};
 }
 
+/// Something reads it: what other rules have replaced is still there. Or there may be, many steps on.
+bool wanted(const Instruction* i, int steps = 6) {
+  return steps == 0 || i->is_root() ||
+         std::ranges::any_of(i->users(), [&](const Instruction* u) { return wanted(u, steps - 1); });
+}
+
 /// A value and all that it is made of, to be made of 16 bits.
 class Narrowing {
  public:
   /// Whether `i` can be one of the values: words whose limits are known, as are those of what makes it.
   bool add(const Instruction* i) { return limits(i).has_value(); }
+
+  int64_t least(const Instruction* i) const { return known_.at(i).limits.lo; }
 
   /// The type that holds them all: none if there is none, or if what is made on the way is wanted elsewhere as well,
   /// but for `reader`.
@@ -45,7 +53,7 @@ class Narrowing {
       if (known.moved) continue;  // costs nothing to be there twice
       if (i->is_root()) return std::nullopt;
       for (const Instruction* u : i->users()) {
-        if (u != reader && !known_.contains(u)) return std::nullopt;
+        if (u != reader && !known_.contains(u) && wanted(u)) return std::nullopt;
       }
     }
     for (DType t : {DType::kS16, DType::kU16}) {
@@ -147,6 +155,10 @@ class Narrowing {
       }
       case kMaximum: return Limits{std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
       case kMinimum: return Limits{std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
+      case kDivide: return y.lo == y.hi && y.lo > 0 ? std::optional(Limits{x.lo / y.lo, x.hi / y.lo}) : std::nullopt;
+      case kRemainder:
+        if (y.lo != y.hi || y.lo <= 0) return std::nullopt;
+        return Limits{x.lo < 0 ? 1 - y.lo : 0, x.hi > 0 ? y.lo - 1 : 0};
       case kAnd: return positive ? std::optional(Limits{0, std::min(x.hi, y.hi)}) : std::nullopt;
       case kShiftLeft: return positive && shifts ? std::optional(Limits{x.lo << y.lo, x.hi << y.lo}) : std::nullopt;
       case kShiftRightLogical:
@@ -188,5 +200,10 @@ constexpr SimplifyRule kRules[] = {
 }  // namespace
 
 std::span<const SimplifyRule> width_rules() { return kRules; }
+
+bool never_below_zero(const Instruction* i) {
+  Narrowing narrowing;
+  return narrowing.add(i) && narrowing.least(i) >= 0;
+}
 
 }  // namespace hlojit

@@ -28,7 +28,7 @@ Instruction* leaf(Draft& s, DType wide, const Ints& sizes) {
 Instruction* word(Draft& s, DType wide, const Ints& sizes, int steps) {
   if (steps == 0) return leaf(s, wide, sizes);
   auto next = [&] { return word(s, wide, sizes, static_cast<int>(s.random.below(steps))); };
-  switch (s.random.below(9)) {
+  switch (s.random.below(10)) {
     case 0: return s.b.unary(is_signed(wide) && s.random.chance(0.5) ? kAbs : kNegate, next());
     case 1: return s.b.select(s.of(DType::kPred, sizes), next(), next());
     case 2: {
@@ -41,7 +41,11 @@ Instruction* word(Draft& s, DType wide, const Ints& sizes, int steps) {
       return s.b.op(kClamp, {least, next(), s.splat(wide, 255, {})});
     }
     case 4: return s.b.binary(kMultiply, next(), leaf(s, wide, sizes));
-    case 5: return s.b.binary(s.random.pick(std::vector{kMaximum, kMinimum, kAnd}), next(), next());
+    case 5: {
+      Instruction* by = s.splat(wide, static_cast<double>(s.random.between(1, 300)), sizes);
+      return s.b.binary(s.random.chance(0.6) ? kDivide : kRemainder, next(), by);
+    }
+    case 6: return s.b.binary(s.random.pick(std::vector{kMaximum, kMinimum, kAnd}), next(), next());
     default: return s.b.binary(s.random.chance(0.5) ? kAdd : kSubtract, next(), next());
   }
 }
