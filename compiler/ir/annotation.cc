@@ -23,9 +23,10 @@ bool is_annotation(const Instruction& i) {
   return std::ranges::find(kTargets, target) != std::end(kTargets) || target.starts_with("xla.sdy.");
 }
 
-bool is_sharding_group(const Instruction& i) {
-  return i.is(Opcode::kCustomCall) && i.attrs.custom_call_target == "xla.sdy.ShardingGroup" && i.operand_count() == 1 &&
-         i.shape.is_tuple() && i.shape.elements.empty();
+bool is_remark(const Instruction& i) {
+  if (!i.is(Opcode::kCustomCall) || !i.shape.is_tuple() || !i.shape.elements.empty()) return false;
+  const std::string& target = i.attrs.custom_call_target;
+  return target == "control_dep" || (target == "xla.sdy.ShardingGroup" && i.operand_count() == 1);
 }
 
 }  // namespace hlojit

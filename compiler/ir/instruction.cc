@@ -14,7 +14,7 @@ namespace {
 // Whether the instruction has an effect by itself, not by what it calls.
 bool has_own_effect(const Instruction& i) {
   if (i.is(Opcode::kCustomCall)) {
-    return i.attrs.custom_call_has_side_effect && !is_annotation(i) && !is_sharding_group(i);
+    return i.attrs.custom_call_has_side_effect && !is_annotation(i) && !is_remark(i);
   }
   // The sugar form of a wrapped op has no computation to look into: assume the worst.
   if (i.is(Opcode::kAsyncStart)) return i.called.empty();

@@ -153,7 +153,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
     case Opcode::kCustomCall:
-      if (is_sharding_group(op)) return b.tuple({});
+      if (is_remark(op)) return b.tuple({});
       return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
     case Opcode::kConvolution: return expand_convolution(b, op, options.target);
     case Opcode::kDot: return expand_dot(b, op, options.target);
