@@ -1,6 +1,7 @@
 // The table that GetPjrtApi hands out, the plugin's attributes, and the errors of all functions.
 #include <fmt/format.h>
 
+#include <limits>
 #include <new>
 
 #include "runtime/pjrt/objects.h"
@@ -47,8 +48,11 @@ PJRT_Error* Error_ForEachPayload(PJRT_Error_ForEachPayload_Args*) { return nullp
 PJRT_Error* Plugin_Initialize(PJRT_Plugin_Initialize_Args*) { return nullptr; }
 
 PJRT_Error* Plugin_Attributes(PJRT_Plugin_Attributes_Args* a) {
-  // The StableHLO that programs are written in follows the decoder's, so no version is asked for.
-  static const PJRT_NamedValue attributes[] = {named("xla_version", int64_t{2})};
+  // Programs are decoded by the jaxlib that wrote them, so any StableHLO will do: it writes the lesser of this version
+  // and its own. Without one it keeps to what was current weeks before, which has no ops for asynchronous collectives.
+  static constexpr int64_t kAnyVersion[] = {1, std::numeric_limits<int32_t>::max(), 0};
+  static const PJRT_NamedValue attributes[] = {named("xla_version", int64_t{2}),
+                                               named("stablehlo_current_version", std::span(kAnyVersion))};
   a->attributes = attributes;
   a->num_attributes = std::size(attributes);
   return nullptr;

@@ -119,11 +119,14 @@ PJRT_Error* Executable_OutputDimensions(PJRT_Executable_OutputDimensions_Args* a
 PJRT_Error* Executable_OptimizedProgram(PJRT_Executable_OptimizedProgram_Args* a) {
   return guard([&] {
     // HloModuleProtoWithConfig: the module (1) and its HloModuleConfigProto (2), of which the program's
-    // shape (1), field 4 of the module, must be there.
+    // shape (1), field 4 of the module, must be there; without replicas (4) and partitions (5) its text says 0 of each,
+    // which no parser takes.
     const Program& program = *a->executable->program;
     std::string module = program.proto + shardings(program);
     std::string config, proto;
     put_bytes(config, 1, wire::Message(module).text(4));
+    put_integer(config, 4, static_cast<uint64_t>(program.options.replicas));
+    put_integer(config, 5, static_cast<uint64_t>(program.options.partitions));
     put_bytes(proto, 1, module);
     put_bytes(proto, 2, config);
     static constexpr std::string_view kFormat = "hlo_with_config";

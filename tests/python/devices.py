@@ -29,6 +29,12 @@ turned = jax.shard_map(lambda a: jax.lax.ppermute(a, "x", [(0, 1), (1, 0)]), mes
                        out_specs=P("x", "y"))(cut)
 np.testing.assert_array_equal(turned, np.roll(whole, 2, 0))
 
+# Collectives that are begun and awaited, which StableHLO has only of late.
+from jax._src.lax import parallel
+
+begun = jax.shard_map(lambda a: parallel.psum_start(a, "x").done(), mesh=mesh, in_specs=P("x", "y"), out_specs=P(None, "y"))
+np.testing.assert_array_equal(jax.jit(begun)(cut), whole[:2] + whole[2:])
+
 seen = []
 jax.jit(lambda a: jax.debug.inspect_array_sharding(a + 1, callback=seen.append))(cut)
 assert seen[0].is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2), seen

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import hlojit
+
 assert "hlojit" in jax.devices()[0].client.platform_version
 
 
@@ -60,3 +62,4 @@ np.testing.assert_allclose(jnp.linalg.solve(m, m @ np.ones(6, np.float32)), np.o
 compiled = step.lower(w, x, y).compile()
 assert compiled.cost_analysis()["flops"] > 0 and "HloModule" in compiled.as_text()
 assert compiled.memory_analysis().argument_size_in_bytes > 0
+hlojit.parse(jax.jit(jnp.tanh).lower(x).compile().as_text())  # their text is a program again
