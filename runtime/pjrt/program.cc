@@ -82,6 +82,14 @@ void pair_donors(Module& module) {
   });
 }
 
+// Whether XLA takes a donated parameter from the caller: one that has no result's size stays the caller's.
+bool has_size_of_a_result(const Program& p, size_t parameter) {
+  const Shape& given = p.parameters.at(parameter).shape;
+  return std::ranges::any_of(p.results, [&](const Leaf& result) {
+    return given.is_array() && result.shape.is_array() && physical_size(result.shape) == physical_size(given);
+  });
+}
+
 // The parameters and results as the frontend knows them: with default layouts, unless the program is HLO, which
 // says its own.
 void list_leaves(Program& p, const Module& module) {
@@ -279,8 +287,10 @@ std::shared_ptr<Program> make_program(PJRT_Client* client, std::string hlo, std:
   p->donated.resize(p->parameters.size());
   for (const Alias& a : config.input_output_alias)
     p->donated.at(parameter_leaf(*module, a.operand, a.operand_index)) = true;
-  for (const auto& [parameter, index] : config.buffer_donor)
-    p->donated.at(parameter_leaf(*module, parameter, index)) = true;
+  for (const auto& [parameter, index] : config.buffer_donor) {
+    const size_t leaf = parameter_leaf(*module, parameter, index);
+    p->donated.at(leaf) = has_size_of_a_result(*p, leaf);
+  }
   p->name = module->name;
   if (p->options.replicas * p->options.partitions == 1) {
     p->brief = is_brief(*module);

@@ -35,6 +35,13 @@ from jax._src.lax import parallel
 begun = jax.shard_map(lambda a: parallel.psum_start(a, "x").done(), mesh=mesh, in_specs=P("x", "y"), out_specs=P(None, "y"))
 np.testing.assert_array_equal(jax.jit(begun)(cut), whole[:2] + whole[2:])
 
+# What is donated is taken if a result has its size, as on XLA:CPU.
+for f, taken in ((lambda a: a @ a.T, False), (lambda a: a.reshape(8, 4), True)):
+    halves = NamedSharding(mesh, P("x"))
+    given = jax.device_put(whole, halves)
+    jax.block_until_ready(jax.jit(f, donate_argnums=0, out_shardings=halves)(given))
+    assert given.is_deleted() == taken, taken
+
 seen = []
 jax.jit(lambda a: jax.debug.inspect_array_sharding(a + 1, callback=seen.append))(cut)
 assert seen[0].is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2), seen
