@@ -100,10 +100,14 @@ void size_errors(const Shape& shape, std::vector<std::string>& errors) {
   }
 }
 
+/// Half of what 63 bits hold, so that a size may be rounded up to whole lines and vectors: codegen did not come to an
+/// end on an array of 2^63 - 1 bytes.
+constexpr int64_t kMostBytes = int64_t{1} << 62;
+
 void storage_errors(const Shape& shape, std::vector<std::string>& errors) {
   std::optional<int64_t> count = checked_product(shape.dims);
   int64_t bytes;
-  if (!count || __builtin_mul_overflow(*count, int64_t{dtype_bytes(shape.type)}, &bytes)) {
+  if (!count || __builtin_mul_overflow(*count, int64_t{dtype_bytes(shape.type)}, &bytes) || bytes > kMostBytes) {
     errors.push_back("the size of the array overflows 64 bits");
     return;
   }
@@ -114,8 +118,7 @@ void storage_errors(const Shape& shape, std::vector<std::string>& errors) {
   int64_t align = shape.layout.tail_padding_alignment;
   int64_t total;
   if (!stored || __builtin_mul_overflow(ceildiv(*stored, align), align, &total) ||
-      (static_cast<__int128>(total) * bits + 7) / 8 + shape.layout.metadata_prefix_bytes >
-          std::numeric_limits<int64_t>::max()) {
+      (static_cast<__int128>(total) * bits + 7) / 8 + shape.layout.metadata_prefix_bytes > kMostBytes) {
     errors.push_back("the size of the array's tiled storage overflows 64 bits");
   }
 }

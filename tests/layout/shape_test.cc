@@ -142,6 +142,7 @@ TEST_CASE("each rule has its message and its place") {
            {"f32[?]", "1:1: a dimension is unbounded ('?'): every dimension needs a size or a bound"},
            {"f32[9223372036854775807]", "1:1: the size of the array overflows 64 bits"},
            {"f32[4294967296,4294967296]", "1:1: the size of the array overflows 64 bits"},
+           {"s8[9223372036854775807]", "1:1: the size of the array overflows 64 bits"},
            {"s8[4294967296]{0:T(8589934592)(2,4611686018427387904)}",
             "1:1: the size of the array's tiled storage overflows 64 bits"},
            {"f32[3]{0:L(9223372036854775807)}", "1:1: the size of the array's tiled storage overflows 64 bits"},
