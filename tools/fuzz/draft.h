@@ -186,6 +186,7 @@ Family scan_family();
 Family size_family();
 Family order_family();
 Family first_family();
+Family top_k_call_family();
 Family algebra_family();
 Family effect_family();
 Family host_family();

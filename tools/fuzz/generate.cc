@@ -101,7 +101,8 @@ const std::vector<Family>& families() {
                                                 bfloat_row_family(),
                                                 row_number_family(),
                                                 rows_apart_family(),
-                                                width_family()};
+                                                width_family(),
+                                                top_k_call_family()};
   return kFamilies;
 }
 

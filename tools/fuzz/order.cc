@@ -110,8 +110,30 @@ Instruction* first_in_order(Draft& s) {
   return s.b.tuple({first(s.b.get_tuple_element(sorted, 0)), first(s.b.get_tuple_element(sorted, 1))});
 }
 
+// XLA's own custom call, with an order, which says which are the best, or with none.
+Instruction* top_k_custom_call(Draft& s) {
+  Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1 && !is_complex(v.type); });
+  if (!x) return nullptr;
+  const DType t = x->shape.type;
+  Ints best = x->shape.dims;
+  best.back() = s.random.between(0, best.back());
+  Attributes a;
+  a.custom_call_target = "TopK";
+  Instruction* call =
+      s.b.op(kCustomCall, Shape::tuple({Shape::array(t, best), Shape::array(DType::kS32, best)}), {x}, std::move(a));
+  if (s.random.chance(0.2)) return call;
+  Builder b(s.draw.module, "better");
+  Builder::Values p = {b.parameter(Shape::scalar(t)), b.parameter(Shape::scalar(t))};
+  for (int k = 0; k < 2; ++k) b.parameter(Shape::scalar(DType::kS32));
+  b.build(b.compare(s.random.chance(0.5) ? Direction::kLt : Direction::kGt, p[0], p[1],
+                    is_float(t) ? CompareType::kTotalOrder : CompareType::kDefault));
+  call->called = {b.computation()};
+  return call;
+}
+
 }  // namespace
 
+Family top_k_call_family() { return {"calls for the best", {{top_k_custom_call, 20}}, 0.02}; }
 Family first_family() { return {"first in order", {{first_in_order, 20}}, 0.04}; }
 Family order_family() { return {"order", {{sort, 4}, {top_k, 2}, {few_best, 2}}, 0.08}; }
 
