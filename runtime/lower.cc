@@ -5,6 +5,8 @@
 #include <chrono>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "compiler/text/printer.h"
 #include "compiler/verify/verifier.h"
 #include "runtime/cache.h"
@@ -56,9 +58,19 @@ PipelineOptions pipeline_options(const Options& options, const codegen::Target& 
   return p;
 }
 
+/// Tables have a row a device.
+constexpr int64_t kMostDevices = 1 << 16;
+
 void set_devices(Module& module, const Options& options) {
-  if (options.replicas > 0) module.config.replica_count = options.replicas;
-  if (options.partitions > 0) module.config.num_partitions = options.partitions;
+  ModuleConfig& config = module.config;
+  if (options.replicas > 0) config.replica_count = options.replicas;
+  if (options.partitions > 0) config.num_partitions = options.partitions;
+  if (config.replica_count > kMostDevices / config.num_partitions) {
+    throw Error(ErrorKind::kInput,
+                {{.rule = "devices",
+                  .message = fmt::format("{} replicas of {} partitions are more than {} devices", config.replica_count,
+                                         config.num_partitions, kMostDevices)}});
+  }
 }
 
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target) {

@@ -38,6 +38,8 @@ Outcome guarded(const std::function<void()>& f, const std::string* source) {
 }
 
 Outcome watched(Request& request, bool progress, const std::function<void()>& f, const std::string* source) {
+  // Before the clock runs: a time below 0 is over at once.
+  if (Outcome wrong = guarded([&] { check_request(request); }, nullptr); wrong.code != 0) return wrong;
   Watch watch(request.timeout_s, progress, progress);
   request.watch = &watch;
   Outcome o = guarded(f, source);
