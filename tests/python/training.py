@@ -63,3 +63,9 @@ compiled = step.lower(w, x, y).compile()
 assert compiled.cost_analysis()["flops"] > 0 and "HloModule" in compiled.as_text()
 assert compiled.memory_analysis().argument_size_in_bytes > 0
 hlojit.parse(jax.jit(jnp.tanh).lower(x).compile().as_text())  # their text is a program again
+
+# DLPack hands over a view, or a copy where that is asked for.
+given = np.zeros(16, np.float32)
+view, copied = jnp.from_dlpack(given), jnp.from_dlpack(given, copy=True)
+given[0] = 1
+assert view[0] == 1 and copied[0] == 0

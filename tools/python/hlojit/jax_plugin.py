@@ -165,7 +165,10 @@ def _register() -> None:
     if as_cpu or wanted:
         _check_version()
     if as_cpu:
+        from hlojit import _dlpack
+
         _install_lowerings()
+        _dlpack.install()
         xla_bridge.register_backend_factory(
             "cpu", functools.partial(_client, "cpu"), priority=0, fail_quietly=False)
         return
