@@ -547,9 +547,9 @@ class Product {
     return operand_strides(dot_, product_, static_cast<size_t>(side), site_.batch, vars_);
   }
 
-  // Of the rows, which for tiles are groups of terms as they lie.
+  // Of the rows, which of several terms are groups as they lie.
   std::optional<OperandStrides> left_in_place() {
-    if (!form_.tiles()) return in_place(reads_.left_side());
+    if (form_.terms == 1) return in_place(reads_.left_side());
     auto strides = operand_strides(dot_, product_, product_.rows_operand(), site_.batch, vars_);
     if (strides) strides->along /= form_.terms;
     return strides;

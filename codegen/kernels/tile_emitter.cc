@@ -11,7 +11,8 @@ TileEmitter::TileEmitter(llvm::Function* f, const MicroKernelShape& shape)
       scalar(storage_type(b, shape.type, 1)),
       vector(storage_type(b, shape.type, shape.lanes)),
       last_vector(storage_type(b, shape.type, shape.last_halved() ? shape.lanes / 2 : shape.lanes)),
-      align(static_cast<uint64_t>(dtype_bytes(shape.type))),
+      align(static_cast<uint64_t>(
+          dtype_bytes(form_of(shape.multiply_add).terms > 1 ? form_of(shape.multiply_add).packed : shape.type))),
       f_(f),
       shape_(shape) {
   b.SetInsertPoint(block("entry"));

@@ -42,7 +42,7 @@ class TileEmitter {
 
   llvm::IRBuilder<> b;
   llvm::Type *const scalar, *const vector, *const last_vector;  ///< the last of a row may be narrower
-  const llvm::Align align;                                      ///< of all loads and stores: an element's
+  const llvm::Align align;                                      ///< of all loads and stores: a term's
 
  private:
   llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }

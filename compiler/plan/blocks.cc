@@ -30,6 +30,10 @@ constexpr int64_t kBestDepth = 256;
 // in three chains were off by 403 ulp.)
 constexpr int64_t kLongestChain = 4096;
 
+// Depth of a slice of rows that are packed: deeper, a block of enough of them is larger than it is worth. (2048x2048 in
+// T(8,128) by as many, two threads: 258 rows 2048 deep 83.0 ms, 516 rows 1024 deep or 512 80.)
+constexpr int64_t kDeepPacked = 1024;
+
 // Depth of a slice in steps of tiles, the best, and of all there is.
 constexpr int64_t kBestSteps = 12, kMostSteps = 18;
 
@@ -207,7 +211,12 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   if (p.n < b.tile_columns) return 0;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
   const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
-  if (p.n * p.k * bytes > (target.l2_keeps_up ? target.l2_bytes : target.l2_bytes / 2)) return 0;
+  // From further away a dot's is packed, if enough rows go by: 64 by 1024x1024 took 1.06 of the time so, 1024 0.95 (Zen
+  // 4). A convolution's blocks of rows would pack it again and again.
+  constexpr int64_t kEnoughTiles = 24;
+  const int64_t size = p.n * p.k * bytes;
+  if (!target.l2_keeps_up && size > target.l2_bytes / 2) return 0;
+  if (contraction.is(Opcode::kDot) && size > target.l2_bytes && p.m > kEnoughTiles * b.tile_rows) return 0;
   const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
   // Several lines side by side are brought in together: from the last level they come as fast as they are used.
   const int64_t lines = from_memory(p, bytes, target) ? 1 : std::max<int64_t>(piece / 128, 1);
@@ -226,16 +235,22 @@ int64_t depth_unit(const Instruction& contraction, MultiplyAdd kind, const Targe
   return std::lcm(form_of(kind).step, tiled ? target.vector_bytes / 4 : 1);
 }
 
+/// Of an operand's element as it is multiplied.
+int64_t element_bytes(const Instruction& contraction, MultiplyAdd kind) {
+  return dtype_bytes(kind == MultiplyAdd::kOne ? sum_type(contraction) : form_of(kind).packed);
+}
+
 int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const RowsInPlace& rows,
                      const TargetInfo& target) {
-  const bool one = b.multiply_add == MultiplyAdd::kOne;
-  const int64_t bytes = dtype_bytes(one ? sum_type(contraction) : form_of(b.multiply_add).packed);
-  const int64_t unit = depth_unit(contraction, b.multiply_add, target);
+  const int64_t bytes = element_bytes(contraction, b.multiply_add),
+                unit = depth_unit(contraction, b.multiply_add, target);
   const bool walks = walks_rows(contraction, p, b, target);
   // One slice of all the depth adds nothing up in memory: 1024x1024 by 1024x1024 takes 0.91 of the time, 2048 0.95 (Zen
   // 4), if the second cache keeps up with the register tile.
-  if (rows.stretch > 0 || (one && rows.along_depth && target.l2_keeps_up && !walks)) {
-    const int64_t panel = std::min(target.l2_bytes / 2 / (b.tile_columns * bytes), kLongestChain);
+  const bool deep = contraction.is(Opcode::kDot) && target.l2_keeps_up && !walks && !form_of(b.multiply_add).tiles();
+  if (rows.stretch > 0 || deep) {
+    const int64_t chain = rows.packed() ? kDeepPacked : kLongestChain;
+    const int64_t panel = std::min(target.l2_bytes / 2 / (b.tile_columns * bytes), chain);
     const int64_t in_place = depth_in_place(contraction, p, b, target);
     const int64_t most = in_place >= kBestDepth ? std::min(panel, in_place) : panel;
     return slice_of(p.contracting, most, most, unit);
@@ -245,6 +260,7 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
     // A tile's sums are more to go through than a vector's.
     const int64_t least = p.m > kTileSide ? 4 * unit : unit;
     const int64_t rows = form_of(b.multiply_add).tiles() ? least : rows_at_once(p, b, bytes, target);
+    const bool one = b.multiply_add == MultiplyAdd::kOne;
     return one ? std::min(rows, p.k) : slice_of(p.contracting, rows, rows, unit);
   }
   const MultiplyAddForm& form = form_of(b.multiply_add);
@@ -262,6 +278,14 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
 // Of a block that is cut to get more tasks. With fewer rows, packing the right side costs too much.
 constexpr int64_t kFewRows = 128;
 
+/// Rows of a block, of which most of the second cache is filled with what is read of them again and again; but of a
+/// dot's so many that its columns are worth bringing anew.
+int64_t most_rows(const Blocks& b, const Instruction& contraction, const RowsInPlace& rows, const TargetInfo& target) {
+  const int64_t row = (rows.stretch > 0 ? rows.stretch : b.depth) * element_bytes(contraction, b.multiply_add);
+  const int64_t fewest = contraction.is(Opcode::kDot) ? 4 * kFewRows + b.tile_rows : 48;
+  return std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, fewest, 640) / b.tile_rows * b.tile_rows;
+}
+
 /// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
@@ -269,8 +293,7 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
                  const TargetInfo& target) {
   const int64_t mr = b.tile_rows, nr = b.tile_columns, bytes = dtype_bytes(sum_type(contraction));
   const bool dot = contraction.is(Opcode::kDot), walks = walks_rows(contraction, p, b, target);
-  const int64_t row = (rows.stretch > 0 ? rows.stretch : b.depth) * bytes;  // what of one is read again and again
-  int64_t most = std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, 48, 640) / mr * mr;
+  const int64_t most = most_rows(b, contraction, rows, target);
   int64_t unit = p.swapped || p.run == 0 ? mr : std::lcm(mr, p.run);  // a run is in one block
   unit = std::lcm(unit, rows.together);
   auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
@@ -296,7 +319,7 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
     const int64_t of_columns = far ? 1 : 2, of_rows = again ? 2 : far ? 1 : 0;
     // Where the columns alone give tasks enough, rows in place are as many as the last cache keeps.
     const bool enough = rows.along_depth && ceil_div(p.n, nr) * batches >= wanted;
-    const int64_t kept = enough ? target.llc_bytes / 2 / (p.k * bytes) : 0;
+    const int64_t kept = enough ? target.llc_bytes / 2 / (p.k * element_bytes(contraction, b.multiply_add)) : 0;
     const int64_t row_blocks = ceil_div(p.m, std::max(b.rows, kept));
     const int64_t column_blocks = ceil_div(p.n, b.columns);
     int64_t least = INT64_MAX;
@@ -395,12 +418,12 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
   const bool as_it_is = type == (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed);
   if (!as_it_is || kind == MultiplyAdd::kBytes) return {};
   RowsInPlace rows;
-  if (form.tiles()) {
+  if (form.terms > 1) {
     auto strides = operand_strides(contraction, p, p.rows_operand());
     rows.at_strides = strides && strides->depth == 1 && strides->along % form.terms == 0 && p.k % form.step == 0;
-    return rows;
-  }
-  if (auto strides = operand_strides(contraction, p, p.rows_operand()); strides && form.terms == 1) {
+    rows.along_depth = rows.at_strides && !form.tiles();
+    if (form.tiles() || rows.at_strides) return rows;
+  } else if (auto strides = operand_strides(contraction, p, p.rows_operand())) {
     const bool many = p.n >= kManyPanels * tile_columns;
     rows.along_depth = strides->depth == 1;
     rows.at_strides = rows.along_depth ||
