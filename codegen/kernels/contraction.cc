@@ -137,7 +137,7 @@ class Product {
     // What is computed twice must not be added up.
     const bool moves = result_stride_ && slices_ == 1;
     rows_end_ = product_.m % mr != 0 && !(moves && left_ && !site_.left);
-    columns_end_ = product_.n % nr != 0 && !(moves && moves_left_);
+    columns_end_ = product_.n % nr != 0 && !(moves && moves_left_) && !stores_part();
     if (result_stride_ && !rows_end_ && !columns_end_) return;
     c_ = {scratch.take(tiles_in_scratch() * mr * nr * dtype_bytes(type_)), nr};  // tile by tile
     epilogue_.emplace(kernel_, vars_, plan_, stage_, reads_, c_, site_.once);
@@ -153,7 +153,7 @@ class Product {
   std::optional<int64_t> stride_of_result() {
     if (site_.sums || site_.once || stage_.stores.size() != 1) return std::nullopt;
     if (product_.run > 0 || product_.overhangs()) return std::nullopt;
-    if (product_.m < blocks_.tile_rows || product_.n < blocks_.tile_columns) return std::nullopt;
+    if (product_.m < blocks_.tile_rows || (product_.n < blocks_.tile_columns && !stores_part())) return std::nullopt;
     const Shape& shape = dot_.shape;
     if (plan_.roots[stage_.stores[0]] != &dot_ || shape.type != type_ || result().streaming) return std::nullopt;
     if (element_bits(shape) != dtype_bits(type_)) return std::nullopt;
@@ -162,6 +162,11 @@ class Product {
         linear_index(shape, reads_.result_coords(IndexExpr::var(row, product_.m), IndexExpr::var(column, product_.n)));
     if (address.coefficient(column) != 1) return std::nullopt;
     return address.coefficient(row);
+  }
+  /// The only panel is wider than the product, by part of a vector that need not be stored: one instruction with masks.
+  bool stores_part() const {
+    const bool masks = options_.target_info().vector_registers >= 32 && !blocks_.along_depth && !form_.tiles();
+    return masks && product_.n < blocks_.tile_columns && product_.n > blocks_.tile_columns - lanes_;
   }
   const BufferRef& result() const { return kernel_.result(stage_.stores[0]); }
 
@@ -375,6 +380,7 @@ class Product {
       shape.last_lanes = left_over;
     else if (product_.n < nr && product_.n > nr - lanes_ && 2 * left_over <= lanes_ && form_.terms == 1)
       shape.last_lanes = lanes_ / 2;
+    if (result_stride_ && stores_part()) shape.stored_lanes = left_over;
     shape.takes_off = biased();
     if (blocks_.along_depth) {
       shape.along_depth = true;

@@ -45,7 +45,7 @@ class TileBody {
     const Tile sums = sum_addresses();
     if (shape_.accumulates)
       tile = t_.under(t_.argument(5), "add", tile, [&](const Tile& t) { return with_earlier(t, sums); });
-    for (size_t n = 0; n < tile.size(); ++n) t_.store(tile[n], sums[n]);
+    for (size_t n = 0; n < tile.size(); ++n) t_.store(tile[n], sums[n], stored(n));
     t_.b.CreateRetVoid();
   }
 
@@ -54,6 +54,9 @@ class TileBody {
 
   /// Of vector n of the tile.
   llvm::Type* type_of(size_t n) const { return (n + 1) % vectors_ == 0 ? t_.last_vector : t_.vector; }
+
+  /// How many of its sums belong there; 0: all.
+  int stored(size_t n) const { return (n + 1) % vectors_ == 0 ? shape_.stored_lanes : 0; }
 
   /// A loop over k that carries the tile, the panel and another pointer (null: none), which `body` moves on.
   void loop(const char* name, int64_t step, llvm::Value* count, Tile& tile, llvm::Value*& panel, llvm::Value* other,
@@ -199,7 +202,7 @@ class TileBody {
 
   Tile with_earlier(Tile tile, const Tile& sums) {
     for (size_t n = 0; n < tile.size(); ++n) {
-      llvm::Value* old = t_.b.CreateAlignedLoad(type_of(n), sums[n], t_.align);
+      llvm::Value* old = t_.load(type_of(n), sums[n], stored(n));
       tile[n] = floating() ? t_.b.CreateFAdd(old, tile[n]) : t_.b.CreateAdd(old, tile[n]);
     }
     return tile;
@@ -223,13 +226,14 @@ void share_strides(MicroKernelShape& shape, int64_t steps) {
 }
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors,
-                     shape.lanes, shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "",
-                     shape.left.row_stride, shape.left.k_stride, shape.panel_stride, shape.unroll,
-                     form_of(shape.multiply_add).name, shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
-                     shape.looks_ahead ? ">" : "", shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
-                     shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "",
-                     shape.along_depth ? "d" : "");
+  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows,
+                     shape.vectors, shape.lanes,
+                     shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "", shape.left.row_stride,
+                     shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
+                     shape.accumulates ? "+" : "", shape.takes_off ? "-" : "", shape.looks_ahead ? ">" : "",
+                     shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
+                     shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "", shape.along_depth ? "d" : "",
+                     shape.stored_lanes > 0 ? fmt::format("s{}", shape.stored_lanes) : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options) {

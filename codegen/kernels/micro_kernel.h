@@ -46,6 +46,7 @@ struct MicroKernelShape {
   int last_lanes = 8;  ///< of each row's last vector of B; no element behind them is read
   /// That vector and its sums are half as wide: wide ones take some machines two turns.
   bool last_halved() const { return !along_depth && lanes > 1 && 2 * last_lanes <= lanes; }
+  int stored_lanes = 0;       ///< > 0: no more sums of that vector are stored
   RowsForm left;              ///< of A
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed
   int unroll = 1;             ///< steps of k a turn of the loop; k is a multiple of it

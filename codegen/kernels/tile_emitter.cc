@@ -61,11 +61,26 @@ TileEmitter::Values TileEmitter::under(llvm::Value* condition, const char* name,
 }
 
 llvm::Value* TileEmitter::load(llvm::Value* from, bool part) {
-  const int lanes = part && shape_.last_halved() ? shape_.lanes / 2 : shape_.lanes;
-  llvm::Type* type = part ? last_vector : vector;
-  if (!part || shape_.last_lanes == lanes) return b.CreateAlignedLoad(type, from, align);
-  llvm::Constant* there = first_lanes(b, lanes, static_cast<int>(shape_.last_lanes));
+  return part ? load(last_vector, from, static_cast<int>(shape_.last_lanes)) : load(vector, from, 0);
+}
+
+llvm::Value* TileEmitter::load(llvm::Type* type, llvm::Value* from, int lanes) {
+  llvm::Constant* there = part_of(type, lanes);
+  if (!there) return b.CreateAlignedLoad(type, from, align);
   return b.CreateMaskedLoad(type, from, align, there, llvm::Constant::getNullValue(type));
+}
+
+void TileEmitter::store(llvm::Value* value, llvm::Value* to, int lanes) {
+  if (llvm::Constant* there = part_of(value->getType(), lanes))
+    b.CreateMaskedStore(value, to, align, there);
+  else
+    b.CreateAlignedStore(value, to, align);
+}
+
+llvm::Constant* TileEmitter::part_of(llvm::Type* type, int lanes) {
+  auto* all = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  const int count = all ? static_cast<int>(all->getNumElements()) : 1;
+  return lanes > 0 && lanes < count ? first_lanes(b, count, lanes) : nullptr;
 }
 
 void TileEmitter::prefetch(llvm::Value* line, Cache cache, bool writes) {

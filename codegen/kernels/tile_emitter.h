@@ -34,7 +34,9 @@ class TileEmitter {
 
   /// A vector; `part`: of its first shape.last_lanes elements, and zeros, and nothing behind them is read.
   llvm::Value* load(llvm::Value* from, bool part = false);
-  void store(llvm::Value* value, llvm::Value* to) { b.CreateAlignedStore(value, to, align); }
+  /// Of a vector's first so many elements, and zeros; 0: of all.
+  llvm::Value* load(llvm::Type* type, llvm::Value* from, int lanes);
+  void store(llvm::Value* value, llvm::Value* to, int lanes = 0);
 
   /// Brings a line, which may lie behind all there is, to be read or written, into the cache of this level.
   enum class Cache { kFirst, kSecond };
@@ -45,6 +47,8 @@ class TileEmitter {
   const llvm::Align align;                                      ///< of all loads and stores: a term's
 
  private:
+  /// A mask of a vector's first so many elements; null for all.
+  llvm::Constant* part_of(llvm::Type* type, int lanes);
   llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }
 
   llvm::Function* f_;

@@ -208,9 +208,10 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return 0;
   const int64_t rows = std::min(p.m, b.rows);  // that meet a panel while it is near
   if (rows <= 2 * b.tile_rows || walks_rows(contraction, p, b, target)) return p.k;
-  if (p.n < b.tile_columns) return 0;
   constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
   const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
+  // Narrow ones that the first cache keeps are not worth a copy.
+  if (p.n < b.tile_columns) return p.n * p.k * bytes <= target.l1_bytes / 2 ? p.k : 0;
   // From further away a dot's is packed, if enough rows go by: 64 by 1024x1024 took 1.06 of the time so, 1024 0.95 (Zen
   // 4). A convolution's blocks of rows would pack it again and again.
   constexpr int64_t kEnoughTiles = 24;
