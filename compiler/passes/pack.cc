@@ -8,6 +8,7 @@
 #include "compiler/analysis/invariant.h"
 #include "compiler/builder.h"
 #include "compiler/passes/explain.h"
+#include "compiler/passes/wrap.h"
 #include "compiler/plan/contraction.h"
 
 namespace hlojit {
@@ -29,6 +30,7 @@ class Packer {
   bool run() {
     bool changed = false;
     for (Instruction* i : c_.snapshot()) {
+      if (i->is(Opcode::kDot)) changed |= name_anew(i);
       if (i->is(Opcode::kDot)) changed |= visit(i);
       if (i->is(Opcode::kConvolution)) changed |= pad(i);
     }
@@ -36,10 +38,24 @@ class Packer {
   }
 
  private:
+  static bool in_memory(const Instruction* i) { return i->is(Opcode::kBitcast) || !folds_into_packing(i); }
+
+  /// An operand that only names the dims of a parameter anew is read where it lies.
+  bool name_anew(Instruction* dot) {
+    bool changed = false;
+    for (size_t k = 0; k < 2; ++k) {
+      Instruction* o = dot->operand(k);
+      if (!o->is(Opcode::kReshape) || !o->operand(0)->is(Opcode::kParameter) || !keeps_memory(*o)) continue;
+      dot->set_operand(k, c_.add(Opcode::kBitcast, o->shape, {o->operand(0)}, o->name, dot));
+      changed = true;
+    }
+    return changed;
+  }
+
   bool visit(Instruction* dot) {
     const MatrixProduct product = product_of(*dot);
-    const bool in_memory = !folds_into_packing(dot->operand(product.rows_operand()));
-    auto blocks = choose_blocks(*dot, product, options_.target, {.rows_in_memory = in_memory});
+    auto blocks = choose_blocks(*dot, product, options_.target,
+                                {.rows_in_memory = in_memory(dot->operand(product.rows_operand()))});
     if (!blocks) return false;
     const bool one = blocks->multiply_add == MultiplyAdd::kOne;
     if (one && !is_float(sum_type(*dot))) return false;
@@ -47,7 +63,7 @@ class Packer {
     size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
     if (product.rows_of_column <= kMostBlockRows && !same_.contains(operand)) return false;
-    if (!folds_into_packing(operand) && columns_in_place(*dot, product, *blocks, options_.target)) return false;
+    if (in_memory(operand) && columns_in_place(*dot, product, *blocks, options_.target)) return false;
     if (packed_once(*dot, product, *blocks)) return false;
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
     Shape as = operand->shape;
