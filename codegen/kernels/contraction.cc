@@ -116,6 +116,8 @@ class Product {
     moves_left_ = part && !once && (right_ || packs_anywhere());
     moves_up_ = !left_ && !by_rows_ && !rows.pointed() && product_.m > blocks_.rows && product_.m % blocks_.rows != 0 &&
                 begins_anywhere(reads_.left_side());
+    moves_rows_ = result_stride_ && slices_ == 1 && !site_.left && !form_.tiles() && (left_ || last_block_has_tile()) &&
+                  rows.together == 1;
     group_ = right_ ? 1 : panels_at_once();
 
     if (!right_) b_panel_.pointer = scratch.take(kc * nr * group_ * packed_bytes);
@@ -135,12 +137,17 @@ class Product {
       return;
     }
     // What is computed twice must not be added up.
-    const bool moves = result_stride_ && slices_ == 1;
-    rows_end_ = product_.m % mr != 0 && !(moves && left_ && !site_.left);
-    columns_end_ = product_.n % nr != 0 && !(moves && moves_left_) && !stores_part();
+    rows_end_ = product_.m % mr != 0 && !moves_rows_;
+    columns_end_ = product_.n % nr != 0 && !(result_stride_ && slices_ == 1 && moves_left_) && !stores_part();
     if (result_stride_ && !rows_end_ && !columns_end_) return;
     c_ = {scratch.take(tiles_in_scratch() * mr * nr * dtype_bytes(type_)), nr};  // tile by tile
     epilogue_.emplace(kernel_, vars_, plan_, stage_, reads_, c_, site_.once);
+  }
+
+  /// The last block of rows has as many as a tile: or its last tile could not be moved up.
+  bool last_block_has_tile() const {
+    const int64_t rest = product_.m % blocks_.rows;
+    return moves_up_ || (rest > 0 ? rest : blocks_.rows) >= blocks_.tile_rows;
   }
 
   int64_t tiles_in_scratch() const {
@@ -152,7 +159,7 @@ class Product {
   /// Elements from one row of the only result to the next, where that is the product as it is summed, row by row.
   std::optional<int64_t> stride_of_result() {
     if (site_.sums || site_.once || stage_.stores.size() != 1) return std::nullopt;
-    if (product_.run > 0 || product_.overhangs()) return std::nullopt;
+    if (product_.run > 1 || product_.overhangs()) return std::nullopt;
     if (product_.m < blocks_.tile_rows || (product_.n < blocks_.tile_columns && !stores_part())) return std::nullopt;
     const Shape& shape = dot_.shape;
     if (plan_.roots[stage_.stores[0]] != &dot_ || shape.type != type_ || result().streaming) return std::nullopt;
@@ -182,7 +189,7 @@ class Product {
           [&] { b.CreateMemSet(at, b.getInt8(0), i64(b, elements * dtype_bytes(packed_type_)), llvm::MaybeAlign()); },
           [] {});
     };
-    if (a_block_.pointer && by_rows_ && product_.m % mr != 0) {
+    if (a_block_.pointer && by_rows_ && rows_end_) {
       llvm::Value* rows = e_.index(IndexExpr(product_.m) - m0_, root);
       const IndexExpr last = IndexExpr(product_.m / mr) - floordiv(m0_, mr);
       llvm::Value* at = e_.index(last * (mr * kc), root);
@@ -275,8 +282,8 @@ class Product {
     if (pointers_) return pointers_->begin_slice(ss, m0_, k0_, rows_left);
     const int64_t mr = blocks_.tile_rows, kc = packed_depth();
     if (!by_rows_) {
-      return packing_.pack_across(ss, a_block_, blocks_.rows, rows_across(), mr, moves_up_ ? blocks_.rows : product_.m,
-                                  packed_m0_);
+      return packing_.pack_across(ss, a_block_, blocks_.rows, rows_across(), moves_rows_ ? 1 : mr,
+                                  moves_up_ ? blocks_.rows : product_.m, packed_m0_);
     }
     const int64_t run = reads_.in_runs(reads_.left_side()) ? product_.run : 1;
     const bool runs = !form_.tiles() || reads_.in_runs(reads_.left_side());
@@ -328,20 +335,21 @@ class Product {
     close_loop(gs, std::move(loop));
   }
 
-  // Rows that tile number t, read in place, starts too low by to stay inside of the operand.
+  // Rows that tile number t starts too low by to stay inside of the operand, where that is read in place, or of the
+  // result, where sums are put at once.
   IndexExpr overlap(Scope& ts, const IndexExpr& t) {
     const int64_t mr = blocks_.tile_rows;
-    if (!left_ || site_.left || product_.m % mr == 0) return IndexExpr(0);
+    if (!(left_ || moves_rows_) || site_.left || product_.m % mr == 0) return IndexExpr(0);
     llvm::IRBuilder<>& b = ts.builder;
     llvm::Value* over = b.CreateSub(e_.index(m0_ + t * mr, ts), i64(b, product_.m - mr));
     return e_.symbol(ts, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, over, i64(b, 0)), {0, mr - 1});
   }
 
-  // Of tile number t, which begins at a row of the block.
-  TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& t, const IndexExpr& row) {
-    const int64_t mr = blocks_.tile_rows, kc = packed_depth();
+  // Of the tile that begins at a row of the block.
+  TileRows tile_rows(Scope& ts, Scope& ss, const IndexExpr& row) {
+    const int64_t kc = packed_depth();
     llvm::IRBuilder<>& b = ts.builder;
-    if (pointers_) return pointers_->tile(ts, t, k0_, form_.terms);
+    if (pointers_) return pointers_->tile(ts, row, k0_, form_.terms);
     TileRows rows;
     rows.from = i64(b, 0);
     if (left_) {
@@ -350,7 +358,7 @@ class Product {
       rows.a = b.CreateGEP(storage_type(b, type_, 1), left_base(ss), first);
     } else {
       rows.form = {.row_stride = by_rows_ ? kc / form_.terms : 1, .k_stride = by_rows_ ? 1 : rows_across()};
-      IndexExpr from = t * (mr * (by_rows_ ? kc : form_.terms));
+      IndexExpr from = row * (by_rows_ ? kc : form_.terms);
       if (moves_up_) from = from + (m0_ - packed_m0_) * form_.terms;
       rows.a = b.CreateInBoundsGEP(storage_type(b, packed_type_, 1), a_block_.pointer, e_.index(from, ts));
     }
@@ -364,7 +372,7 @@ class Product {
     IndexExpr t = IndexExpr::var(var, tiles_), row = m0_ + t * mr;
     llvm::IRBuilder<>& b = ts.builder;
     const IndexExpr shift = overlap(ts, t), first = t * mr - shift;
-    const TileRows rows = tile_rows(ts, ss, t, first);
+    const TileRows rows = tile_rows(ts, ss, first);
     const Sums sums = sums_of(ts, t, panel, row - shift, column, shift);
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, slices_), ts);
     // A turn of the loop should be worth counting it; one of a full tile is, and its code is a third of what a product
@@ -485,7 +493,9 @@ class Product {
     return (ceil_div(blocks_.rows + spare_rows(), line) | 1) * line;
   }
   /// Behind those of a block that was moved up: what its last tile reads of them.
-  int64_t spare_rows() const { return moves_up_ && product_.m % blocks_.tile_rows != 0 ? blocks_.tile_rows - 1 : 0; }
+  int64_t spare_rows() const {
+    return moves_up_ && !moves_rows_ && product_.m % blocks_.tile_rows != 0 ? blocks_.tile_rows - 1 : 0;
+  }
   /// Packed bytes of the left side are 128 too large.
   bool biased() const { return blocks_.multiply_add == MultiplyAdd::kBytes; }
   /// Groups of terms in the slice, which are whole steps.
@@ -600,6 +610,7 @@ class Product {
   std::optional<OperandStrides> left_, right_;  // of operands read where they lie
   bool in_panels_ = false;                      // the right one lies as the micro-kernel reads it
   bool moves_left_ = false;                     // the last panel begins so early that it is whole
+  bool moves_rows_ = false;                     // the last tile of rows begins so early that it is whole
   bool moves_up_ = false;                       // the last block of rows is packed from so early on that it is
   IndexExpr packed_m0_{0};                      // from where on the block's rows are
   std::optional<RowPointers> pointers_;         // to the left one's rows

@@ -119,8 +119,7 @@ void RowPointers::begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr
   });
 }
 
-TileRows RowPointers::tile(Scope& s, const IndexExpr& t, const IndexExpr& k0, int64_t terms) const {
-  const IndexExpr row = t * blocks_.tile_rows;
+TileRows RowPointers::tile(Scope& s, const IndexExpr& row, const IndexExpr& k0, int64_t terms) const {
   TileRows rows;
   IndexExpr from(0), entry(0);
   if (by_position()) {

@@ -25,15 +25,18 @@ class RowPointers {
   RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blocks& blocks, const BufferRef& operand,
               Scratch& scratch);
 
+  /// Each row has its own: a tile may begin anywhere.
+  bool by_position() const { return stretch_ > 0; }
+
   /// Makes what all slices share, for the block from row `m0` on.
   void begin(Scope& root, const IndexExpr& m0);
   /// Makes what is of the slice from `k0` on. `rows`: how many the block has.
   void begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr& k0, llvm::Value* rows);
-  /// Tile number t in that slice. `terms`: elements of the depth that are one of the micro-kernel's.
-  TileRows tile(Scope& scope, const IndexExpr& t, const IndexExpr& k0, int64_t terms) const;
+  /// The tile from this row of the block on, in that slice. `terms`: elements of the depth that are one of the
+  /// micro-kernel's.
+  TileRows tile(Scope& scope, const IndexExpr& row, const IndexExpr& k0, int64_t terms) const;
 
  private:
-  bool by_position() const { return stretch_ > 0; }
   int64_t zero_bytes() const;
   /// Runs `entries` for each of `count` lines of the table, of `most` that there may be.
   void each_line(Scope& scope, llvm::Value* count, int64_t most,

@@ -7,7 +7,9 @@
 //
 // The layout is the micro-kernel's own: an operand that has it is read in place. A constant gets it without a
 // copy, narrow floats are converted to the type that is summed. Whether the copy is worth a kernel is left to
-// fuse, which may take it into the product's own packing.
+// fuse, which may take it into the product's own packing. Of large ones there is no copy where a single block has all
+// rows. An operand that is a parameter by another name, as f32[64,16] reshape(f32[1,64,16]), becomes a bitcast of it,
+// which is no part of a kernel.
 //
 // An image of few features gets its padding by a copy, too: then a line of the window lies together, and rows are read
 // where they lie (RowsInPlace in compiler/plan/blocks.h). A stem of 7x7 by 3 features takes 0.88 of the time.

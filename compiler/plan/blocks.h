@@ -53,9 +53,9 @@ bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& pr
 
 /// Whether the columns' operand is read as well where it lies as from packed panels. Its columns are neighbours in
 /// memory, and a panel's part of it finds room in the second cache, where strides of whole pages share few sets. In
-/// place, a product of 512 takes 0.93 of the time and one of 1024 0.92 (AVX-512 of a Zen 5); with AVX2's narrow panels,
-/// one of 1024 would take 1.35. On Sapphire Rapids, whose second cache does not keep up, 2048 takes 1.15 of the time,
-/// an odd 1019 1.23, and 128 0.95.
+/// place, a product of 512 takes 0.93 of the time (AVX-512 of a Zen 5); with AVX2's narrow panels, one of 1024 would
+/// take 1.35. Of more than the second cache holds, panels that many rows read are packed. On Sapphire Rapids, whose
+/// second cache does not keep up, 2048 takes 1.15 of the time, an odd 1019 1.23, and 128 0.95.
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
 
