@@ -174,6 +174,20 @@ class Narrowing {
   int asked_ = 0, computed_ = 0;
 };
 
+// How far two bytes lie apart is a byte: every machine has the larger and the smaller one of bytes.
+Instruction* distance_of_bytes(Context& c, Instruction* i) {
+  const Instruction* difference = i->operand(0);
+  if (!difference->is(kSubtract) || !difference->control_predecessors.empty()) return nullptr;
+  const Instruction *x = difference->operand(0), *y = difference->operand(1);
+  auto from_byte = [](const Instruction* v) {
+    return v->is(kConvert) && v->operand(0)->shape.type == DType::kU8 && v->control_predecessors.empty();
+  };
+  const DType type = i->shape.type;
+  if (!from_byte(x) || !from_byte(y) || !is_integral(type) || !is_signed(type) || dtype_bits(type) < 16) return nullptr;
+  Instruction *a = x->operand(0), *b = y->operand(0);
+  return c.b.convert(c.b.binary(kSubtract, c.b.binary(kMaximum, a, b), c.b.binary(kMinimum, a, b)), type);
+}
+
 Instruction* narrow_conversion(Context& c, Instruction* i) {
   const Instruction* x = i->operand(0);
   if (!all_of(i->shape.type) || is_pred(i->shape.type) || i->shape.rank() == 0) return nullptr;
@@ -193,6 +207,7 @@ Instruction* narrow_comparison(Context& c, Instruction* i) {
 }
 
 constexpr SimplifyRule kRules[] = {
+    {kAbs, distance_of_bytes},
     {kConvert, narrow_conversion},
     {kCompare, narrow_comparison},
 };
