@@ -3,10 +3,10 @@
 // A merge sort of positions: stable, and it terminates with a permutation inside bounds whatever
 // the comparator answers.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
+#include "compiler/eval/elementwise.h"
 #include "compiler/eval/ops.h"
 #include "compiler/eval/strided.h"
 
@@ -72,8 +72,9 @@ Literal sort(const Instruction& op, Operands in, const RunComputation& run) {
   return op.shape.is_tuple() ? Literal::tuple(std::move(results)) : std::move(results[0]);
 }
 
-// The k largest (or smallest) along the last dimension; ties keep the lower index first. Floats in total order: a NaN
-// is greater than all others or, with its sign set, less; 0 is greater than -0.
+// The k largest (or smallest) along the last dimension; ties keep the lower index first. Floats in total order, as
+// their bits are: a NaN is greater than all others or, with its sign set, less, and by its payload; 0 is greater than
+// -0.
 Literal top_k(const Instruction& op, Operands in) {
   const Literal& operand = *in[0];
   const Shape& shape = operand.shape();
@@ -82,16 +83,14 @@ Literal top_k(const Instruction& op, Operands in) {
   const int width = dtype_bytes(shape.type);
   Literal values(op.shape.elements.at(0)), places(op.shape.elements.at(1));
   const bool largest = op.attrs.largest;
+  ElementOp compare{
+      .opcode = Opcode::kCompare, .type = shape.type, .result = DType::kPred, .direction = Direction::kGt};
+  compare.total_order = is_float(shape.type);
   auto greater = [&](int64_t a, int64_t b) {
-    if (is_float(shape.type)) {
-      const double x = operand.as_double(a), y = operand.as_double(b);
-      const bool negative = std::signbit(x);
-      if (negative != std::signbit(y)) return !negative;
-      if (std::isnan(x) || std::isnan(y)) return std::isnan(negative ? y : x) && !std::isnan(negative ? x : y);
-      return x > y;
-    }
-    const int64_t x = operand.as_int(a), y = operand.as_int(b);
-    return is_signed(shape.type) ? x > y : static_cast<uint64_t>(x) > static_cast<uint64_t>(y);
+    const void* both[] = {operand.bytes().data() + a * width, operand.bytes().data() + b * width};
+    uint8_t answer = 0;
+    apply(compare, 1, both, &answer);
+    return answer != 0;
   };
   for (int64_t row = 0; row < rows; ++row) {
     Ints order(n);
