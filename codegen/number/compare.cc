@@ -9,12 +9,17 @@ namespace {
 using B = llvm::IRBuilderBase;
 
 // IEEE order as integers: a negative float's magnitude bits are flipped. f16 and bf16 are ordered by their
-// own bits, the formats below by the f32 they decode to.
+// own bits, the formats below by the f32 they decode to, of which all NaNs of a sign are one.
 llvm::Value* total_order_key(B& b, const Value& x) {
   llvm::Value* raw = is_half(x.type) ? to_storage(b, x) : x.v;
   unsigned n = raw->getType()->getScalarSizeInBits();
   llvm::Value* bits = b.CreateBitCast(raw, raw->getType()->getWithNewType(b.getIntNTy(n)));
   auto* mask = llvm::ConstantInt::get(bits->getType(), llvm::APInt::getSignedMaxValue(n));
+  if (is_narrow_float(x.type) && !is_half(x.type)) {
+    auto* nan = llvm::ConstantInt::get(bits->getType(), 0x7fc00000);
+    llvm::Value* size = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateAnd(bits, mask), nan);
+    bits = b.CreateOr(size, b.CreateAnd(bits, b.CreateNot(mask)));
+  }
   llvm::Value* negative = b.CreateICmpSLT(bits, llvm::Constant::getNullValue(bits->getType()));
   return b.CreateSelect(negative, b.CreateXor(bits, mask), bits);
 }

@@ -14,6 +14,16 @@ DType step_type(Opcode opcode, DType t) {
   return narrow ? DType::kF32 : t;
 }
 
+/// f32 that was eight bits, with one NaN a sign: a selection knows no more.
+Instruction* with_one_nan(Builder& b, Instruction* x) {
+  auto c = [&](double n) { return b.constant(DType::kS32, n); };
+  Instruction* bits = b.bitcast_convert(x, DType::kS32);
+  Instruction* size = b.binary(Opcode::kAnd, bits, c(0x7FFFFFFF));
+  size = b.binary(Opcode::kMinimum, size, c(0x7FC00000));
+  Instruction* sign = b.binary(Opcode::kAnd, bits, c(-0x80000000LL));
+  return b.bitcast_convert(b.binary(Opcode::kOr, size, sign), DType::kF32);
+}
+
 }  // namespace
 
 Instruction* expand_narrow_step(Builder& b, const Instruction& op) {
@@ -21,6 +31,7 @@ Instruction* expand_narrow_step(Builder& b, const Instruction& op) {
   if (wide == own) return nullptr;
   Builder::Values operands;
   for (Instruction* o : op.operands()) operands.push_back(b.convert(o, wide));
+  if (op.is(Opcode::kTopK) && is_float(own)) operands[0] = with_one_nan(b, operands[0]);
   Instruction* made = b.op(op.opcode, operands, op.attrs);
   if (!op.shape.is_tuple()) return b.convert(made, own);
   return b.tuple({b.convert(b.get_tuple_element(made, 0), own), b.get_tuple_element(made, 1)});
