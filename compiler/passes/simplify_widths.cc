@@ -5,10 +5,10 @@
 //   u8 convert((s32 convert(x) + s32 convert(y)) >> 1)   ->   u8 convert((u16 convert(x) + u16 convert(y)) >> 1)
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <span>
 
+#include "compiler/ir/instruction_set.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -49,8 +49,8 @@ class Narrowing {
   /// but for `reader`.
   std::optional<DType> type(const Instruction* reader) const {
     if (computed_ == 0) return std::nullopt;
-    for (const auto& [i, known] : known_) {
-      if (known.moved) continue;  // costs nothing to be there twice
+    for (const Instruction* i : known_.keys()) {
+      if (known_.at(i).moved) continue;  // costs nothing to be there twice
       if (i->is_root()) return std::nullopt;
       for (const Instruction* u : i->users()) {
         if (u != reader && !known_.contains(u) && wanted(u)) return std::nullopt;
@@ -64,25 +64,9 @@ class Narrowing {
   }
 
   Instruction* made(Context& c, const Instruction* i, DType to) {
-    Instruction*& value = made_[i];
-    if (value) return value;
-    auto operand = [&](size_t k) { return made(c, i->operand(k), to); };
-    if (i->is(kConvert)) return value = c.b.convert(i->operand(0), to);
-    if (i->is(kConstant)) {
-      Literal l(Shape::scalar(to));
-      l.set_int(0, i->literal->as_int(0));
-      return value = c.b.constant(std::move(l));
-    }
-    if (i->is(kBroadcast)) return value = c.b.broadcast_in_dim(operand(0), i->shape.dims, i->attrs.dimensions);
-    if (i->is(kReshape)) return value = c.b.reshape(operand(0), i->shape.dims);
-    if (i->is(kSelect)) return value = c.b.select(i->operand(0), operand(1), operand(2));
-    if (i->is(kClamp)) return value = c.b.binary(kMinimum, c.b.binary(kMaximum, operand(0), operand(1)), operand(2));
-    // Without a sign the upper bit is a number's, of what is never below zero.
-    if (i->is(kAbs) && is_unsigned(to)) return value = operand(0);
-    const bool logical = i->is(kShiftRightArithmetic) && is_unsigned(to);
-    Builder::Values operands;
-    for (size_t k = 0; k < i->operand_count(); ++k) operands.push_back(operand(k));
-    return value = c.b.op(logical ? kShiftRightLogical : i->opcode, operands, i->attrs);
+    if (Instruction** known = made_.find(i)) return *known;
+    Instruction* value = narrowed(c, i, to);
+    return made_[i] = value;
   }
 
  private:
@@ -99,8 +83,28 @@ class Narrowing {
     return std::ranges::find(kMoves, i->opcode) != std::end(kMoves);
   }
 
+  Instruction* narrowed(Context& c, const Instruction* i, DType to) {
+    auto operand = [&](size_t k) { return made(c, i->operand(k), to); };
+    if (i->is(kConvert)) return c.b.convert(i->operand(0), to);
+    if (i->is(kConstant)) {
+      Literal l(Shape::scalar(to));
+      l.set_int(0, i->literal->as_int(0));
+      return c.b.constant(std::move(l));
+    }
+    if (i->is(kBroadcast)) return c.b.broadcast_in_dim(operand(0), i->shape.dims, i->attrs.dimensions);
+    if (i->is(kReshape)) return c.b.reshape(operand(0), i->shape.dims);
+    if (i->is(kSelect)) return c.b.select(i->operand(0), operand(1), operand(2));
+    if (i->is(kClamp)) return c.b.binary(kMinimum, c.b.binary(kMaximum, operand(0), operand(1)), operand(2));
+    // Without a sign the upper bit is a number's, of what is never below zero.
+    if (i->is(kAbs) && is_unsigned(to)) return operand(0);
+    const bool logical = i->is(kShiftRightArithmetic) && is_unsigned(to);
+    Builder::Values operands;
+    for (size_t k = 0; k < i->operand_count(); ++k) operands.push_back(operand(k));
+    return c.b.op(logical ? kShiftRightLogical : i->opcode, operands, i->attrs);
+  }
+
   std::optional<Limits> limits(const Instruction* i) {
-    if (auto it = known_.find(i); it != known_.end()) return it->second.limits;
+    if (const Known* known = known_.find(i)) return known->limits;
     const DType t = i->shape.type;
     if (++asked_ > kMostValues || !i->shape.is_array() || !is_integral(t) || dtype_bits(t) < 32) return std::nullopt;
     if (!i->control_predecessors.empty()) return std::nullopt;
@@ -111,7 +115,7 @@ class Narrowing {
     const bool moved = i->is(kConstant) || i->is(kConvert) ||
                        (moves(i) && std::ranges::all_of(i->operands(), [&](auto* o) { return known_.at(o).moved; }));
     if (!moved) ++computed_;
-    known_.emplace(i, Known{*found, moved});
+    known_[i] = {*found, moved};
     return found;
   }
 
@@ -168,8 +172,8 @@ class Narrowing {
     }
   }
 
-  std::map<const Instruction*, Known> known_;
-  std::map<const Instruction*, Instruction*> made_;
+  InstructionMap<Known> known_;
+  InstructionMap<Instruction*> made_;
   Limits all_{0, 0};
   int asked_ = 0, computed_ = 0;
 };
