@@ -52,7 +52,20 @@ llvm::Value* load_first(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::T
   return l;
 }
 
-// Lanes wherever they are said to be, loaded one by one. Where they are in memory, which are words, leaves the vector
+// Lanes loaded one by one: at(k) is where lane k is.
+template <class At>
+llvm::Value* load_each(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, unsigned lanes, At at) {
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  llvm::Value* all = llvm::PoisonValue::get(vector_of(element, lanes));
+  for (unsigned k = 0; k < lanes; ++k) {
+    auto* one = b.CreateAlignedLoad(element, at(k), align);
+    annotate(one, buffer);
+    all = b.CreateInsertElement(all, one, b.getInt64(k));
+  }
+  return all;
+}
+
+// Lanes wherever they are said to be. Where they are in memory, which are words, leaves the vector
 // in pairs. (16 floats from a table of 64 KiB, a Zen 4: 6.1 ns by the instruction, 5.4 word by word, 4.1 so. Bytes, for
 // LLVM 19 loses the mask of a number that an address multiplies.)
 llvm::Value* each_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers) {
@@ -61,16 +74,12 @@ llvm::Value* each_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type
   llvm::Value* words = b.CreateTrunc(numbers, vector_of(b.getInt32Ty(), lanes));
   words = b.CreateShl(words, static_cast<uint64_t>(std::countr_zero(bytes)));
   llvm::Value* pairs = b.CreateBitCast(words, vector_of(b.getInt64Ty(), lanes / 2));
-  llvm::Value* all = llvm::PoisonValue::get(vector_of(element, lanes));
   llvm::Value* pair = nullptr;
-  for (unsigned k = 0; k < lanes; ++k) {
+  return load_each(b, buffer, element, lanes, [&](unsigned k) {
     if (k % 2 == 0) pair = lanes > 2 ? b.CreateExtractElement(pairs, b.getInt64(k / 2)) : pairs;
     llvm::Value* offset = k % 2 == 0 ? b.CreateAnd(pair, b.getInt64(UINT32_MAX)) : b.CreateLShr(pair, b.getInt64(32));
-    auto* one = b.CreateAlignedLoad(element, b.CreateGEP(b.getInt8Ty(), buffer.pointer, offset), llvm::Align(bytes));
-    annotate(one, buffer);
-    all = b.CreateInsertElement(all, one, b.getInt64(k));
-  }
-  return all;
+    return b.CreateGEP(b.getInt8Ty(), buffer.pointer, offset);
+  });
 }
 
 // Lanes of a contiguous vector, zero where the mask does not hold. A part of the machine's `native` lanes of which none
@@ -406,16 +415,10 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
 // takes longer than its loads (3001 rows of 11, five columns found by index, a Zen 4: 7.6 us, 2.6 so).
 Value ElementEmitter::load_apart(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address) {
   llvm::IRBuilder<>& b = scope.builder;
-  const int lane = lane_var(address), lanes = lane_count(address);
+  const int lane = lane_var(address);
   llvm::Type* element = storage_type(b, type, 1);
-  llvm::Value* all = llvm::PoisonValue::get(vector_of(element, lanes));
-  for (int k = 0; k < lanes; ++k) {
-    llvm::Value* at = address_of(scope, buffer, element, address.substitute(lane, k));
-    auto* one = b.CreateAlignedLoad(element, at, llvm::Align(static_cast<uint64_t>(dtype_bytes(type))));
-    annotate(one, buffer);
-    all = b.CreateInsertElement(all, one, b.getInt64(static_cast<uint64_t>(k)));
-  }
-  return from_storage(b, type, all);
+  const auto at = [&](unsigned k) { return address_of(scope, buffer, element, address.substitute(lane, k)); };
+  return from_storage(b, type, load_each(b, buffer, element, static_cast<unsigned>(lane_count(address)), at));
 }
 
 // A scalar. Under a mask that does not hold it is the first element, which is there to be read whenever the array has

@@ -48,8 +48,7 @@ bool made_of_lower_bits(const llvm::Value* x) {
 
 Value float_to_float(B& b, const NumberOptions& o, const Value& x, DType to) {
   if (to == DType::kF64) return {to, b.CreateFPExt(x.v, with_scalar(x, b.getDoubleTy()))};
-  const bool half = x.type == DType::kBF16 || x.type == DType::kF16;
-  if (half && to == DType::kF8E5M2) return half_to_f8e5m2(b, x);
+  if (is_half(x.type) && to == DType::kF8E5M2) return half_to_f8e5m2(b, x);
   if (x.type != DType::kF64) return round_to_type(b, o, {to, x.v}, true);
   llvm::Value* v = x.v;
   if (is_narrow_float(to)) {

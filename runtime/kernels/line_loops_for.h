@@ -387,9 +387,15 @@ bool with_radix(int radix, Run run) {
   return ((radix == Radices && (run.template operator()<Radices>(), true)) || ...);
 }
 
+/// The same for those of complex elements.
+template <class Run>
+bool with_complex_radix(int radix, Run run) {
+  return with_radix<2, 3, 4, 5, 7, 11, 13>(radix, run);
+}
+
 template <class A, class T>
 void any_radix(int by, const RadixPass<T>& a) {
-  if (!with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix<A, R>(a); })) radix_by_matrix<A>(by, a);
+  if (!with_complex_radix(by, [&]<int R>() { radix<A, R>(a); })) radix_by_matrix<A>(by, a);
 }
 
 template <class A, class T>
@@ -403,15 +409,15 @@ void any_radix_to_real(int by, const RadixPass<T>& a) {
 
 template <class A, class T>
 void any_radix_down(int by, const BlockPass<T>& a) {
-  with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix_down<A, R>(a); });
+  with_complex_radix(by, [&]<int R>() { radix_down<A, R>(a); });
 }
 template <class A, class T>
 void any_radix_up(int by, const BlockPass<T>& a) {
-  with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix_up<A, R>(a); });
+  with_complex_radix(by, [&]<int R>() { radix_up<A, R>(a); });
 }
 template <class A, class T>
 void any_radix_through(int by, const BlockPass<T>& a) {
-  with_radix<2, 3, 4, 5, 7, 11, 13>(by, [&]<int R>() { radix_through<A, R>(a); });
+  with_complex_radix(by, [&]<int R>() { radix_through<A, R>(a); });
 }
 
 template <class A, class T>
