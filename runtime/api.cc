@@ -20,12 +20,16 @@
 namespace hlojit {
 namespace {
 
+// As a literal of the given shape, whose type and sizes must be the buffer's.
+Literal to_literal(const Buffer& buffer, const Shape& shape) {
+  Literal literal(shape);
+  relayout(buffer.shape(), buffer.raw(), Shape::array(shape.type, shape.dims), literal.bytes().data());
+  return literal;
+}
+
 Literal to_literal(const Buffer& buffer) {
   if (!buffer.shape().is_array()) throw Error(ErrorKind::kInput, "the buffer holds no array");
-  Shape dense = Shape::array(buffer.shape().type, buffer.shape().dims);
-  Literal literal(dense);
-  relayout(buffer.shape(), buffer.raw(), dense, literal.bytes().data());
-  return literal;
+  return to_literal(buffer, Shape::array(buffer.shape().type, buffer.shape().dims));
 }
 
 // Takes the next leaves, in order, into a literal of the given shape.
@@ -67,12 +71,19 @@ const Instruction* find_instruction(const Module& module, std::string_view name)
 
 int64_t count_entries();
 
-ModulePtr parse(std::string_view text) {
+ModulePtr parse(std::string_view text, const std::function<Buffer(const Shape& shape)>& elided) {
   FloatMode mode;
   if (constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF"; text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
-  return is_hlo_proto(text) ? parse_module_proto(text) : parse_module(text);
+  if (is_hlo_proto(text)) return parse_module_proto(text);
+  if (!elided) return parse_module(text);
+  return parse_module(text, [&](const Shape& shape) {
+    Buffer made = elided(shape);
+    if (made.shape().type == shape.type && made.shape().dims == shape.dims) return to_literal(made, shape);
+    throw Error(ErrorKind::kInput, fmt::format("values of {} were made for a constant of {}",
+                                               made.shape().to_string(false), shape.to_string(false)));
+  });
 }
 void verify(const ModulePtr& module) { check(program(module)); }
 std::string to_text(const ModulePtr& module) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/roof/roof.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -68,6 +69,7 @@ Request parse_request(const Json& j) {
   take(j, "inputs", r.inputs);
   take(j, "input", r.inputs);
   take(j, "random", r.random);
+  take(j, "elided", r.elided);
   take(j, "output_dir", r.output_dir);
   take(j, "print", r.print);
   take(j, "compiles", r.compiles);
@@ -78,6 +80,7 @@ Request parse_request(const Json& j) {
   take(j, "until", r.until);
   take(j, "extract", r.extract);
   take(j, "list_passes", r.list_passes);
+  take(j, "explain", r.explain);
   take(j, "emit", r.emit);
   take(j, "output", r.output);
   take(j, "shape", r.shape);
@@ -131,12 +134,14 @@ void answer_request(const Json& j, Request& r, Json& answer, std::string& source
     answer["bytes"] = a.bytes;
   } else if (verb == "bench") {
     if (!j.contains("min_ms")) r.min_ms = 40;
-    BenchResult b = bench(r, source);
+    Executable e(nullptr);
+    BenchResult b = bench(r, source, &e);
     answer["compile_ms"] = b.compile_ms;
     answer["us"] = {b.min_us, b.median_us, b.runs};
     answer["threads"] = b.threads;
     answer["isa"] = b.isa;
     answer["peak_bytes"] = b.peak_bytes;
+    if (roof::Roof roof(b.threads); r.explain) explain_bench(r, source, e, roof, b, sink);
   } else {
     throw UsageError(fmt::format("there is no cmd '{}'", verb));
   }

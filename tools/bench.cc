@@ -72,7 +72,7 @@ BenchResult bench(const Request& r, std::string& source, Executable* compiled) {
   load_module(r, source);     // reading the file is not compiling
   stage(r, "compiling");
   auto start = Clock::now();
-  ModulePtr module = parse(source);
+  ModulePtr module = parsed(r, source);
   Executable e = compile(module, options);
   BenchResult b;
   b.compile_ms = ms_since(start);
@@ -108,8 +108,12 @@ void bench_verb(const Request& r, std::string& source, const Sink& out) {
   out(fmt::format("roof    {:.2f} us at this machine's measured limits: {:.0f} % of roof\n", best,
                   100 * best / b.median_us));
   show_calls(r);
-  if (!r.explain) return;
-  explain_kernels(r, parse(source), roof, b.median_us, out);
+  if (r.explain) explain_bench(r, source, e, roof, b, out);
+}
+
+void explain_bench(const Request& r, const std::string& source, const Executable& e, roof::Roof& roof,
+                   const BenchResult& b, const Sink& out) {
+  explain_kernels(r, parsed(r, source), roof, b.median_us, out);
   for (const PhaseTime& p : e.compile_times()) out(fmt::format("phase   {:<32} {:.3f} ms\n", p.name, p.ms));
   out(e.memory_report());
 }

@@ -92,6 +92,9 @@ void common_options(CLI::App* verb, Request& r) {
 void module_argument(CLI::App* verb, Request& r, bool required = true) {
   auto* o = verb->add_option("MODULE", r.module, "HLO text or binary proto; - is standard input");
   if (required) o->required();
+  verb->add_option("--elided", r.elided,
+                   "Seed for constants whose values were left out, {...}, when they were printed (default: an error)")
+      ->check(number<uint64_t>());
 }
 
 void input_options(CLI::App* verb, Request& r) {

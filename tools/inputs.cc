@@ -55,6 +55,9 @@ Buffer random_leaf(const Shape& shape, uint64_t seed) {
 
 namespace {
 
+// Between the seeds of two programs, as far as no program has arrays.
+constexpr uint64_t kSeedStep = 0x100000001b3;
+
 // `K=F.npy` or `F.npy`.
 std::pair<std::optional<int64_t>, std::string> split(const std::string& text) {
   size_t at = text.find('=');
@@ -103,7 +106,13 @@ ModulePtr load_module(const Request& request, std::string& source) {
     source = read_all(file, request.module);
   }
   if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);  // so that places are counted as editors do
-  return parse(source);
+  return parsed(request, source);
+}
+
+ModulePtr parsed(const Request& request, const std::string& source) {
+  if (!request.elided) return parse(source);
+  uint64_t seed = *request.elided * kSeedStep;
+  return parse(source, [&](const Shape& shape) { return random_leaf(shape, seed++); });
 }
 
 Literal dense(const Buffer& buffer) {
@@ -152,7 +161,7 @@ std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const
                               parameter_of(*module, k % leaves), shapes[k].to_string(false)));
     }
     inputs[k / leaves].push_back(given[k] ? std::move(*given[k])
-                                          : random_leaf(shapes[k], *request.random * 0x100000001b3 + k));
+                                          : random_leaf(shapes[k], *request.random * kSeedStep + k));
   }
   return inputs;
 }

@@ -25,6 +25,7 @@ struct Request {
   std::string module;               ///< path, or "-" for standard input
   std::vector<std::string> inputs;  ///< `F.npy` or `K=F.npy`
   std::optional<uint64_t> random;
+  std::optional<uint64_t> elided;  ///< seed for constants printed as {...}
   std::string output_dir;
   bool print = false;
   bool compiles = false, against_eval = false;
@@ -101,6 +102,9 @@ void compile_verb(const Request& request, std::string& source, const Sink& out);
 void layout_verb(const Request& request, const Sink& out);
 void bench_verb(const Request& request, std::string& source, const Sink& out);
 BenchResult bench(const Request& request, std::string& source, Executable* compiled = nullptr);
+/// What --explain adds: every kernel, where compiling took its time, and what holds memory.
+void explain_bench(const Request& request, const std::string& source, const Executable& e, roof::Roof& roof,
+                   const BenchResult& result, const Sink& out);
 /// us of single calls, sorted, for min_ms but at least five, after one that does not count.
 std::vector<double> call_times(const Request& request, const Executable& e, std::vector<Buffer> inputs);
 /// Each kernel of the module timed alone: what bounds it, and what fused or split it. `call_us`: of a whole call.
@@ -122,6 +126,8 @@ RunOptions run_options(const Request& request);
 Executable compiled(const Request& request, const ModulePtr& module);
 /// Reads MODULE into `source` and parses it.
 ModulePtr load_module(const Request& request, std::string& source);
+/// Parses it, with the values that --elided asks for.
+ModulePtr parsed(const Request& request, const std::string& source);
 /// Throws UsageError for values that are out of range, whichever way they came.
 void check_request(const Request& request);
 Options compile_options(const Request& request);

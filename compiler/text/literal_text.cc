@@ -51,7 +51,8 @@ void store_bits(std::byte* at, DType type, uint64_t bits) { std::memcpy(at, &bit
 
 class Reader {
  public:
-  explicit Reader(Cursor& in) : in_(in), end_(in.text().data() + in.text().size()) {}
+  Reader(Cursor& in, const ElidedValues& elided)
+      : in_(in), end_(in.text().data() + in.text().size()), elided_(elided) {}
 
   Literal literal(const Shape& shape, int depth) {
     if (depth > kMaxNesting) in_.fail(in_.pos(), "nesting", "literal nested too deeply");
@@ -60,6 +61,10 @@ class Reader {
       in_.fail(in_.pos(), "literal-type", "no literal can have the shape " + shape.to_string());
     }
     if (shape.rank() > kMaxNesting) in_.fail(in_.pos(), "nesting", "literal of too many dimensions");
+    if (size_t start = in_.pos(); !shape.dims.empty() && in_.accept('{')) {
+      if (in_.accept("...")) return elided(shape, start);
+      in_.seek(start);
+    }
     if (!shape.dims.empty()) check_size(shape);
     Literal made(shape);
     at_ = made.bytes().data();
@@ -80,17 +85,21 @@ class Reader {
     return Literal::tuple(std::move(elements));
   }
 
+  Literal elided(const Shape& shape, size_t start) {
+    if (!elided_) {
+      in_.fail(start, "literal-elided", "the values of this constant were elided ({...}) when it was printed",
+               "print the module again with large constants in full, or ask for values to be made up (--elided)");
+    }
+    in_.expect('}', "after elided values");
+    return elided_(shape);
+  }
+
   // The text must be able to hold the elements before memory is taken for them; where a bare scalar
   // stands for an array there is a bound instead.
   static constexpr size_t kMostUnwritten = size_t{1} << 26;
   void check_size(const Shape& shape) {
     in_.skip();
     size_t start = in_.pos();
-    if (in_.accept('{') && in_.accept("...")) {
-      in_.fail(start, "literal-elided", "the values of this constant were elided ({...}) when it was printed",
-               "print the module again with large constants in full");
-    }
-    in_.seek(start);
     size_t left = in_.text().size() - start;
     if (in_.peek() != '{') left = std::max(left, kMostUnwritten);
     size_t count = 1;
@@ -322,6 +331,7 @@ class Reader {
 
   Cursor& in_;
   const char* end_;
+  const ElidedValues& elided_;
   std::byte* at_ = nullptr;
 };
 
@@ -443,7 +453,9 @@ std::string literal_to_string(const Literal& literal) {
   return out;
 }
 
-Literal read_literal(Cursor& in, const Shape& shape) { return Reader(in).literal(shape, 0); }
+Literal read_literal(Cursor& in, const Shape& shape, const ElidedValues& elided) {
+  return Reader(in, elided).literal(shape, 0);
+}
 
 void append_shaped_literal(const Literal& literal, std::string& out) {
   if (!literal.shape().is_tuple()) {

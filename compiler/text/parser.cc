@@ -33,7 +33,8 @@ struct Body {
 
 class Parser : public References {
  public:
-  Parser(std::string_view text, Module& module) : in_(text), module_(module) {}
+  Parser(std::string_view text, Module& module, const ElidedValues& elided)
+      : in_(text), module_(module), elided_(elided) {}
 
   void parse() {
     refuse_mlir();
@@ -255,7 +256,7 @@ class Parser : public References {
     if (op.opcode == Opcode::kParameter) {
       number = parameter_number();
     } else if (op.opcode == Opcode::kConstant) {
-      literal = std::make_shared<const Literal>(read_literal(in_, shape));
+      literal = std::make_shared<const Literal>(read_literal(in_, shape, elided_));
     } else {
       operands = operand_list();
     }
@@ -471,6 +472,7 @@ class Parser : public References {
 
   Cursor in_;
   Module& module_;
+  const ElidedValues& elided_;
   std::unordered_map<std::string_view, Computation*> computations_;
   std::unordered_map<std::string, Computation*> generated_;
   std::unordered_map<const Computation*, int> call_depth_;
@@ -481,10 +483,10 @@ class Parser : public References {
 
 }  // namespace
 
-std::unique_ptr<Module> parse_module(std::string_view text) {
+std::unique_ptr<Module> parse_module(std::string_view text, const ElidedValues& elided) {
   auto module = std::make_unique<Module>("");
   module->source = std::make_shared<const std::string>(text);
-  Parser(*module->source, *module).parse();
+  Parser(*module->source, *module, elided).parse();
   return module;
 }
 

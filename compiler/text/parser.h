@@ -15,7 +15,7 @@ namespace hlojit {
 
 /// Parses a module; keeps a copy of the text in Module::source. Result shapes that the text leaves
 /// out are inferred. Throws Error(kInvalid) with line and column of the first mistake; never
-/// crashes, whatever the bytes.
-std::unique_ptr<Module> parse_module(std::string_view text);
+/// crashes, whatever the bytes. `elided`: makes the values of constants that were printed as {...}.
+std::unique_ptr<Module> parse_module(std::string_view text, const ElidedValues& elided = {});
 
 }  // namespace hlojit

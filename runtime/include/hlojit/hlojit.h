@@ -259,8 +259,10 @@ class HLOJIT_API DeviceRun {
 };
 
 /// Parses HLO text, or a binary HloModuleProto, HloProto or HloSnapshot; no verification beyond syntax.
-/// Throws Error(kInvalid) with line and column, or an instruction's name.
-HLOJIT_API ModulePtr parse(std::string_view text);
+/// Throws Error(kInvalid) with line and column, or an instruction's name. `elided` makes the values of constants
+/// that were left out of the text, `{...}`: called in the order of the text, gives an array of that type and those
+/// sizes; without it they are an error.
+HLOJIT_API ModulePtr parse(std::string_view text, const std::function<Buffer(const Shape& shape)>& elided = {});
 /// Verifies: throws Error(kInvalid) that lists every error of the module.
 HLOJIT_API void verify(const ModulePtr& module);
 /// Verifies, optimises and compiles. Throws Error(kInvalid, kUnsupported, kFailed).
