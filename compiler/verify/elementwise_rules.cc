@@ -235,7 +235,7 @@ Shape map(const Use& use) {
   const Shape& x = use.operand(0);
   std::vector<int64_t> all(x.dims.size());
   std::iota(all.begin(), all.end(), 0);
-  bool named = use.attrs.has_dimensions || !use.attrs.dimensions.empty();
+  bool named = !use.attrs.dimensions.empty();  // XLA reads `dimensions={}` as all of them, too
   need(!named || use.attrs.dimensions == all, "map-dimensions", "map over {} must name dimensions {}, not {}", x,
        list(all), list(use.attrs.dimensions));
   need_called(use, 1);

@@ -36,6 +36,19 @@ int64_t devices_in(std::string_view text) {
   return std::ssize(seen);
 }
 
+// The beginning of `text` up to the space or brace that ends it; a list may be broken beside its commas.
+std::string_view first_word(std::string_view text) {
+  constexpr std::string_view kSpace = " \n\r\t", kEnds = " \n\r\t}";
+  size_t end = text.find_first_of(kEnds);
+  while (end != text.npos && text[end] != '}') {
+    const size_t next = text.find_first_not_of(kSpace, end);
+    const bool broken = next != text.npos && (text[next] == ',' || (end > 0 && text[end - 1] == ','));
+    if (!broken) break;
+    end = text.find_first_of(kEnds, next);
+  }
+  return text.substr(0, end);
+}
+
 // Without what only says where it came from.
 std::string meaning(const std::string& sharding) {
   const size_t at = sharding.find(" metadata=");
@@ -64,12 +77,11 @@ void need_shardings_agree(const Instruction& i) {
 
 void need_sharding(std::string_view sharding, const Shape& shape) {
   constexpr std::string_view kMaximal = "{maximal device=", kDevices = "{devices=[";
-  auto word = [](std::string_view text) { return text.substr(0, text.find_first_of(" }")); };
-  if (sharding.starts_with(kMaximal)) devices_in(word(sharding.substr(kMaximal.size())));
+  if (sharding.starts_with(kMaximal)) devices_in(first_word(sharding.substr(kMaximal.size())));
   if (!sharding.starts_with(kDevices)) return;
   const size_t close = sharding.find(']');
   const Ints tiles = numbers_in(sharding.substr(kDevices.size(), close - kDevices.size()));
-  std::string_view rest = sharding.substr(close + 1), devices = word(rest);
+  std::string_view rest = sharding.substr(close + 1), devices = first_word(rest);
   const int64_t count = devices_in(devices), parts = count_of(tiles);
   need(count == parts, "sharding", "{} has {} devices for {} parts", sharding, count, parts);
   const int64_t cut = std::ssize(tiles) - sharing_dims(rest.substr(devices.size()));
