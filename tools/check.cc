@@ -1,5 +1,7 @@
 // check: is it valid, is all of it compiled, does compiled code give what the evaluator gives?
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +9,7 @@
 #include "layout/index.h"
 #include "tools/error_bound.h"
 #include "tools/fenced.h"
+#include "tools/host_side.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -65,7 +68,7 @@ std::string index_text(const Shape& shape, int64_t i) {
 }
 
 struct Leaf {
-  size_t number;
+  std::string name;
   Literal got;
   const ErrorBound& want;
 };
@@ -73,7 +76,7 @@ struct Leaf {
 // One line of what was found; throws for what is beyond the tolerance, which `r` may set.
 std::string compare(const Request& r, const Leaf& leaf) {
   const Shape& shape = leaf.got.shape();
-  std::string name = fmt::format("result {} {}", leaf.number, shape.to_string(false));
+  std::string name = fmt::format("{} {}", leaf.name, shape.to_string(false));
   if (shape.dims != leaf.want.value.shape().dims) {
     throw Error(ErrorKind::kFailed,
                 fmt::format("{} compiled, {} evaluated", name, leaf.want.value.shape().to_string(false)));
@@ -105,7 +108,8 @@ std::string compare(const Request& r, const Leaf& leaf) {
 using Bounds = std::vector<std::vector<ErrorBound>>;
 
 // What the evaluator says, by device.
-Bounds evaluated(const Request& r, const ModulePtr& module, const std::vector<std::vector<Buffer>>& inputs) {
+Bounds evaluated(const Request& r, const ModulePtr& module, const std::vector<std::vector<Buffer>>& inputs,
+                 const HostSide& host) {
   std::vector<std::vector<Literal>> leaves;
   for (const std::vector<Buffer>& set : inputs) {
     leaves.emplace_back();
@@ -113,7 +117,7 @@ Bounds evaluated(const Request& r, const ModulePtr& module, const std::vector<st
   }
   bool window = r.scatter_oob == "window";
   try {
-    return evaluate_with_bounds(*module, leaves, r.strict, window, stop_of(r));
+    return evaluate_with_bounds(*module, leaves, r.strict, window, stop_of(r), &host);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kUnsupported) throw;
   }
@@ -149,20 +153,28 @@ void check_verb(const Request& r, std::string& source, const Sink& out) {
   std::vector<std::vector<Buffer>> given;
   for (const std::vector<Buffer>& set : inputs)
     given.push_back(between_fences(e, set, at_end(*with_values.random), fences));
+  const HostSide host = HostSide::random(*module, *with_values.random);
+  RunOptions options = run_options(r);
+  options.queues = host.queues(devices);
   if (devices == 1)
-    got.push_back(e.run(given[0], run_options(r)));
+    got.push_back(e.run(given[0], options));
   else
-    got = e.run_devices(given, run_options(r));
+    got = e.run_devices(given, options);
   stage(r, "evaluating");
   inputs.resize(static_cast<size_t>(devices), inputs[0]);  // one set is for all
   std::shared_ptr<Module> asked = module->clone();         // on as many devices as were asked for
   asked->config.replica_count = e.replicas();
   asked->config.num_partitions = e.partitions();
-  Bounds want = evaluated(r, asked, inputs);
+  Bounds want = evaluated(r, asked, inputs, host);
   for (size_t d = 0; d < got.size(); ++d) {
-    std::string device = devices == 1 ? "" : fmt::format("device {} ", d);
-    for (size_t k = 0; k < got[d].size(); ++k)
-      out(device + compare(r, {k, said_part(dense(got[d][k]), want.at(d).at(k)), want.at(d).at(k)}));
+    const std::string device = devices == 1 ? "" : fmt::format("device {} ", d);
+    const size_t results = got[d].size();
+    std::ranges::move(host.taken(options.queues, static_cast<int64_t>(d)), std::back_inserter(got[d]));
+    for (size_t k = 0; k < got[d].size(); ++k) {
+      const ErrorBound& of = want.at(d).at(k);
+      std::string name = k < results ? fmt::format("result {}", k) : fmt::format("to the host {}", k - results);
+      out(device + compare(r, {name, said_part(dense(got[d][k]), of), of}));
+    }
   }
 }
 

@@ -17,6 +17,7 @@
 #include "compiler/analysis/steps.h"
 #include "compiler/plan/cost.h"
 #include "runtime/guards.h"
+#include "tools/host_side.h"
 #include "tools/request.h"
 
 namespace hlojit::tools {
@@ -190,7 +191,7 @@ std::string figures(const Request& r, const ModulePtr& module, const Kernel& k, 
   alone.min_ms = std::min(r.min_ms, kKernelMs);
   ModulePtr own = made_alone(module, k);
   Executable e = compile(own, options);
-  std::vector<double> us = call_times(alone, e, gather_inputs(alone, own));
+  std::vector<double> us = call_times(alone, e, gather_inputs(alone, own), HostSide::random(*own, *alone.random));
   double median = us[us.size() / 2];
   Bound bound = bound_of(e, k, roof);
   const Traffic traffic = traffic_of(e, k);

@@ -20,6 +20,7 @@ class Roof;
 namespace hlojit::tools {
 
 class Watch;
+struct HostSide;
 
 struct Request {
   std::string module;               ///< path, or "-" for standard input
@@ -106,7 +107,8 @@ BenchResult bench(const Request& request, std::string& source, Executable* compi
 void explain_bench(const Request& request, const std::string& source, const Executable& e, roof::Roof& roof,
                    const BenchResult& result, const Sink& out);
 /// us of single calls, sorted, for min_ms but at least five, after one that does not count.
-std::vector<double> call_times(const Request& request, const Executable& e, std::vector<Buffer> inputs);
+std::vector<double> call_times(const Request& request, const Executable& e, std::vector<Buffer> inputs,
+                               const HostSide& host);
 /// Each kernel of the module timed alone: what bounds it, and what fused or split it. `call_us`: of a whole call.
 void explain_kernels(const Request& request, const ModulePtr& module, roof::Roof& roof, double call_us,
                      const Sink& out);
