@@ -65,12 +65,13 @@ constexpr Pass kPasses[] = {
     {"squeeze", squeeze},
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
-    {"split_reductions", split_reductions},
     {"split_scatters", split_scatters},
     {"split_concatenations", split_concatenations},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts, true},
+    // Which dims come first in memory says where to cut.
+    {"split_reductions", split_reductions},
     {"pack", pack},
     // With the copies that pack made.
     {"hoist", hoist},

@@ -179,7 +179,8 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
   for (int64_t s : d.out_spatial) positions *= size(&i, s);
   const int64_t groups = i.attrs.feature_group_count * i.attrs.batch_group_count;
   const auto& order = x->shape.layout.minor_to_major;
-  const bool by_features = !order.empty() && order[0] == d.lhs_feature && d.out_feature + 1 == i.shape.rank();
+  auto comes_by = [&](int64_t dim) { return !order.empty() && order[0] == dim; };
+  const bool by_features = comes_by(d.lhs_feature) && d.out_feature + 1 == i.shape.rank();
   // Minor dims first: one, the spatial ones, and the other behind or before them.
   auto ordered = [](int64_t minor, const Ints& spatial, int64_t other, bool outermost) {
     Ints order = {minor};
@@ -192,7 +193,17 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
     return ConvolutionLayouts{x->shape.layout, ordered(d.rhs_input_feature, d.rhs_spatial, d.rhs_output_feature, false),
                               Layout::descending(i.shape.rank())};
   }
-  if (size(&i, d.out_feature) < groups * lanes || (window == 1 && !by_features)) return std::nullopt;
+  // A feature a group: a window is of one feature, and what its values are made of comes as the features do.
+  const bool feature_wise = groups > 1 && groups == size(&i, d.out_feature);
+  const int64_t own = i.attrs.batch_group_count > 1 ? d.lhs_batch : d.lhs_feature;
+  if (feature_wise && groups >= lanes && comes_by(own)) {
+    const auto& weights = w->shape.layout;
+    const bool fit = !weights.minor_to_major.empty() && weights.minor_to_major[0] == d.rhs_output_feature;
+    return ConvolutionLayouts{x->shape.layout,
+                              fit ? weights : ordered(d.rhs_output_feature, d.rhs_spatial, d.rhs_input_feature, true),
+                              ordered(d.out_feature, d.out_spatial, d.out_batch, true)};
+  }
+  if (size(&i, d.out_feature) < groups * lanes || (window == 1 && !comes_by(d.lhs_feature))) return std::nullopt;
   const bool of_weights = window > positions;
   if (of_weights && size(x, d.lhs_batch) < lanes) return std::nullopt;
   if (!of_weights) {

@@ -47,6 +47,12 @@ bool layout_is_free(const Instruction* i) {
   }
 }
 
+// What is read of memory where `o` is: a broadcast is made where it is used.
+double bytes_read(const Instruction* o) {
+  const Shape& shape = (o->is(Opcode::kBroadcast) ? o->operand(0) : o)->shape;
+  return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type);
+}
+
 double bytes(const Shape& shape) { return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type); }
 
 class Assignment {
@@ -64,6 +70,7 @@ class Assignment {
   struct Wish {
     Shape shape;
     bool fixed = false;  // another layout would be copied
+    int readers = 1;     // how many would like it
   };
   struct Choice {
     Layout layout;
@@ -88,7 +95,9 @@ class Assignment {
       return;
     }
     auto [at, fresh] = wishes_.try_emplace(i, Wish{shape, fixed});
-    if (!fresh && fixed && !at->second.fixed) at->second = {shape, fixed};
+    if (fresh) return;
+    if (at->second.shape.layout == shape.layout) ++at->second.readers;
+    if (fixed && !at->second.fixed) at->second = {shape, fixed};
   }
 
   void collect_wishes(Computation& c, const Shape* result) {
@@ -233,16 +242,15 @@ class Assignment {
       if (!o->shape.is_array()) continue;
       if (auto layout = along_operand(i, k, o->shape.layout)) reads.emplace_back(o, *layout);
     }
-    std::ranges::stable_sort(reads, std::greater<>(), [](const auto& r) { return bytes(r.first->shape); });
+    std::ranges::stable_sort(reads, std::greater<>(), [](const auto& r) { return bytes_read(r.first); });
 
     std::vector<Choice> choices;
     auto add = [&](const Layout& layout, const std::string& rule) {
       if (std::ranges::find(choices, layout, &Choice::layout) != choices.end()) return;
       Choice& choice = choices.emplace_back(Choice{layout, rule});
-      for (const auto& [o, along] : reads) choice.cost += bytes(o->shape) * mismatch(i.shape.dims, along, layout);
+      for (const auto& [o, along] : reads) choice.cost += bytes_read(o) * mismatch(i.shape.dims, along, layout);
       if (wanted) {
-        auto readers = static_cast<double>(i.users().size());
-        choice.cost += readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
+        choice.cost += wanted->readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
       }
     };
     for (const auto& [o, along] : reads) add(along, "along " + o->name);
