@@ -15,6 +15,8 @@
 #include "codegen/kernel_key.h"
 #include "codegen/kernels/kernel.h"
 #include "codegen/kernels/micro_kernel.h"
+#include "codegen/kernels/tile_code.h"
+#include "codegen/number/machine_code.h"
 #include "codegen/number_bytes.h"
 
 namespace hlojit::codegen {
@@ -149,6 +151,12 @@ std::shared_ptr<const KernelUnit> KernelUnits::micro_kernel_unit(const MicroKern
   auto unit = std::make_shared<KernelUnit>();
   unit->key = key;
   unit->calls.push_back({.symbol = name});
+  if (const auto code = tile_code(shape, *options_.target)) {
+    unit->object = object_of(name, *code);
+    if (store_) keep(*unit, *store_);
+    ++compiled_;
+    return add_job(std::move(unit), IrModule());
+  }
   IrModule ir = new_module();
   micro_kernel(*ir.module, shape, options_)->setLinkage(llvm::GlobalValue::ExternalLinkage);
   constexpr bool kOptimizes = false;  // written as it is to be: passes over IR left 59 of 61 as many instructions

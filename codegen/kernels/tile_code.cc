@@ -1,0 +1,265 @@
+// See tile_code.h. Vector registers hold the tile's sums row by row, then a step's vectors of B, then an element of A.
+#include "codegen/kernels/tile_code.h"
+
+#include <bit>
+#include <cstdlib>
+#include <vector>
+
+#include "codegen/number/machine_code.h"
+#include "codegen/number/multiply_add.h"
+#include "compiler/plan/target_info.h"
+
+namespace hlojit::codegen {
+namespace {
+
+using enum Register;
+
+/// The processor's instructions on a type of sums.
+struct TileOps {
+  VectorOp load, store, broadcast, add, subtract;
+  VectorOp multiply_add = {};
+  bool commutes = true;  ///< the product
+};
+
+constexpr uint8_t kNone = 0, k66 = 1, kF3 = 2, kFirstMap = 1, kSecondMap = 2;
+constexpr TileOps kFloats{.load = {kNone, kFirstMap, 0, 0x10},
+                          .store = {kNone, kFirstMap, 0, 0x11},
+                          .broadcast = {k66, kSecondMap, 0, 0x18},
+                          .add = {kNone, kFirstMap, 0, 0x58},
+                          .subtract = {kNone, kFirstMap, 0, 0x5C}};
+constexpr TileOps kDoubles{.load = {k66, kFirstMap, 1, 0x10},
+                           .store = {k66, kFirstMap, 1, 0x11},
+                           .broadcast = {k66, kSecondMap, 1, 0x19},
+                           .add = {k66, kFirstMap, 1, 0x58},
+                           .subtract = {k66, kFirstMap, 1, 0x5C}};
+constexpr TileOps kIntegers{.load = {kF3, kFirstMap, 0, 0x6F},
+                            .store = {kF3, kFirstMap, 0, 0x7F},
+                            .broadcast = {k66, kSecondMap, 0, 0x58},
+                            .add = {k66, kFirstMap, 0, 0xFE},
+                            .subtract = {k66, kFirstMap, 0, 0xFA}};
+
+TileOps with(TileOps ops, VectorOp multiply_add, bool commutes = true) {
+  ops.multiply_add = multiply_add;
+  ops.commutes = commutes;
+  return ops;
+}
+
+std::optional<TileOps> ops_of(const MicroKernelShape& shape, const Target& target) {
+  const bool adds_integers = adds_words_at_once(target, static_cast<unsigned>(shape.lanes));
+  switch (shape.multiply_add) {
+    case MultiplyAdd::kOne:  // vfmadd231ps, vfmadd231pd
+      if (shape.type == DType::kF32) return with(kFloats, {k66, kSecondMap, 0, 0xB8});
+      if (shape.type == DType::kF64) return with(kDoubles, {k66, kSecondMap, 1, 0xB8});
+      return std::nullopt;
+    case MultiplyAdd::kWords:  // vpdpwssd
+      if (!adds_integers) return std::nullopt;
+      return with(kIntegers, {k66, kSecondMap, 0, 0x52});
+    case MultiplyAdd::kBytes:  // vpdpbusd, whose first factor has no sign
+      if (!adds_integers) return std::nullopt;
+      return with(kIntegers, {k66, kSecondMap, 0, 0x50}, false);
+    case MultiplyAdd::kBfloats:  // vdpbf16ps
+      if (!target.has("avx512bf16")) return std::nullopt;
+      return with(kFloats, {kF3, kSecondMap, 0, 0x52});
+    default: return std::nullopt;
+  }
+}
+
+class TileCode {
+ public:
+  TileCode(const MicroKernelShape& shape, const TileOps& ops)
+      : shape_(shape), ops_(ops), size_(static_cast<int>(dtype_bytes(shape.type))), last_(shape.vectors - 1) {
+    if (shape_.row_stride_is_argument()) saved_ = {kOnce, kThrice, kFiveTimes};
+    if (shape_.looks_ahead) saved_.push_back(kAhead);
+  }
+
+  std::string code() {
+    begin();
+    if (shape_.accumulates) under_accumulate([&] { each_sum([&](int, int v, Place at) { prefetch_sum(v, at); }); });
+    constexpr VectorOp kExclusiveOr{k66, kFirstMap, 0, 0xEF};
+    for (int n = 0; n < shape_.rows * shape_.vectors; ++n) c_.vector(kExclusiveOr, kLeastVector, n, n, n);
+    products();
+    if (shape_.takes_off) take_off_bias();
+    if (shape_.accumulates)
+      under_accumulate(
+          [&] { each_sum([&](int n, int v, Place at) { c_.vector(ops_.add, bytes(v), n, n, at, stored(v)); }); });
+    each_sum([&](int n, int v, Place at) { c_.vector(ops_.store, bytes(v), n, 0, at, stored(v), false); });
+    for (size_t k = saved_.size(); k > 0; --k) c_.pop(saved_[k - 1]);
+    c_.end();
+    return c_.code();
+  }
+
+  static constexpr int kLeastVector = 16, kVector = 64, kRegisters = 32;
+
+ private:
+  // Arguments and what is made of them. The strides are in elements; in registers they are bytes.
+  static constexpr Register kLeft = kRdi, kPanel = kRsi, kSums = kRdx, kSumsStride = kRcx, kSteps = kR8,
+                            kAccumulate = kR9, kPlace = kRax;
+  static constexpr Register kLeftMove = kR10, kPanelMove = kR11, kAhead = kR13;
+  // Multiples of the rows' stride, of which an address takes 1, 2, 4 and 8.
+  static constexpr Register kOnce = kRbx, kThrice = kRbp, kFiveTimes = kR12, kSevenTimes = kRax;
+  static constexpr Mask kLoaded = 1, kStored = 2;
+  static constexpr int kElement = 31;
+
+  void begin() {
+    for (Register r : saved_) c_.push(r);
+    if (const int lanes = lanes_if_part(shape_.last_lanes)) c_.set_mask(kLoaded, lanes);
+    if (const int lanes = lanes_if_part(shape_.stored_lanes)) c_.set_mask(kStored, lanes);
+    c_.shift_left(kSumsStride, std::countr_zero(static_cast<unsigned>(size_)));
+    if (shape_.looks_ahead) {
+      c_.multiply(kAhead, kSteps, shape_.rows * size_);
+      c_.add(kAhead, kLeft);
+    }
+  }
+
+  void take_strides() {
+    if (shape_.strides_are_arguments) {
+      take_stride(kLeftMove, 8);
+      take_stride(kPanelMove, 9);
+    }
+    if (shape_.row_stride_is_argument()) {
+      take_stride(kOnce, 10);
+      c_.address(kThrice, {kOnce, 0, 2, kOnce});
+      c_.address(kFiveTimes, {kOnce, 0, 4, kOnce});
+      c_.address(kSevenTimes, {kThrice, 0, 4, kOnce});
+    }
+  }
+
+  /// Argument number n, of those in memory.
+  Place argument(int n) const {
+    constexpr int kWord = 8, kInRegisters = 6;
+    return {kRsp, kWord * (1 + static_cast<int>(saved_.size()) + n - kInRegisters)};
+  }
+  void take_stride(Register to, int n) {
+    c_.load(to, argument(n));
+    c_.shift_left(to, std::countr_zero(static_cast<unsigned>(size_)));
+  }
+
+  void products() {
+    take_strides();
+    constexpr size_t kLoop = 16;
+    c_.align(kLoop);
+    const size_t head = c_.here();
+    if (shape_.looks_ahead) {
+      c_.prefetch({kAhead}, MachineCode::Prefetch::kFirst);
+      c_.add(kAhead, shape_.unroll * shape_.rows * size_);
+    }
+    for (int u = 0; u < shape_.unroll; ++u) step(u);
+    if (shape_.strides_are_arguments) {
+      c_.add(kLeft, kLeftMove);
+      c_.add(kPanel, kPanelMove);
+    } else {
+      c_.add(kLeft, offset(shape_.unroll * shape_.left.k_stride));
+      c_.add(kPanel, offset(shape_.unroll * shape_.panel_stride));
+    }
+    c_.subtract(kSteps, shape_.unroll);
+    c_.jump_if_more(head);
+  }
+
+  void step(int u) {
+    for (int v = 0; v < shape_.vectors; ++v) {
+      if (!folds(v)) c_.vector(ops_.load, bytes(v), column(v), 0, right(u, v), v == last_ ? loaded() : 0);
+      if (shape_.looks_down > 0 && v * shape_.lanes * size_ % kCacheLine == 0)
+        c_.prefetch(right(u + shape_.looks_down, v), MachineCode::Prefetch::kSecond);
+    }
+    for (int i = 0; i < shape_.rows; ++i) {
+      if (shape_.vectors == 1 && ops_.commutes) {
+        c_.vector_of_one(ops_.multiply_add, bytes(0), i, column(0), left(i, u), size_);
+        continue;
+      }
+      c_.broadcast(ops_.broadcast, shape_.lanes * size_, kElement, left(i, u), size_);
+      for (int v = 0; v < shape_.vectors; ++v) {
+        if (folds(v))
+          c_.vector(ops_.multiply_add, bytes(v), v, kElement, right(u, v));
+        else
+          c_.vector(ops_.multiply_add, bytes(v), i * shape_.vectors + v, kElement, column(v));
+      }
+    }
+  }
+
+  int column(int v) const { return shape_.rows * shape_.vectors + v; }
+  /// A vector of B that one row alone asks for is multiplied from where it lies.
+  bool folds(int v) const {
+    return shape_.rows == 1 && !(shape_.vectors == 1 && ops_.commutes) && !(v == last_ && loaded());
+  }
+  /// Where B has vector v of step u of a turn.
+  Place right(int64_t u, int v) const { return {kPanel, offset(u * shape_.panel_stride + int64_t{v} * shape_.lanes)}; }
+
+  /// Where A has row i's element at step u of a turn.
+  Place left(int i, int u) const {
+    const int32_t at = offset(u * shape_.left.k_stride);
+    if (!shape_.row_stride_is_argument()) return {kLeft, offset(u * shape_.left.k_stride + i * shape_.left.row_stride)};
+    if (i == 0) return {kLeft, at};
+    const int scale = i & -i, odd = i / scale;
+    return {kLeft, at, scale, odd == 1 ? kOnce : odd == 3 ? kThrice : odd == 5 ? kFiveTimes : kSevenTimes};
+  }
+
+  void take_off_bias() {
+    c_.load(kPlace, argument(6));
+    for (int v = 0; v < shape_.vectors; ++v)
+      c_.vector(ops_.load, bytes(v), column(v), 0, Place{kPlace, offset(int64_t{v} * shape_.lanes)});
+    for (int n = 0; n < shape_.rows * shape_.vectors; ++n)
+      c_.vector(ops_.subtract, bytes(n % shape_.vectors), n, n, column(n % shape_.vectors));
+  }
+
+  /// Before they are read: what is added to comes last, on its way into the cache all along.
+  void prefetch_sum(int v, Place at) {
+    if (v * shape_.lanes * size_ % kCacheLine == 0) c_.prefetch(at, MachineCode::Prefetch::kWrite);
+  }
+
+  /// Sum number n, vector v of its row, and where it belongs.
+  template <class F>
+  void each_sum(const F& f) {
+    c_.address(kPlace, {kSums});
+    for (int i = 0; i < shape_.rows; ++i) {
+      if (i > 0) c_.add(kPlace, kSumsStride);
+      for (int v = 0; v < shape_.vectors; ++v)
+        f(i * shape_.vectors + v, v, Place{kPlace, offset(int64_t{v} * shape_.lanes)});
+    }
+  }
+
+  template <class F>
+  void under_accumulate(const F& f) {
+    const size_t jump = c_.jump_unless(kAccumulate);
+    f();
+    c_.land(jump);
+  }
+
+  int32_t offset(int64_t elements) const { return static_cast<int32_t>(elements * size_); }
+  int lanes_of_last() const { return shape_.last_halved() ? shape_.lanes / 2 : shape_.lanes; }
+  int bytes(int v) const { return size_ * (v == last_ ? lanes_of_last() : shape_.lanes); }
+  /// 0 if all lanes of a row's last vector are meant.
+  int lanes_if_part(int lanes) const { return lanes < lanes_of_last() ? lanes : 0; }
+  Mask loaded() const { return lanes_if_part(shape_.last_lanes) ? kLoaded : 0; }
+  Mask stored(int v) const { return v == last_ && lanes_if_part(shape_.stored_lanes) ? kStored : 0; }
+
+  MachineCode c_;
+  const MicroKernelShape& shape_;
+  const TileOps& ops_;
+  const int size_, last_;
+  std::vector<Register> saved_;  // that belong to the caller
+};
+
+/// All offsets are small.
+bool reaches(const MicroKernelShape& s) {
+  constexpr int64_t kFar = INT32_MAX / 16;
+  const int64_t left = s.unroll * std::abs(s.left.k_stride) + s.rows * std::abs(s.left.row_stride);
+  return left < kFar && (s.unroll + s.looks_down) * std::abs(s.panel_stride) < kFar;
+}
+
+}  // namespace
+
+std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target) {
+  const bool plain = shape.left.stretch == 0 && !shape.along_depth && !form_of(shape.multiply_add).tiles();
+  if (!plain || target.isa() != Isa::kAvx512) return std::nullopt;
+  const int64_t bytes = shape.lanes * dtype_bytes(shape.type);
+  const int64_t least = shape.last_halved() ? 2 * TileCode::kLeastVector : TileCode::kLeastVector;
+  if (!std::has_single_bit(static_cast<uint64_t>(bytes)) || bytes < least || bytes > TileCode::kVector)
+    return std::nullopt;
+  const int element = shape.vectors > 1 || shape.multiply_add == MultiplyAdd::kBytes ? 1 : 0;
+  if ((shape.rows + 1) * shape.vectors + element > TileCode::kRegisters || !reaches(shape)) return std::nullopt;
+  const std::optional<TileOps> ops = ops_of(shape, target);
+  if (!ops) return std::nullopt;
+  return TileCode(shape, *ops).code();
+}
+
+}  // namespace hlojit::codegen
