@@ -1,8 +1,10 @@
 // See tile_code.h. Vector registers hold the tile's sums row by row, then a step's vectors of B, then an element of A.
 #include "codegen/kernels/tile_code.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "codegen/number/machine_code.h"
@@ -70,6 +72,7 @@ class TileCode {
       : shape_(shape), ops_(ops), size_(static_cast<int>(dtype_bytes(shape.type))), last_(shape.vectors - 1) {
     if (shape_.row_stride_is_argument()) saved_ = {kOnce, kThrice, kFiveTimes};
     if (shape_.looks_ahead) saved_.push_back(kAhead);
+    if (has_pointers()) saved_ = {kRbx, kRbp, kR12, kR13, kR14, kR15};
   }
 
   std::string code() {
@@ -83,12 +86,12 @@ class TileCode {
       under_accumulate(
           [&] { each_sum([&](int n, int v, Place at) { c_.vector(ops_.add, bytes(v), n, n, at, stored(v)); }); });
     each_sum([&](int n, int v, Place at) { c_.vector(ops_.store, bytes(v), n, 0, at, stored(v), false); });
-    for (size_t k = saved_.size(); k > 0; --k) c_.pop(saved_[k - 1]);
+    pop(saved_);
     c_.end();
     return c_.code();
   }
 
-  static constexpr int kLeastVector = 16, kVector = 64, kRegisters = 32;
+  static constexpr int kLeastVector = 16, kVector = 64, kRegisters = 32, kMostPointers = 11;
 
  private:
   // Arguments and what is made of them. The strides are in elements; in registers they are bytes.
@@ -97,11 +100,14 @@ class TileCode {
   static constexpr Register kLeftMove = kR10, kPanelMove = kR11, kAhead = kR13;
   // Multiples of the rows' stride, of which an address takes 1, 2, 4 and 8.
   static constexpr Register kOnce = kRbx, kThrice = kRbp, kFiveTimes = kR12, kSevenTimes = kRax;
+  // Where A is a table of pointers: what all of them are moved on by; those of a stretch, and how far along it.
+  static constexpr Register kFrom = kR10, kAlong = kR9;
+  static constexpr Register kPointers[] = {kRax, kR10, kR11, kRdx, kRcx, kRbx, kRbp, kR12, kR13, kR14, kR15};
   static constexpr Mask kLoaded = 1, kStored = 2;
-  static constexpr int kElement = 31;
+  static constexpr int kElement = 31, kWord = 8;
 
   void begin() {
-    for (Register r : saved_) c_.push(r);
+    push(saved_);
     if (const int lanes = lanes_if_part(shape_.last_lanes)) c_.set_mask(kLoaded, lanes);
     if (const int lanes = lanes_if_part(shape_.stored_lanes)) c_.set_mask(kStored, lanes);
     c_.shift_left(kSumsStride, std::countr_zero(static_cast<unsigned>(size_)));
@@ -124,10 +130,19 @@ class TileCode {
     }
   }
 
+  void push(std::span<const Register> registers) {
+    for (Register r : registers) c_.push(r);
+    pushed_ += static_cast<int>(registers.size());
+  }
+  void pop(std::span<const Register> registers) {
+    for (size_t k = registers.size(); k > 0; --k) c_.pop(registers[k - 1]);
+    pushed_ -= static_cast<int>(registers.size());
+  }
+
   /// Argument number n, of those in memory.
   Place argument(int n) const {
-    constexpr int kWord = 8, kInRegisters = 6;
-    return {kRsp, kWord * (1 + static_cast<int>(saved_.size()) + n - kInRegisters)};
+    constexpr int kInRegisters = 6;
+    return {kRsp, kWord * (1 + pushed_ + n - kInRegisters)};
   }
   void take_stride(Register to, int n) {
     c_.load(to, argument(n));
@@ -135,24 +150,58 @@ class TileCode {
   }
 
   void products() {
+    if (has_pointers()) return along_pointers();
     take_strides();
-    constexpr size_t kLoop = 16;
-    c_.align(kLoop);
-    const size_t head = c_.here();
+    if (shares_pointers()) take_stride(kFrom, 7);
+    const size_t head = loop();
     if (shape_.looks_ahead) {
       c_.prefetch({kAhead}, MachineCode::Prefetch::kFirst);
       c_.add(kAhead, shape_.unroll * shape_.rows * size_);
     }
-    for (int u = 0; u < shape_.unroll; ++u) step(u);
-    if (shape_.strides_are_arguments) {
+    turn();
+    if (shape_.strides_are_arguments)
       c_.add(kLeft, kLeftMove);
-      c_.add(kPanel, kPanelMove);
-    } else {
-      c_.add(kLeft, offset(shape_.unroll * shape_.left.k_stride));
-      c_.add(kPanel, offset(shape_.unroll * shape_.panel_stride));
-    }
+    else
+      c_.add(kLeft, static_cast<int32_t>(shape_.unroll * shape_.left.k_stride * (shares_pointers() ? kWord : size_)));
     c_.subtract(kSteps, shape_.unroll);
     c_.jump_if_more(head);
+  }
+
+  size_t loop() {
+    constexpr size_t kLine = 16;
+    c_.align(kLine);
+    return c_.here();
+  }
+
+  /// The steps of a turn of the innermost loop, and on to those of the next one in B.
+  void turn() {
+    for (int u = 0; u < shape_.unroll; ++u) step(u);
+    if (shape_.strides_are_arguments)
+      c_.add(kPanel, kPanelMove);
+    else
+      c_.add(kPanel, offset(shape_.unroll * shape_.panel_stride));
+  }
+
+  /// Stretch by stretch, each at its rows' pointers.
+  void along_pointers() {
+    constexpr Register kKept[] = {kSums, kSumsStride, kAccumulate};
+    push(kKept);
+    const size_t head = c_.here();
+    take_stride(kAlong, 7);
+    for (int i = 0; i < shape_.rows; ++i) {
+      c_.load(kPointers[i], {kLeft, static_cast<int32_t>(i * shape_.left.row_stride * kWord)});
+      c_.add(kPointers[i], kAlong);
+    }
+    c_.clear(kAlong);
+    const size_t inner = loop();
+    turn();
+    c_.add(kAlong, offset(shape_.unroll));
+    c_.compare(kAlong, offset(shape_.left.stretch));
+    c_.jump_if_less(inner);
+    c_.add(kLeft, static_cast<int32_t>(shape_.left.k_stride * kWord));
+    c_.subtract(kSteps, static_cast<int32_t>(shape_.left.stretch));
+    c_.jump_if_more(head);
+    pop(kKept);
   }
 
   void step(int u) {
@@ -161,6 +210,7 @@ class TileCode {
       if (shape_.looks_down > 0 && v * shape_.lanes * size_ % kCacheLine == 0)
         c_.prefetch(right(u + shape_.looks_down, v), MachineCode::Prefetch::kSecond);
     }
+    if (shares_pointers()) c_.load(kPlace, {kLeft, u * kWord});
     for (int i = 0; i < shape_.rows; ++i) {
       if (shape_.vectors == 1 && ops_.commutes) {
         c_.vector_of_one(ops_.multiply_add, bytes(0), i, column(0), left(i, u), size_);
@@ -186,6 +236,8 @@ class TileCode {
 
   /// Where A has row i's element at step u of a turn.
   Place left(int i, int u) const {
+    if (has_pointers()) return {kPointers[i], offset(u), 1, kAlong};
+    if (shares_pointers()) return {kPlace, offset(i), 1, kFrom};
     const int32_t at = offset(u * shape_.left.k_stride);
     if (!shape_.row_stride_is_argument()) return {kLeft, offset(u * shape_.left.k_stride + i * shape_.left.row_stride)};
     if (i == 0) return {kLeft, at};
@@ -224,6 +276,10 @@ class TileCode {
     c_.land(jump);
   }
 
+  bool shares_pointers() const { return shape_.left.shares_pointers(); }
+  /// One to each row.
+  bool has_pointers() const { return shape_.left.stretch > 0 && !shares_pointers(); }
+
   int32_t offset(int64_t elements) const { return static_cast<int32_t>(elements * size_); }
   int lanes_of_last() const { return shape_.last_halved() ? shape_.lanes / 2 : shape_.lanes; }
   int bytes(int v) const { return size_ * (v == last_ ? lanes_of_last() : shape_.lanes); }
@@ -237,20 +293,22 @@ class TileCode {
   const TileOps& ops_;
   const int size_, last_;
   std::vector<Register> saved_;  // that belong to the caller
+  int pushed_ = 0;
 };
 
 /// All offsets are small.
 bool reaches(const MicroKernelShape& s) {
   constexpr int64_t kFar = INT32_MAX / 16;
   const int64_t left = s.unroll * std::abs(s.left.k_stride) + s.rows * std::abs(s.left.row_stride);
-  return left < kFar && (s.unroll + s.looks_down) * std::abs(s.panel_stride) < kFar;
+  return std::max(left, s.left.stretch) < kFar && (s.unroll + s.looks_down) * std::abs(s.panel_stride) < kFar;
 }
 
 }  // namespace
 
 std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target) {
-  const bool plain = shape.left.stretch == 0 && !shape.along_depth && !form_of(shape.multiply_add).tiles();
-  if (!plain || target.isa() != Isa::kAvx512) return std::nullopt;
+  const bool pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
+  if (shape.along_depth || form_of(shape.multiply_add).tiles() || target.isa() != Isa::kAvx512) return std::nullopt;
+  if (pointers && shape.rows > TileCode::kMostPointers) return std::nullopt;
   const int64_t bytes = shape.lanes * dtype_bytes(shape.type);
   const int64_t least = shape.last_halved() ? 2 * TileCode::kLeastVector : TileCode::kLeastVector;
   if (!std::has_single_bit(static_cast<uint64_t>(bytes)) || bytes < least || bytes > TileCode::kVector)

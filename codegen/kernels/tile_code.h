@@ -12,8 +12,8 @@
 namespace hlojit::codegen {
 
 /// The code of a micro-kernel (see micro_kernel) of such a shape, which does the same in the same order. None where it
-/// is left to LLVM: rows found by pointers, lanes along the depth, tiles of the machine's, terms and vectors for which
-/// the target has no instruction in AVX-512, more registers than there are.
+/// is left to LLVM: lanes along the depth, tiles of the machine's, terms and vectors for which the target has no
+/// instruction in AVX-512, more registers than there are.
 std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target);
 
 }  // namespace hlojit::codegen

@@ -67,8 +67,18 @@ class Draw {
     s.takes_off = s.multiply_add == MultiplyAdd::kBytes && coin();
     s.looks_ahead = draw(0, 3) == 0;
     if (draw(0, 3) == 0) s.looks_down = draw(1, 40);
-    s.strides_are_arguments = s.unroll == 1 && s.looks_down == 0 && coin();
+    if (draw(0, 2) == 0) find_by_pointers(s);
+    s.strides_are_arguments = s.left.stretch == 0 && s.unroll == 1 && s.looks_down == 0 && coin();
     return s;
+  }
+
+  /// A pointer to each row's next elements, or to all rows' next one.
+  void find_by_pointers(MicroKernelShape& s) {
+    const bool shared = coin();
+    s.looks_ahead = false;
+    s.left = {.row_stride = shared ? 0 : (*this)(1, 9), .k_stride = shared ? 1 : (*this)(1, 9)};
+    s.left.stretch = s.unroll * (*this)(1, 5);
+    if (!shared) s.rows = std::min(s.rows, 11);
   }
 
   /// Ordinary floats of 4 or 8 bytes, pairs of bf16, or any bits.
@@ -95,6 +105,15 @@ class Draw {
   std::mt19937 random_;
 };
 
+/// What a table of pointers to elements here and there would hold, where the shape wants one.
+std::vector<const char*> pointers(Draw& draw, const MicroKernelShape& s, int64_t k, const std::vector<char>& a) {
+  std::vector<const char*> table;
+  const int64_t count = s.left.stretch > 0 ? s.rows * s.left.row_stride + k * s.left.k_stride : 0;
+  const auto size = static_cast<int>(dtype_bytes(s.type));
+  for (int64_t n = 0; n < count; ++n) table.push_back(a.data() + size * draw(0, 50));
+  return table;
+}
+
 void check_same(Draw& draw, const Target& target) {
   const MicroKernelShape s = draw.shape();
   const std::string name = micro_kernel_name(s);
@@ -102,18 +121,21 @@ void check_same(Draw& draw, const Target& target) {
   const auto code = tile_code(s, target);
   REQUIRE(code);
   const Linked ours = linked(object_of("tile", *code), "tile"), theirs = by_llvm(s, target);
-  const int64_t size = dtype_bytes(s.type), k = s.unroll * draw(1, 9), c_stride = s.vectors * s.lanes + draw(0, 9);
+  const int64_t size = dtype_bytes(s.type), k = std::max<int64_t>(s.unroll, s.left.stretch) * draw(1, 9),
+                c_stride = s.vectors * s.lanes + draw(0, 9);
   auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements * size); };
-  const int64_t beyond = 64;
+  const int64_t beyond = 200, from = s.left.stretch > 0 ? draw(0, 20) : 0;
   const auto a = draw.data(bytes(s.rows * s.left.row_stride + k * s.left.k_stride + beyond), s);
   const auto b = draw.data(bytes(k * s.panel_stride + beyond), s);
   const auto bias = draw.data(bytes(s.vectors * s.lanes), s);
   const auto before = draw.data(bytes(s.rows * c_stride + beyond), s);
+  const auto table = pointers(draw, s, k, a);
+  const void* left = table.empty() ? static_cast<const void*>(a.data()) : table.data();
   for (bool accumulate : {false, true}) {
     if (accumulate && !s.accumulates) continue;
     auto c = before, expected = before;
     auto call = [&](const Linked& tile, void* sums) {
-      tile.f(a.data(), b.data(), sums, c_stride, k, accumulate, s.takes_off ? bias.data() : nullptr, 0, s.left.k_stride,
+      tile.f(left, b.data(), sums, c_stride, k, accumulate, s.takes_off ? bias.data() : nullptr, from, s.left.k_stride,
              s.panel_stride, s.left.row_stride);
     };
     call(ours, c.data());
@@ -139,7 +161,7 @@ TEST_CASE("what no such code is for") {
   for (auto change : {+[](MicroKernelShape& s) { s.along_depth = true; }, +[](MicroKernelShape& s) { s.lanes = 32; },
                       +[](MicroKernelShape& s) { s.rows = 31; }, +[](MicroKernelShape& s) { s.type = DType::kS32; },
                       +[](MicroKernelShape& s) { s.left.row_stride = int64_t{1} << 40; },
-                      +[](MicroKernelShape& s) { s.left.stretch = 3; }}) {
+                      +[](MicroKernelShape& s) { s.rows = 12, s.left.stretch = 3; }}) {
     MicroKernelShape s = plain;
     change(s);
     CHECK(!tile_code(s, target));
