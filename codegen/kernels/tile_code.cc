@@ -91,7 +91,7 @@ class TileCode {
     return c_.code();
   }
 
-  static constexpr int kLeastVector = 16, kVector = 64, kRegisters = 32, kMostPointers = 11;
+  static constexpr int kLeastVector = 16, kVector = 64, kRegisters = 32, kMostPointers = 13;
 
  private:
   // Arguments and what is made of them. The strides are in elements; in registers they are bytes.
@@ -102,7 +102,7 @@ class TileCode {
   static constexpr Register kOnce = kRbx, kThrice = kRbp, kFiveTimes = kR12, kSevenTimes = kRax;
   // Where A is a table of pointers: what all of them are moved on by; those of a stretch, and how far along it.
   static constexpr Register kFrom = kR10, kAlong = kR9;
-  static constexpr Register kPointers[] = {kRax, kR10, kR11, kRdx, kRcx, kRbx, kRbp, kR12, kR13, kR14, kR15};
+  static constexpr Register kPointers[] = {kRax, kR10, kR11, kRdx, kRcx, kRdi, kR8, kRbx, kRbp, kR12, kR13, kR14, kR15};
   static constexpr Mask kLoaded = 1, kStored = 2;
   static constexpr int kElement = 31, kWord = 8;
 
@@ -182,14 +182,18 @@ class TileCode {
       c_.add(kPanel, offset(shape_.unroll * shape_.panel_stride));
   }
 
-  /// Stretch by stretch, each at its rows' pointers.
+  /// Stretch by stretch, each at its rows' pointers. These take all registers but the panel's; what else is needed
+  /// between stretches waits in memory.
   void along_pointers() {
-    constexpr Register kKept[] = {kSums, kSumsStride, kAccumulate};
+    constexpr Register kKept[] = {kSums, kSumsStride, kAccumulate, kLeft, kSteps};
     push(kKept);
+    constexpr Place kStepsLeft{kRsp}, kTable{kRsp, kWord};
     const size_t head = c_.here();
     take_stride(kAlong, 7);
+    const Register last = kPointers[shape_.rows - 1];
+    c_.load(last, kTable);
     for (int i = 0; i < shape_.rows; ++i) {
-      c_.load(kPointers[i], {kLeft, static_cast<int32_t>(i * shape_.left.row_stride * kWord)});
+      c_.load(kPointers[i], {last, static_cast<int32_t>(i * shape_.left.row_stride * kWord)});
       c_.add(kPointers[i], kAlong);
     }
     c_.clear(kAlong);
@@ -198,8 +202,8 @@ class TileCode {
     c_.add(kAlong, offset(shape_.unroll));
     c_.compare(kAlong, offset(shape_.left.stretch));
     c_.jump_if_less(inner);
-    c_.add(kLeft, static_cast<int32_t>(shape_.left.k_stride * kWord));
-    c_.subtract(kSteps, static_cast<int32_t>(shape_.left.stretch));
+    c_.add(kTable, static_cast<int32_t>(shape_.left.k_stride * kWord));
+    c_.subtract(kStepsLeft, static_cast<int32_t>(shape_.left.stretch));
     c_.jump_if_more(head);
     pop(kKept);
   }

@@ -43,12 +43,19 @@ void MachineCode::integer(unsigned code, Register r, Register to) {
   byte(0xC0 | low(number(r)) << 3 | low(number(to)));
 }
 
-void MachineCode::immediate(unsigned code, unsigned extension, Register to, int32_t n) {
+void MachineCode::immediate(unsigned extension, Register to, int32_t n) {
   const bool is_short = n == static_cast<int8_t>(n);
   byte(0x48 | bit(number(to), 3));
-  byte(is_short ? 0x83 : code);
+  byte(is_short ? 0x83 : 0x81);
   byte(0xC0 | extension << 3 | low(number(to)));
   is_short ? byte(static_cast<unsigned>(n) & 0xff) : four_bytes(n);
+}
+
+void MachineCode::immediate(unsigned extension, Place to, int32_t n) {
+  byte(0x48 | bit(number(to.base), 3));
+  byte(0x81);
+  memory(extension, to, 1);
+  four_bytes(n);
 }
 
 void MachineCode::shift_left(Register to, int n) {

@@ -49,9 +49,11 @@ class MachineCode {
   void load(Register to, Place from) { integer(0x8B, to, from); }
   void address(Register to, Place of) { integer(0x8D, to, of); }
   void add(Register to, Register x) { integer(0x01, x, to); }
-  void add(Register to, int32_t n) { immediate(0x81, 0, to, n); }
-  void subtract(Register to, int32_t n) { immediate(0x81, 5, to, n); }
-  void compare(Register x, int32_t n) { immediate(0x81, 7, x, n); }
+  void add(Register to, int32_t n) { immediate(0, to, n); }
+  void subtract(Register to, int32_t n) { immediate(5, to, n); }
+  void add(Place to, int32_t n) { immediate(0, to, n); }
+  void subtract(Place to, int32_t n) { immediate(5, to, n); }
+  void compare(Register x, int32_t n) { immediate(7, x, n); }
   void clear(Register r) { integer(0x31, r, r); }
   void shift_left(Register to, int n);
   void multiply(Register to, Register x, int32_t n);  ///< to = x * n
@@ -89,7 +91,8 @@ class MachineCode {
   void one_byte(unsigned code, Register r);
   void integer(unsigned code, Register r, Place place);
   void integer(unsigned code, Register r, Register to);
-  void immediate(unsigned code, unsigned extension, Register to, int32_t n);
+  void immediate(unsigned extension, Register to, int32_t n);
+  void immediate(unsigned extension, Place to, int32_t n);
   void jump_back(unsigned condition, size_t to);
   /// The bytes that say which memory. Offsets that are multiples of `unit` may be stored as how many.
   void memory(unsigned r, Place place, int32_t unit);

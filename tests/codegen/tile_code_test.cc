@@ -78,7 +78,7 @@ class Draw {
     s.looks_ahead = false;
     s.left = {.row_stride = shared ? 0 : (*this)(1, 9), .k_stride = shared ? 1 : (*this)(1, 9)};
     s.left.stretch = s.unroll * (*this)(1, 5);
-    if (!shared) s.rows = std::min(s.rows, 11);
+    if (!shared) s.rows = std::min(s.rows, 13);
   }
 
   /// Ordinary floats of 4 or 8 bytes, pairs of bf16, or any bits.
@@ -161,7 +161,7 @@ TEST_CASE("what no such code is for") {
   for (auto change : {+[](MicroKernelShape& s) { s.along_depth = true; }, +[](MicroKernelShape& s) { s.lanes = 32; },
                       +[](MicroKernelShape& s) { s.rows = 31; }, +[](MicroKernelShape& s) { s.type = DType::kS32; },
                       +[](MicroKernelShape& s) { s.left.row_stride = int64_t{1} << 40; },
-                      +[](MicroKernelShape& s) { s.rows = 12, s.left.stretch = 3; }}) {
+                      +[](MicroKernelShape& s) { s.rows = 14, s.left.row_stride = 1, s.left.stretch = 3; }}) {
     MicroKernelShape s = plain;
     change(s);
     CHECK(!tile_code(s, target));
