@@ -68,8 +68,13 @@ std::optional<TileOps> ops_of(const MicroKernelShape& shape, const Target& targe
 
 class TileCode {
  public:
-  TileCode(const MicroKernelShape& shape, const TileOps& ops)
-      : shape_(shape), ops_(ops), size_(static_cast<int>(dtype_bytes(shape.type))), last_(shape.vectors - 1) {
+  TileCode(const MicroKernelShape& shape, const TileOps& ops, bool avx512)
+      : c_(avx512),
+        shape_(shape),
+        ops_(ops),
+        from_memory_(avx512),
+        size_(static_cast<int>(dtype_bytes(shape.type))),
+        last_(shape.vectors - 1) {
     if (shape_.row_stride_is_argument()) saved_ = {kOnce, kThrice, kFiveTimes};
     if (shape_.looks_ahead) saved_.push_back(kAhead);
     if (has_pointers()) saved_ = {kRbx, kRbp, kR12, kR13, kR14, kR15};
@@ -79,7 +84,7 @@ class TileCode {
     begin();
     if (shape_.accumulates) under_accumulate([&] { each_sum([&](int, int v, Place at) { prefetch_sum(v, at); }); });
     constexpr VectorOp kExclusiveOr{k66, kFirstMap, 0, 0xEF};
-    for (int n = 0; n < shape_.rows * shape_.vectors; ++n) c_.vector(kExclusiveOr, kLeastVector, n, n, n);
+    for (int n = 0; n < shape_.rows * shape_.vectors; ++n) c_.vector(kExclusiveOr, kLeastBytes, n, n, n);
     products();
     if (shape_.takes_off) take_off_bias();
     if (shape_.accumulates)
@@ -91,7 +96,8 @@ class TileCode {
     return c_.code();
   }
 
-  static constexpr int kLeastVector = 16, kVector = 64, kRegisters = 32, kMostPointers = 13;
+  static constexpr int kLeastBytes = 32;  ///< of a vector: an element of 8 bytes comes into all lanes of no shorter one
+  static constexpr int kMostPointers = 13;  ///< to rows
 
  private:
   // Arguments and what is made of them. The strides are in elements; in registers they are bytes.
@@ -104,7 +110,7 @@ class TileCode {
   static constexpr Register kFrom = kR10, kAlong = kR9;
   static constexpr Register kPointers[] = {kRax, kR10, kR11, kRdx, kRcx, kRdi, kR8, kRbx, kRbp, kR12, kR13, kR14, kR15};
   static constexpr Mask kLoaded = 1, kStored = 2;
-  static constexpr int kElement = 31, kWord = 8;
+  static constexpr int kWord = 8;
 
   void begin() {
     push(saved_);
@@ -216,25 +222,26 @@ class TileCode {
     }
     if (shares_pointers()) c_.load(kPlace, {kLeft, u * kWord});
     for (int i = 0; i < shape_.rows; ++i) {
-      if (shape_.vectors == 1 && ops_.commutes) {
+      if (multiplies_one()) {
         c_.vector_of_one(ops_.multiply_add, bytes(0), i, column(0), left(i, u), size_);
         continue;
       }
-      c_.broadcast(ops_.broadcast, shape_.lanes * size_, kElement, left(i, u), size_);
+      c_.broadcast(ops_.broadcast, shape_.lanes * size_, element(), left(i, u), size_);
       for (int v = 0; v < shape_.vectors; ++v) {
         if (folds(v))
-          c_.vector(ops_.multiply_add, bytes(v), v, kElement, right(u, v));
+          c_.vector(ops_.multiply_add, bytes(v), v, element(), right(u, v));
         else
-          c_.vector(ops_.multiply_add, bytes(v), i * shape_.vectors + v, kElement, column(v));
+          c_.vector(ops_.multiply_add, bytes(v), i * shape_.vectors + v, element(), column(v));
       }
     }
   }
 
   int column(int v) const { return shape_.rows * shape_.vectors + v; }
+  int element() const { return column(shape_.vectors); }
+  /// An element of A that one vector alone asks for is multiplied from where it lies.
+  bool multiplies_one() const { return from_memory_ && shape_.vectors == 1 && ops_.commutes; }
   /// A vector of B that one row alone asks for is multiplied from where it lies.
-  bool folds(int v) const {
-    return shape_.rows == 1 && !(shape_.vectors == 1 && ops_.commutes) && !(v == last_ && loaded());
-  }
+  bool folds(int v) const { return shape_.rows == 1 && !multiplies_one() && !(v == last_ && loaded()); }
   /// Where B has vector v of step u of a turn.
   Place right(int64_t u, int v) const { return {kPanel, offset(u * shape_.panel_stride + int64_t{v} * shape_.lanes)}; }
 
@@ -295,6 +302,7 @@ class TileCode {
   MachineCode c_;
   const MicroKernelShape& shape_;
   const TileOps& ops_;
+  const bool from_memory_;  // in all lanes
   const int size_, last_;
   std::vector<Register> saved_;  // that belong to the caller
   int pushed_ = 0;
@@ -310,18 +318,22 @@ bool reaches(const MicroKernelShape& s) {
 }  // namespace
 
 std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target) {
-  const bool pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
-  if (shape.along_depth || form_of(shape.multiply_add).tiles() || target.isa() != Isa::kAvx512) return std::nullopt;
+  if (shape.along_depth || form_of(shape.multiply_add).tiles() || !reaches(shape)) return std::nullopt;
+  const bool avx512 = target.isa() == Isa::kAvx512, pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
   if (pointers && shape.rows > TileCode::kMostPointers) return std::nullopt;
+  const int lanes = shape.last_halved() ? shape.lanes / 2 : shape.lanes;
+  const bool in_part = shape.last_lanes < lanes || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);
+  if (!avx512 && (in_part || shape.multiply_add != MultiplyAdd::kOne)) return std::nullopt;
   const int64_t bytes = shape.lanes * dtype_bytes(shape.type);
-  const int64_t least = shape.last_halved() ? 2 * TileCode::kLeastVector : TileCode::kLeastVector;
-  if (!std::has_single_bit(static_cast<uint64_t>(bytes)) || bytes < least || bytes > TileCode::kVector)
+  if (!std::has_single_bit(static_cast<uint64_t>(bytes)) || bytes < TileCode::kLeastBytes ||
+      bytes > target.vector_bytes())
     return std::nullopt;
-  const int element = shape.vectors > 1 || shape.multiply_add == MultiplyAdd::kBytes ? 1 : 0;
-  if ((shape.rows + 1) * shape.vectors + element > TileCode::kRegisters || !reaches(shape)) return std::nullopt;
-  const std::optional<TileOps> ops = ops_of(shape, target);
+  const int element = !avx512 || shape.vectors > 1 || shape.multiply_add == MultiplyAdd::kBytes ? 1 : 0;
+  if ((shape.rows + 1) * shape.vectors + element > target.vector_registers()) return std::nullopt;
+  std::optional<TileOps> ops = ops_of(shape, target);
   if (!ops) return std::nullopt;
-  return TileCode(shape, *ops).code();
+  if (!avx512) ops->broadcast.wide = 0;  // that of doubles is named otherwise
+  return TileCode(shape, *ops, avx512).code();
 }
 
 }  // namespace hlojit::codegen

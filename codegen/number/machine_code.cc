@@ -1,4 +1,4 @@
-// See machine_code.h. Bits and fields are those of the processors' manuals: REX and EVEX prefixes, ModRM and SIB.
+// See machine_code.h. Bits and fields are those of the processors' manuals: REX, VEX and EVEX prefixes, ModRM and SIB.
 #include "codegen/number/machine_code.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ void MachineCode::memory(unsigned r, Place place, int32_t unit) {
   const int32_t units = place.offset / unit;
   const bool is_short = place.offset % unit == 0 && units == static_cast<int8_t>(units);
   const bool none = place.offset == 0 && base != number(Register::kRbp);  // which would mean no base
-  byte((none ? 0 : is_short ? 0x40U : 0x80U) | low(r) << 3 | (sib ? 4 : base));
+  byte((none ? 0U : is_short ? 0x40U : 0x80U) | low(r) << 3 | (sib ? 4 : base));
   if (sib) {
     const unsigned index = place.scale > 0 ? low(number(place.index)) : 4;  // 4: none
     const auto scale = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(std::max(place.scale, 1))));
@@ -108,11 +108,19 @@ void MachineCode::memory(unsigned r, Place place, int32_t unit) {
 
 void MachineCode::prefix(VectorOp op, int bytes, int vector, int first, unsigned base, unsigned index, unsigned last) {
   const auto v = static_cast<unsigned>(vector), f = static_cast<unsigned>(first);
-  byte(0x62);
-  byte((bit(~v, 3) << 7) | (bit(~index, 0) << 6) | (bit(~base, 0) << 5) | (bit(~v, 4) << 4) | op.map);
-  byte(static_cast<unsigned>(op.wide) << 7 | (~f & 15) << 3 | 4 | op.prefix);
   const auto length = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(bytes / 16)));
-  byte(last | length << 5 | bit(~f, 4) << 3);
+  const unsigned wide = static_cast<unsigned>(op.wide) << 7 | (~f & 15) << 3 | op.prefix;
+  const unsigned registers = bit(~v, 3) << 7 | bit(~index, 0) << 6 | bit(~base, 0) << 5 | op.map;
+  if (avx512_) {
+    byte(0x62);
+    byte(registers | bit(~v, 4) << 4);
+    byte(wide | 4);
+    byte(last | length << 5 | bit(~f, 4) << 3);
+  } else {
+    byte(0xC4);
+    byte(registers);
+    byte(wide | length << 2);
+  }
   byte(op.code);
 }
 
@@ -125,7 +133,7 @@ void MachineCode::vector(VectorOp op, int bytes, int vector, int first, int seco
 void MachineCode::vector(VectorOp op, int bytes, int vector, int first, Place second, Mask mask, bool zeros) {
   const unsigned last = static_cast<unsigned>(mask) | (mask > 0 && zeros ? 0x80U : 0);
   prefix(op, bytes, vector, first, bit(number(second.base), 3), bit(number(second.index), 3), last);
-  memory(static_cast<unsigned>(vector), second, bytes);
+  memory(static_cast<unsigned>(vector), second, avx512_ ? bytes : 1);
 }
 
 void MachineCode::vector_of_one(VectorOp op, int bytes, int vector, int first, Place second, int element_bytes) {
@@ -136,7 +144,7 @@ void MachineCode::vector_of_one(VectorOp op, int bytes, int vector, int first, P
 
 void MachineCode::broadcast(VectorOp op, int bytes, int vector, Place from, int element_bytes) {
   prefix(op, bytes, vector, 0, bit(number(from.base), 3), bit(number(from.index), 3), 0);
-  memory(static_cast<unsigned>(vector), from, element_bytes);
+  memory(static_cast<unsigned>(vector), from, avx512_ ? element_bytes : 1);
 }
 
 void MachineCode::align(size_t to) {

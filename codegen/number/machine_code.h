@@ -1,5 +1,5 @@
 // Instructions as bytes, for the few functions whose registers are known before LLVM would look for them: the 64-bit
-// integers and branches of a loop, and AVX-512's vectors of 16 to 64 bytes.
+// integers and branches of a loop, and vectors of 16 to 64 bytes, as AVX2 or as AVX-512 has them.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +46,9 @@ using Mask = int;
 
 class MachineCode {
  public:
+  /// AVX2 has 16 vector registers of 32 bytes, no masks, and elements in all lanes of a register only.
+  explicit MachineCode(bool avx512) : avx512_(avx512) {}
+
   void load(Register to, Place from) { integer(0x8B, to, from); }
   void address(Register to, Place of) { integer(0x8D, to, of); }
   void add(Register to, Register x) { integer(0x01, x, to); }
@@ -99,6 +102,7 @@ class MachineCode {
   /// What comes before an op's code. `base` and `index` have the bits beyond the lowest three of the second operand.
   void prefix(VectorOp op, int bytes, int vector, int first, unsigned base, unsigned index, unsigned last);
 
+  const bool avx512_;
   std::string code_;
 };
 
