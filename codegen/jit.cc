@@ -24,6 +24,8 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "codegen/code_passes.h"
+#include "codegen/number/machine_code.h"
+#include "codegen/number/transpose.h"
 #include "compiler/math/scalar.h"
 
 namespace hlojit::codegen {
@@ -63,6 +65,8 @@ struct Linker {
     if (auto e = builtins->define(llvm::orc::absoluteSymbols(std::move(symbols)))) {
       fail(std::move(e), "JIT symbol table");
     }
+    auto object = llvm::MemoryBuffer::getMemBufferCopy(object_of(kSquareName, square_code()), "square");
+    if (auto e = layer->add(*builtins, std::move(object))) fail(std::move(e), "JIT link");
   }
   ~Linker() { llvm::consumeError(session->endSession()); }
 };

@@ -311,6 +311,8 @@ class ElementEmitter {
   /// Of how many lanes each pairs of the expression's vector are, if its lanes are in pairs; else 0.
   int pairs_along(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
+  bool copy_square(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
+                   const std::vector<Value>& values);
   /// The address with the numbers of the block, which are variables elsewhere, as what they are.
   IndexExpr of_block_values(const IndexExpr& address) const;
   void store_vector(Scope& scope, const BufferRef& buffer, llvm::Type* element, llvm::Value* vector,

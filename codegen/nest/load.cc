@@ -223,6 +223,7 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
   std::vector<llvm::Value*> values;
+  llvm::Value* first_row = nullptr;
   if (one_run) {
     auto* wide =
         b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
@@ -245,9 +246,10 @@ std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& b
                        : there == 1 ? b.CreateVectorSplat(static_cast<unsigned>(count), row)
                                     : b.CreateShuffleVector(row, places));
     }
+    if (whole && buffer.read_only) first_row = llvm::cast<llvm::LoadInst>(values[0])->getPointerOperand();
     values = transposed(b, values);
   }
-  scope.blocks.push_back({buffer.pointer, base, part, values});
+  scope.blocks.push_back({buffer.pointer, base, part, values, first_row, *stride});
   return from_storage(b, type, values[k]);
 }
 

@@ -51,6 +51,8 @@ struct BlockLoad {
   IndexExpr address;
   BlockPart part;
   std::vector<llvm::Value*> values;
+  llvm::Value* first_row = nullptr;  ///< of rows that were transposed, all of them, if nothing writes to these
+  int64_t row_stride = 0;            ///< of these, in elements
 };
 
 /// A vector of memory.

@@ -3,12 +3,15 @@
 #include <bit>
 #include <iterator>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/packed.h"
 #include "codegen/number/parts.h"
+#include "codegen/number/transpose.h"
 #include "compiler/plan/target_info.h"
 
 namespace hlojit::codegen {
@@ -113,6 +116,37 @@ llvm::Value* from_origins(llvm::IRBuilderBase& b, std::span<llvm::Value* const> 
   return put_together(b, wanted);
 }
 
+/// Where vectors were loaded from: one after the other, so many bytes apart.
+struct MemoryRows {
+  llvm::Value* first;
+  int64_t stride;
+};
+
+/// None if they are no loads of words, or not at one distance, or something may have been written since.
+std::optional<MemoryRows> rows_of_memory(const llvm::BasicBlock& block, std::span<llvm::Value* const> rows) {
+  constexpr unsigned kWordBits = 32;
+  llvm::Value *first = nullptr, *base = nullptr;
+  std::vector<int64_t> at;
+  if (std::ranges::any_of(block, [](const llvm::Instruction& i) { return i.mayWriteToMemory(); })) return std::nullopt;
+  for (llvm::Value* row : rows) {
+    auto* load = llvm::dyn_cast<llvm::LoadInst>(row);
+    if (!load || load->getParent() != &block || load->getType()->getScalarSizeInBits() != kWordBits)
+      return std::nullopt;
+    llvm::Value* pointer = load->getPointerOperand();
+    llvm::APInt offset(64, 0);
+    llvm::Value* from = pointer->stripAndAccumulateConstantOffsets(load->getModule()->getDataLayout(), offset, true);
+    if (base && from != base) return std::nullopt;
+    base = from;
+    if (!first) first = pointer;
+    at.push_back(offset.getSExtValue());
+  }
+  const int64_t stride = at[1] - at[0];
+  for (size_t k = 1; k < at.size(); ++k) {
+    if (at[k] - at[k - 1] != stride) return std::nullopt;
+  }
+  return MemoryRows{first, stride};
+}
+
 // A number of rows that is no power of two, their elements in turn, as so many vectors.
 std::vector<llvm::Value*> in_turn(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows) {
   std::vector<llvm::Value*> vectors;
@@ -193,6 +227,29 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   scatter(b, value, buffer, pointers_at(b, buffer, element, index(address, scope)), mask);
 }
 
+// A block that was loaded and transposed, and goes to memory as it is. What was made for it in registers is not used.
+bool ElementEmitter::copy_square(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
+                                 const std::vector<Value>& values) {
+  const int lane = lane_var(addresses[0]);
+  const bool square = std::ssize(values) == kSquare && lane_count(addresses[0]) == kSquare;
+  if (!square || options_.target->isa() != Isa::kAvx512 || dtype_bytes(values[0].type) != 4) return false;
+  if (buffer.streaming || stores_in_halves_ || line_lane_ >= 0 || packs(buffer, values[0].type)) return false;
+  if (vector_bound(addresses[0]) || addresses[0].coefficient(lane) != 1) return false;
+  const auto known = std::ranges::find_if(scope.blocks, [&](const BlockLoad& load) {
+    return load.first_row && std::ranges::equal(load.values, values, {}, {}, &Value::v);
+  });
+  if (known == scope.blocks.end()) return false;
+  auto apart = [&](size_t k) { return of_block_values(addresses[k]) - of_block_values(addresses[k - 1]); };
+  const IndexExpr step = apart(1);
+  for (size_t k = 1; k < addresses.size(); ++k) {
+    if (!step.is_constant() || !(apart(k) == step)) return false;
+  }
+  llvm::Type* element = storage_type(scope.builder, values[0].type, 1);
+  llvm::Value* to = address_of(scope, buffer, element, addresses[0].substitute(lane, 0));
+  copy_square_transposed(scope.builder, known->first_row, 4 * known->row_stride, to, 4 * step.constant());
+  return true;
+}
+
 void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                                  const std::vector<Value>& values) {
   const IndexExpr& address = addresses[0];
@@ -204,6 +261,7 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) &&
                (fits_transposed(count, lanes, values[0].type) || *stride == count);
   if (!block) {
+    if (copy_square(scope, buffer, addresses, values)) return;
     for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
     return;
   }
@@ -222,6 +280,12 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
     for (size_t part = 0; part < vectors.size(); ++part)
       store_vector(scope, buffer, element, vectors[part], base + IndexExpr(static_cast<int64_t>(part) * lanes));
     return;
+  }
+  if (rows.size() == kSquare && lanes == kSquare && !buffer.streaming && options_.target->isa() == Isa::kAvx512) {
+    if (const auto from = rows_of_memory(*b.GetInsertBlock(), rows)) {
+      llvm::Value* to = address_of(scope, buffer, element, base);
+      return copy_square_transposed(b, from->first, from->stride, to, *stride * dtype_bytes(type));
+    }
   }
   rows = transposed(b, rows);
   for (int l = 0; l < lanes; ++l) {

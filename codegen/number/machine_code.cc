@@ -130,6 +130,17 @@ void MachineCode::vector(VectorOp op, int bytes, int vector, int first, int seco
   byte(0xC0 | low(static_cast<unsigned>(vector)) << 3 | low(s));
 }
 
+void MachineCode::shuffle(VectorOp op, int bytes, int vector, int first, int second, uint8_t how) {
+  this->vector(op, bytes, vector, first, second);
+  byte(how);
+}
+
+void MachineCode::shuffle(VectorOp op, int bytes, int vector, int first, Place half, uint8_t how) {
+  prefix(op, bytes, vector, first, bit(number(half.base), 3), bit(number(half.index), 3), 0);
+  memory(static_cast<unsigned>(vector), half, bytes / 2);
+  byte(how);
+}
+
 void MachineCode::vector(VectorOp op, int bytes, int vector, int first, Place second, Mask mask, bool zeros) {
   const unsigned last = static_cast<unsigned>(mask) | (mask > 0 && zeros ? 0x80U : 0);
   prefix(op, bytes, vector, first, bit(number(second.base), 3), bit(number(second.index), 3), last);

@@ -36,7 +36,8 @@ struct Place {
   Register index = Register::kRax;
 };
 
-/// An instruction on vectors as the processor's manual names it: prefix 0 (none), 1 (66), 2 (F3); map 1 (0F), 2 (0F38).
+/// An instruction on vectors as the processor's manual names it: prefix 0 (none), 1 (66), 2 (F3); map 1 (0F), 2 (0F38),
+/// 3 (0F3A).
 struct VectorOp {
   uint8_t prefix, map, wide, code;
 };
@@ -71,6 +72,9 @@ class MachineCode {
 
   /// `vector` = op of `first`, of vectors of so many bytes, and a register or memory; stores have the memory as `to`.
   void vector(VectorOp op, int bytes, int vector, int first, int second);
+  /// Of AVX-512, with a byte that says how; half a vector of memory.
+  void shuffle(VectorOp op, int bytes, int vector, int first, int second, uint8_t how);
+  void shuffle(VectorOp op, int bytes, int vector, int first, Place half, uint8_t how);
   void vector(VectorOp op, int bytes, int vector, int first, Place second, Mask mask = 0, bool zeros = true);
   /// The same with one element of memory in all lanes.
   void vector_of_one(VectorOp op, int bytes, int vector, int first, Place second, int element_bytes);
