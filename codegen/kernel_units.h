@@ -2,8 +2,8 @@
 //
 // A kernel is looked for in the process first, then in the store, and only then emitted; it is emitted on the
 // asking thread (entry code needs its number of chunks at once) and compiled on whichever thread is free.
-// Micro-kernels, the dear part of a dot, are units too: shared between dots, compiled beside what calls them.
-// The process keeps what was used last, up to kKeptBytes; what an executable uses lives at least as long as it.
+// Micro-kernels are units too: shared between dots, compiled beside what calls them, or written as machine code at
+// once. The process keeps what was used last, up to kKeptBytes; what an executable uses lives at least as long as it.
 #pragma once
 
 #include <condition_variable>
