@@ -56,13 +56,20 @@ std::optional<ColumnStrips::Cut> ColumnStrips::cut(const LoopPiece& piece, int v
   const int64_t total = outer * cut.rows.step * cut.rows.piece.loops[0].extent;
   const bool far = cut.piece.loops.back().extent * cut.rows.bytes >= kPage / 2 && total >= 4 * target_.l2_bytes;
   if (!far && total <= target_.llc_bytes) return std::nullopt;
+  cut.from_memory = total > target_.llc_bytes / 2;
   return cut;
 }
 
 int64_t ColumnStrips::emit(KernelBuilder& kernel, const Cut& cut, int native) const {
   ElementEmitter& e = kernel.emitter();
   // Without overlap: no column may be counted twice.
-  Strip strip{cut.piece, lane_widths(cut.piece, kVectors * native, native, false), cut.rows, kernel.scratch(), {}, {}};
+  Strip strip{cut.piece,
+              lane_widths(cut.piece, kVectors * native, native, false),
+              cut.rows,
+              cut.from_memory,
+              kernel.scratch(),
+              {},
+              {}};
   strip.pass = [&](const Coords& at) { return pass(at); };
   strip.with_the_sums = [&](Scope& s, const Coords& at) {
     stages_.run(kernel, s, plan_.stages.size() - 1, at, {}, false);

@@ -19,6 +19,7 @@ class ColumnStrips {
     LoopPiece piece;  ///< its leading `tasks` loops are the strips
     size_t tasks = 0;
     StripRows rows;
+    bool from_memory = false;
   };
   /// The piece, which has lanes on its columns, in strips, each a task; none where registers do as well.
   /// `vector_bytes`: of a native vector; `wide`: vectors that registers hold the sums of.

@@ -138,6 +138,9 @@ class ElementEmitter {
   void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value, llvm::Value* mask = nullptr);
   /// `mask`: which lanes may be read (i1, scalar or a lane each); others get zero. Null: all.
   Value load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask = nullptr);
+  /// Brings the vector that is read, which may lie behind all there is, into the second cache. Single elements come by
+  /// themselves.
+  void prefetch(Scope& scope, const Access& access);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
   void store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,

@@ -505,6 +505,21 @@ Value ElementEmitter::load_run(Scope& scope, const BufferRef& buffer, DType type
   return from_storage(b, type, stride == 1 ? l : reversed(b, l), pairs_along(address));
 }
 
+void ElementEmitter::prefetch(Scope& scope, const Access& access) {
+  llvm::IRBuilder<>& b = scope.builder;
+  const int lanes = lane_count(access.address);
+  if (lanes == 1) return;
+  const IndexExpr first = access.address.substitute(lane_var(access.address), 0);
+  llvm::Type* element = storage_type(b, access.parameter->shape.type, 1);
+  llvm::Value* at = address_of(scope, buffers_.at(access.parameter), element, first);
+  for (int64_t line = 0; line < lanes * access.bytes; line += kCacheLine) {
+    llvm::Value* to = b.CreateConstGEP1_64(b.getInt8Ty(), at, static_cast<uint64_t>(line));
+    constexpr uint32_t kReads = 0, kSecond = 2, kData = 1;
+    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
+                      {to, b.getInt32(kReads), b.getInt32(kSecond), b.getInt32(kData)});
+  }
+}
+
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                            llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);

@@ -107,9 +107,21 @@ class StripRun {
         const Coords row = substitute(rows, within.var, IndexExpr(n));
         for (size_t m = 0; m < column.pass.members.size(); ++m)
           part = step(in, sums, column.pass.members[m], m, row, part);
+        if (strip_.looks_down) look_down(in, column.pass, substitute(rows, within.var, IndexExpr(n + kRows)));
       }
       store(in, sums, level, column, sums.add(in, total, part));
     });
+  }
+
+  // What the pass reads of a row of the next group. (4096x4096 floats: one core of a Zen 4 2.6 ms without, 2.0 so, two
+  // 1.10 and 0.81. From the last cache, 2048x2048, it would take 1.08 of the time.)
+  void look_down(Scope& s, const Pass& pass, const Coords& row) {
+    AccessWalk w(e_.vars());
+    for (const Pass::Member& m : pass.members)
+      w.follow(m.instruction, access_relation(*m.instruction, m.coords, row, e_.vars()));
+    for (const Access& a : w.accesses()) {
+      if (a.parameter) e_.prefetch(s, a);
+    }
   }
 
   Carry step(Scope& s, const Accumulators& sums, const Pass::Member& member, size_t m, const Coords& row,

@@ -25,6 +25,7 @@ struct Strip {
   LoopPiece columns;  ///< all loops but the lanes' are bound
   LaneWidths widths;  ///< without overlap: no column may be counted twice
   StripRows rows;
+  bool looks_down = false;                                   ///< rows are prefetched: they come from memory
   llvm::Value* memory = nullptr;                             ///< for the sums, aligned to a cache line
   std::function<Pass(const Coords&)> pass;                   ///< the reductions of a column
   std::function<void(Scope&, const Coords&)> with_the_sums;  ///< what is done once they are known
