@@ -13,6 +13,8 @@ namespace {
 
 using Vectors = TileEmitter::Values;
 
+constexpr int kMostColumns = 4;
+
 /// One vector for a power of two of them: the sum of each one's lanes. Halves of two go side by side and are added, so
 /// that the work is shared by all.
 llvm::Value* sums_of_lanes(llvm::IRBuilderBase& b, Vectors vectors) {
@@ -42,7 +44,7 @@ class DepthTile {
  public:
   DepthTile(llvm::Function* f, const MicroKernelShape& shape, const Target& target)
       : t_(f, shape), shape_(shape), rows_(shape.rows) {
-    const int most = (target.vector_registers() - 2) / (shape.rows + 1);
+    const int most = shape.rows == 1 ? columns_of_row() : (target.vector_registers() - 2) / (shape.rows + 1);
     while (2 * columns_ <= std::min(most, shape.lanes)) columns_ *= 2;
   }
 
@@ -57,6 +59,10 @@ class DepthTile {
   }
 
  private:
+  /// One row multiplies columns on their way from memory. More of them lie in the same sets of the first cache. (On a
+  /// Zen 4, eight from the second cache: 256x1024 takes 1.1 of the time of four.)
+  int columns_of_row() const { return shape_.looks_down > 0 ? 8 : 4; }
+
   /// Of all rows with the columns that begin at `right`.
   Vectors sums_of(llvm::Value* right) {
     llvm::Value *depth = t_.argument(4), *whole = t_.b.CreateAnd(depth, t_.number(-shape_.lanes));

@@ -127,7 +127,9 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     if (!s.product) continue;
     MatrixProduct p = matrix_product(plan, s, target.vector_bytes);
     int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
-    if (!choose_blocks(*s.product, p, target)) return false;
+    const bool along_depth = s.blocks->along_depth;
+    if (!choose_blocks(*s.product, p, target, {.columns_in_memory = along_depth, .along_depth = along_depth}))
+      return false;
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
     const bool sliced = s.blocks->depth >= p.k || s.blocks->depth % lanes == 0;
     const bool along = may_sum_along_depth(*s.product, p, lanes) && sliced;
