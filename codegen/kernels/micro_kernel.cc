@@ -99,7 +99,7 @@ class TileBody {
         if (!offsets.empty()) return t_.at(left, offsets[i]);
         return t_.at(left, u * form.k_stride + static_cast<int64_t>(i) * form.row_stride);
       };
-      if (shape_.looks_ahead) look_ahead(k);
+      if (shape_.looks_ahead && left) look_ahead(k);
       for (int64_t u = 0; u < shape_.unroll; ++u) add_products(tile, panel, u, row_at);
       const bool given = shape_.strides_are_arguments;
       panel = t_.at(panel, given ? t_.argument(9) : t_.number(shape_.unroll * shape_.panel_stride));
@@ -112,14 +112,32 @@ class TileBody {
   /// Stretch by stretch, each at its rows' pointers.
   void along_pointers(Tile& tile, llvm::Value*& panel) {
     const RowsForm& form = shape_.left;
-    loop("stretch", form.stretch, t_.argument(4), tile, panel, t_.argument(0), [&](llvm::Value*, llvm::Value*& table) {
-      Tile pointers;
-      for (size_t i = 0; i < rows_; ++i) {
-        llvm::Value* row = load_pointer(table, static_cast<int64_t>(i) * form.row_stride);
-        pointers.push_back(t_.at(row, t_.argument(7)));
-      }
-      steps(tile, panel, t_.number(form.stretch), pointers);
-      table = pointer_at(table, form.k_stride);
+    loop("stretch", form.stretch, t_.argument(4), tile, panel, t_.argument(0),
+         [&](llvm::Value* k, llvm::Value*& table) {
+           Tile pointers;
+           for (size_t i = 0; i < rows_; ++i) {
+             llvm::Value* row = load_pointer(table, static_cast<int64_t>(i) * form.row_stride);
+             pointers.push_back(t_.at(row, t_.argument(7)));
+           }
+           if (shape_.looks_ahead) look_along(table);
+           llvm::Value* count = t_.number(form.stretch);
+           if (form.ends_within)
+             count = t_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, t_.b.CreateSub(t_.argument(4), k), count);
+           steps(tile, panel, count, pointers);
+           table = pointer_at(table, form.k_stride);
+         });
+  }
+
+  /// What each row's next pointer leads to: it lies in another page.
+  void look_along(llvm::Value* table) {
+    const RowsForm& form = shape_.left;
+    Tile pointers;
+    for (size_t i = 0; i < rows_; ++i)
+      pointers.push_back(load_pointer(table, static_cast<int64_t>(i) * form.row_stride + form.k_stride));
+    const int64_t line = kCacheLine / dtype_bytes(shape_.type);
+    t_.loop("line", line, t_.number(form.stretch), {}, [&](llvm::Value* at, const Tile&) {
+      for (llvm::Value* row : pointers) t_.prefetch(t_.b.CreateGEP(t_.scalar, row, at), TileEmitter::Cache::kSecond);
+      return Tile{};
     });
   }
 
@@ -226,14 +244,14 @@ void share_strides(MicroKernelShape& shape, int64_t steps) {
 }
 
 std::string micro_kernel_name(const MicroKernelShape& shape) {
-  return fmt::format("tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows,
-                     shape.vectors, shape.lanes,
-                     shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "", shape.left.row_stride,
-                     shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
-                     shape.accumulates ? "+" : "", shape.takes_off ? "-" : "", shape.looks_ahead ? ">" : "",
-                     shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
-                     shape.left.stretch > 0 ? fmt::format("@{}", shape.left.stretch) : "", shape.along_depth ? "d" : "",
-                     shape.stored_lanes > 0 ? fmt::format("s{}", shape.stored_lanes) : "");
+  return fmt::format(
+      "tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
+      shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "", shape.left.row_stride,
+      shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
+      shape.accumulates ? "+" : "", shape.takes_off ? "-" : "", shape.looks_ahead ? ">" : "",
+      shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
+      shape.left.stretch > 0 ? fmt::format("@{}{}", shape.left.stretch, shape.left.ends_within ? "e" : "") : "",
+      shape.along_depth ? "d" : "", shape.stored_lanes > 0 ? fmt::format("s{}", shape.stored_lanes) : "");
 }
 
 llvm::Function* micro_kernel(llvm::Module& module, MicroKernelShape shape, const EmitOptions& options) {

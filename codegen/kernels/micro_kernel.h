@@ -25,9 +25,10 @@ struct RowsForm {
   int64_t row_stride = 0;  ///< in elements
   int64_t k_stride = 1;
   /// > 0: A is a table of pointers, and the strides are between these. Each leads to a row's elements at so many steps
-  /// of k, which are neighbours; k is a multiple. Where rows share pointers (a row stride of 0), each leads to the
-  /// elements of all the rows at one step.
+  /// of k, which are neighbours; k is a multiple unless it `ends_within` one. Where rows share pointers (a row stride
+  /// of 0), each leads to the elements of all the rows at one step.
   int64_t stretch = 0;
+  bool ends_within = false;  ///< k is no multiple: of the last stretch so many steps are left out
   bool shares_pointers() const { return stretch > 0 && row_stride == 0; }
   bool operator==(const RowsForm&) const = default;
 };
@@ -54,8 +55,10 @@ struct MicroKernelShape {
   MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool accumulates = false;  ///< may be called with `accumulate`
   bool takes_off = false;    ///< `bias` is taken off each row
-  bool looks_ahead = false;  ///< A's rows follow each other without gaps: those of the next tile are prefetched
-  int64_t looks_down = 0;    ///< > 0: B's rows are prefetched so many steps of k ahead (along depth: its next columns)
+  /// What comes next of A is prefetched. Where its rows follow each other without gaps, that is the next tile, where
+  /// there are pointers, what the next ones lead to.
+  bool looks_ahead = false;
+  int64_t looks_down = 0;  ///< > 0: B's rows are prefetched so many steps of k ahead (along depth: its next columns)
   /// Lanes go along k, of which both A and B have neighbours in memory: panel_stride leads to the next column, of which
   /// there are vectors x lanes, and last_lanes is what the last slice of k leaves of a vector.
   bool along_depth = false;

@@ -31,7 +31,7 @@ RowPointers::RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blo
       operand_(operand),
       stretch_(rows.stretch),
       together_(rows.together),
-      entries_(by_position() ? reads.product().k / stretch_ : blocks.depth) {
+      entries_(by_position() ? ceil_div(reads.product().k, stretch_) : blocks.depth) {
   const int64_t entries = blocks_.rows / together_ * entries_ + (by_position() ? lanes_of(entries_) : 0);
   table_ = scratch.take(entries * 8);
   zeros_ = scratch.take(zero_bytes());
@@ -124,6 +124,7 @@ TileRows RowPointers::tile(Scope& s, const IndexExpr& row, const IndexExpr& k0, 
   IndexExpr from(0), entry(0);
   if (by_position()) {
     rows.form = {.row_stride = entries_, .stretch = std::min(stretch_, blocks_.depth) / terms};
+    rows.form.ends_within = reads_.product().k % stretch_ != 0;
     from = floordiv(mod(k0, stretch_), terms);
     entry = row * entries_ + floordiv(k0, stretch_);
   } else {

@@ -1,11 +1,12 @@
-// Rows of a product that are found by pointers, so that what a convolution reads of its input need not be copied.
+// Rows of a product that are found by pointers, so that what a convolution reads of its input need not be copied, nor
+// the rows of a dot that lie in tiles.
 //
 // What lies together shares a pointer (RowsInPlace in compiler/plan/blocks.h), and a table says where it is; what is in
 // the padding points to zeros.
 //
 //                 a pointer for                   leads to                   the table
 //   by position   a row, at an element of the     its features:              [row][stretch of the depth], of the
-//                 window                          `stretch` of the depth     block; made once
+//                 window, or in a tile            `stretch` of the depth     block; made once
 //   by step       neighbouring rows, at a step    those `together`:          [group of rows][step], of a slice of the
 //                 of the depth                    features, too              depth; made for each
 //

@@ -264,7 +264,8 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
     const int64_t panel = std::min(target.l2_bytes / 2 / (b.tile_columns * bytes), chain);
     const int64_t in_place = depth_in_place(contraction, p, b, target);
     const int64_t most = in_place >= kBestDepth ? std::min(panel, in_place) : panel;
-    return slice_of(p.contracting, most, most, unit);
+    return slice_of(p.contracting, most, most,
+                    std::lcm(unit, contraction.is(Opcode::kDot) ? std::max<int64_t>(rows.stretch, 1) : 1));
   }
   if (rows.together > 1) return slice_of(p.contracting, kBestDepth, 2 * kBestDepth, unit);
   if (walks) {
@@ -292,8 +293,9 @@ constexpr int64_t kFewRows = 128;
 /// Rows of a block, of which most of the second cache is filled with what is read of them again and again; but of a
 /// dot's so many that its columns are worth bringing anew.
 int64_t most_rows(const Blocks& b, const Instruction& contraction, const RowsInPlace& rows, const TargetInfo& target) {
-  const int64_t row = (rows.stretch > 0 ? rows.stretch : b.depth) * element_bytes(contraction, b.multiply_add);
-  const int64_t fewest = contraction.is(Opcode::kDot) ? 4 * kFewRows + b.tile_rows : 48;
+  const bool dot = contraction.is(Opcode::kDot);
+  const int64_t row = (rows.stretch > 0 && !dot ? rows.stretch : b.depth) * element_bytes(contraction, b.multiply_add);
+  const int64_t fewest = dot ? 4 * kFewRows + b.tile_rows : 48;
   return std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, fewest, 640) / b.tile_rows * b.tile_rows;
 }
 
@@ -440,11 +442,13 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
     rows.at_strides = rows.along_depth ||
                       (many ? std::max(strides->along, strides->depth) : strides->along) * dtype_bytes(type) < kPage;
   }
-  if (!contraction.is(Opcode::kConvolution) || p.swapped) return rows;
-  if (p.run == 1) {
+  const bool dot = contraction.is(Opcode::kDot);
+  if (p.swapped || (dot && rows.at_strides)) return rows;
+  if (dot || p.run == 1) {
     const int64_t stretch = depth_stretch(contraction, p);
-    const bool enough = stretch * dtype_bytes(type) >= kFewBytes && p.k / stretch <= kMostTaps;
-    if (enough && stretch % form.terms == 0) rows.stretch = stretch;
+    const bool enough = stretch * dtype_bytes(type) >= kFewBytes && ceil_div(p.k, stretch) <= kMostTaps;
+    const bool whole = stretch % form.terms == 0 && (p.k % stretch == 0 || form.step == 1);
+    if (enough && whole) rows.stretch = stretch;
   } else if (p.run > 1 && form.terms == 1) {
     const int64_t together = row_stretch(contraction, p);
     if (shares_out_in_tiles(together)) rows.together = together;

@@ -222,13 +222,17 @@ int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& p) {
   auto together = [&](int64_t stretch) {
     VarSource vars;
     const int row = vars.fresh(), k = vars.fresh(), inner = vars.fresh();
-    IndexExpr depth = IndexExpr::var(k, p.k / stretch) * stretch + IndexExpr::var(inner, stretch);
+    IndexExpr depth = IndexExpr::var(k, ceil_div(p.k, stretch)) * stretch + IndexExpr::var(inner, stretch);
     return neighbours(contraction, read_of_rows(contraction, p, IndexExpr::var(row, p.m), depth, vars), inner);
   };
   int64_t stretch = 1;
   for (auto size = p.contracting.rbegin(); size != p.contracting.rend() && together(stretch * *size); ++size)
     stretch *= *size;
-  return stretch;
+  // Of a tiled array as much as is in a tile's row. The last may be a part.
+  const Layout& layout = contraction.operand(p.rows_operand())->shape.layout;
+  const int64_t of_tile = layout.tiled() ? layout.tiles[0].dims.back() : 1;
+  const bool cuts = p.contracting.size() == 1 || p.contracting.back() % of_tile == 0;
+  return stretch == 1 && of_tile > 1 && of_tile < p.k && cuts && together(of_tile) ? of_tile : stretch;
 }
 
 bool shares_out_in_tiles(int64_t rows) {
