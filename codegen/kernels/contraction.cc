@@ -99,7 +99,7 @@ class Product {
     // Lanes along the depth take a line of each row a step: rows pages apart, in the same sets of caches, are packed.
     // (8x4096 by 4096x4096 that lies turned takes 0.96 of the time so, with AVX2 and two threads 0.85; a Zen 4.)
     constexpr int64_t kPage = 4096;
-    const bool far = left_ && !site_.left && left_->along * bytes >= kPage;
+    const bool far = left_ && !site_.left && product_.n > nr && left_->along * bytes >= kPage;
     if (left_ && blocks_.along_depth && (left_->depth != 1 || far)) left_.reset();
     by_rows_ = !left_ && (form_.tiles() || blocks_.along_depth || reads_.in_runs(reads_.left_side()) ||
                           left_depth_is_minor(dot_, product_));
@@ -175,8 +175,10 @@ class Product {
     return address.coefficient(row);
   }
   /// The only panel is wider than the product, by part of a vector that need not be stored: one instruction with masks.
+  /// With lanes along the depth sums of columns are made one by one.
   bool stores_part() const {
-    const bool masks = options_.target_info().vector_registers >= 32 && !blocks_.along_depth && !form_.tiles();
+    if (blocks_.along_depth) return product_.n < blocks_.tile_columns;
+    const bool masks = options_.target_info().vector_registers >= 32 && !form_.tiles();
     return masks && product_.n < blocks_.tile_columns && product_.n > blocks_.tile_columns - lanes_;
   }
   const BufferRef& result() const { return kernel_.result(stage_.stores[0]); }
@@ -392,7 +394,7 @@ class Product {
       shape.last_lanes = left_over;
     else if (product_.n < nr && product_.n > nr - lanes_ && 2 * left_over <= lanes_ && form_.terms == 1)
       shape.last_lanes = lanes_ / 2;
-    if (result_stride_ && stores_part()) shape.stored_lanes = left_over;
+    if ((result_stride_ || blocks_.along_depth) && stores_part()) shape.stored_lanes = left_over;
     shape.takes_off = biased();
     if (blocks_.along_depth) {
       shape.along_depth = true;

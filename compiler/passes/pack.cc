@@ -54,9 +54,13 @@ class Packer {
 
   bool visit(Instruction* dot) {
     const MatrixProduct product = product_of(*dot);
+    // Few rows gain from panels that are packed once, though they could do without; few columns do not.
+    const bool few = product.n < sum_lanes(*dot, options_.target.vector_bytes);
     auto blocks = choose_blocks(*dot, product, options_.target,
-                                {.rows_in_memory = in_memory(dot->operand(product.rows_operand()))});
-    if (!blocks) return false;
+                                {.rows_in_memory = in_memory(dot->operand(product.rows_operand())),
+                                 .columns_in_memory = in_memory(dot->operand(product.columns_operand())),
+                                 .along_depth = few});
+    if (!blocks || blocks->along_depth) return false;
     const bool one = blocks->multiply_add == MultiplyAdd::kOne;
     if (one && !is_float(sum_type(*dot))) return false;
     auto panels = panel_layout(*dot, product, *blocks);

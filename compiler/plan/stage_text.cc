@@ -5,6 +5,7 @@
 
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/stages.h"
+#include "layout/divide.h"
 
 namespace hlojit {
 namespace {
@@ -133,7 +134,8 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
     const bool sliced = s.blocks->depth >= p.k || s.blocks->depth % lanes == 0;
     const bool along = may_sum_along_depth(*s.product, p, lanes) && sliced;
-    if (s.blocks->along_depth && (!along || s.blocks->tile_columns > p.n || plan.by_blocks())) return false;
+    if (s.blocks->along_depth && (!along || s.blocks->tile_columns > round_up(p.n, lanes) || plan.by_blocks()))
+      return false;
     if (!holds_runs(*s.blocks, p) || !suits(s.blocks->multiply_add, *s.product, p, s.blocks->depth, target))
       return false;
   }
