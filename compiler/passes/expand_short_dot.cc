@@ -69,10 +69,11 @@ Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInf
   // A row of less than a vector shares it with others (few results are blocks across the lanes).
   if (terms < 1 || terms > kMostTerms || columns * dtype_bytes(t) < target.vector_bytes) return nullptr;
   if (!op.attrs.dot_algorithm.empty()) return nullptr;
-  // Terms next to each other are picked out of several vectors for each row, which with AVX2 takes longer than packing
-  // them once (301x203 of four terms: 24 us, 9.7 packed; of three 10.5 and 9.4).
+  // Terms next to each other are picked out of several vectors for each row, which takes longer than packing them once:
+  // 301x203 of four terms with AVX2 24 us, 9.7 packed, of three 10.5 and 9.4; with AVX-512 of four 12.7 and 7.8, but
+  // 1000x64 of three 3.9 and 5.1.
   const bool picked = std::ranges::count(d.rhs_contracting, rhs.rank() - 1) > 0;
-  if (picked && terms > 2 && target.vector_bytes < 64) return nullptr;
+  if (picked && terms > (target.vector_bytes < 64 ? 2 : 3)) return nullptr;
   Ints sizes;
   for (int64_t k : d.rhs_contracting) sizes.push_back(rhs.dims[static_cast<size_t>(k)]);
   const Factor left(b, op, 0), right(b, op, 1);
