@@ -142,6 +142,18 @@ void choose_tile_of_tiles(Blocks& b, const MatrixProduct& p) {
 /// and two columns 4096x4096 from memory took 1.5 times as long: fewer pages at once.)
 int64_t rows_along_depth(const TargetInfo& target) { return target.vector_registers >= 32 ? 6 : 4; }
 
+/// Of an operand's element as it is multiplied.
+int64_t element_bytes(const Instruction& contraction, MultiplyAdd kind) {
+  return dtype_bytes(kind == MultiplyAdd::kOne ? sum_type(contraction) : form_of(kind).packed);
+}
+
+/// The columns' operand is more than what the cores would keep of it in the last cache, all batches together. (Eight
+/// products of eight rows by 586x1522 take 0.38 of the time as one by so much would be done.)
+bool from_memory(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target) {
+  const int64_t elements = contraction.operand(p.columns_operand())->shape.element_count();
+  return elements * dtype_bytes(sum_type(contraction)) > target.llc_bytes / 4;
+}
+
 /// The columns' operand may be read where it lies, but for its strides.
 bool columns_as_summed(const Instruction& contraction, const MatrixProduct& p, ProductOperands operands) {
   return operands.columns_in_memory && contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
@@ -178,15 +190,10 @@ bool sums_along_depth(const Instruction& contraction, const MatrixProduct& p, co
   return may_sum_along_depth(contraction, p, lanes);
 }
 
-/// More than what the cores would keep of it in the last cache.
-bool from_memory(const MatrixProduct& p, int64_t bytes, const TargetInfo& target) {
-  return p.n * p.k * bytes > target.llc_bytes / 4;
-}
-
 /// The right side is larger than a core's caches, and read for a few tiles of rows: its rows are walked along, for deep
 /// panels would touch a page for each few elements. (24 rows by 67 MB took 0.65 of the time of packing them.)
 bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
-  const int64_t bytes = dtype_bytes(sum_type(contraction)), tiles = from_memory(p, bytes, target) ? 4 : 2;
+  const int64_t bytes = dtype_bytes(sum_type(contraction)), tiles = from_memory(contraction, p, target) ? 4 : 2;
   if (!contraction.is(Opcode::kDot) || p.m > tiles * b.tile_rows || p.contracting.size() != 1) return false;
   if (p.n * p.k * bytes <= target.l2_bytes) return false;
   auto strides = operand_strides(contraction, p, p.columns_operand());
@@ -196,9 +203,10 @@ bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Bl
 /// How many rows at a time: of narrow panels fewer, for going through the sums once more costs those less than the
 /// pages do. Two rows by 3 MB took 0.85 of the time by 16 at a time instead of 256 (AVX2), four in panels of 384
 /// bytes 1.1.
-int64_t rows_at_once(const MatrixProduct& p, const Blocks& b, int64_t bytes, const TargetInfo& target) {
-  const int64_t few = target.vector_bytes / 4;
-  return from_memory(p, bytes, target) ? few : std::max(few, b.tile_columns * bytes / 32 * 8);
+int64_t rows_at_once(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
+                     const TargetInfo& target) {
+  const int64_t few = target.vector_bytes / 4, bytes = element_bytes(contraction, b.multiply_add);
+  return from_memory(contraction, p, target) ? few : std::max(few, b.tile_columns * bytes / 32 * 8);
 }
 
 /// How many rows of a panel, read where they lie, the first cache keeps from one tile to the next. Rows at nearly a
@@ -242,7 +250,7 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   if (contraction.is(Opcode::kDot) && size > target.l2_bytes && p.m > kEnoughTiles * b.tile_rows) return 0;
   const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
   // Several lines side by side are brought in together: from the last level they come as fast as they are used.
-  const int64_t lines = from_memory(p, bytes, target) ? 1 : std::max<int64_t>(piece / 128, 1);
+  const int64_t lines = size > target.llc_bytes / 4 ? 1 : std::max<int64_t>(piece / 128, 1);
   const int64_t deepest = target.l2_bytes / 2 * lines / apart;
   // Panels of a line stay in the first cache if packed, which pays for itself from some tiles on.
   constexpr int64_t kNarrow = 64, kManyTiles = 8;
@@ -256,11 +264,6 @@ int64_t depth_unit(const Instruction& contraction, MultiplyAdd kind, const Targe
   const bool tiled =
       std::ranges::any_of(contraction.operands(), [](const Instruction* o) { return o->shape.layout.tiled(); });
   return std::lcm(form_of(kind).step, tiled ? target.vector_bytes / 4 : 1);
-}
-
-/// Of an operand's element as it is multiplied.
-int64_t element_bytes(const Instruction& contraction, MultiplyAdd kind) {
-  return dtype_bytes(kind == MultiplyAdd::kOne ? sum_type(contraction) : form_of(kind).packed);
 }
 
 int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const RowsInPlace& rows,
@@ -283,7 +286,7 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
   if (walks) {
     // A tile's sums are more to go through than a vector's.
     const int64_t least = p.m > kTileSide ? 4 * unit : unit;
-    const int64_t rows = form_of(b.multiply_add).tiles() ? least : rows_at_once(p, b, bytes, target);
+    const int64_t rows = form_of(b.multiply_add).tiles() ? least : rows_at_once(contraction, p, b, target);
     const bool one = b.multiply_add == MultiplyAdd::kOne;
     return one ? std::min(rows, p.k) : slice_of(p.contracting, rows, rows, unit);
   }
@@ -517,7 +520,7 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
 
 bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
   const bool walks = b.along_depth || walks_rows(contraction, p, b, target);
-  return walks && from_memory(p, dtype_bytes(sum_type(contraction)), target);
+  return walks && from_memory(contraction, p, target);
 }
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
