@@ -167,15 +167,23 @@ bool reads_several_columns(const Instruction& contraction, const MatrixProduct& 
   return p.batches() * each <= target.l2_bytes || each > target.llc_bytes / 2;
 }
 
-/// Fewer columns than a vector has lanes, and both operands lie along the depth: however many rows there are, each is
-/// read once. (Zen 4: 1000x1024 by eight columns takes 0.43 of the time of packing them, by 15 0.78, 16 products of
-/// 89x657 by four 0.36 of that of summing each alone; 1000x131 by two 1.07.)
+/// Neighbours along the depth are neighbours in memory.
+bool lies_along_depth(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
+  auto strides = operand_strides(contraction, p, operand);
+  return strides && strides->depth == 1;
+}
+
+/// Fewer columns than a vector has lanes, and rows along the depth: however many there are, each is read once. (Zen 4:
+/// 1000x1024 by eight columns takes 0.43 of the time of packing them, by 15 0.78, 16 products of 89x657 by four 0.36 of
+/// that of summing each alone; 1000x131 by two 1.07.) Columns that lie across are packed for it: 1321x379 by four takes
+/// 0.52 of the time in vectors that they leave partly empty, by six 0.8, by twelve 0.9; 40x200 by three 1.1.
 bool few_columns(const Instruction& contraction, const MatrixProduct& p, ProductOperands operands, int64_t lanes) {
-  constexpr int64_t kEnoughColumns = 3;
+  constexpr int64_t kEnoughColumns = 3, kRowsToPackFor = 64;
   if (p.n >= lanes || p.n * p.k < kEnoughColumns * kDeepAlong * lanes || !operands.rows_in_memory) return false;
-  auto rows = operand_strides(contraction, p, p.rows_operand());
-  return rows && rows->depth == 1 && contraction.operand(p.rows_operand())->shape.type == sum_type(contraction) &&
-         may_sum_along_depth(contraction, p, lanes);
+  if (!may_sum_along_depth(contraction, p, lanes) || !lies_along_depth(contraction, p, p.rows_operand())) return false;
+  if (contraction.operand(p.rows_operand())->shape.type != sum_type(contraction)) return false;
+  const bool packs = !lies_along_depth(contraction, p, p.columns_operand());
+  return !packs || (2 * p.n < lanes && p.m >= kRowsToPackFor);
 }
 
 /// A few rows by a right side whose columns lie along the depth: packing would transpose all of it for them.
@@ -187,7 +195,7 @@ bool sums_along_depth(const Instruction& contraction, const MatrixProduct& p, co
   if (few_columns(contraction, p, operands, lanes)) return true;
   if (p.m > (as_summed ? kMostAlongDepth : kMostConverted)) return false;
   if (p.m == 1 && !(as_summed && reads_several_columns(contraction, p, target))) return false;
-  return may_sum_along_depth(contraction, p, lanes);
+  return may_sum_along_depth(contraction, p, lanes) && lies_along_depth(contraction, p, p.columns_operand());
 }
 
 /// The right side is larger than a core's caches, and read for a few tiles of rows: its rows are walked along, for deep
@@ -407,8 +415,7 @@ bool sums_features(const Instruction& contraction, int64_t lanes) {
 bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& p, int64_t lanes) {
   if (!contraction.is(Opcode::kDot) || !is_float(sum_type(contraction))) return false;
   if (p.contracting.size() != 1 || lanes < 2 || p.n < 2 || p.k < lanes) return false;
-  auto strides = operand_strides(contraction, p, p.columns_operand());
-  return strides && strides->depth == 1;
+  return p.n < lanes || lies_along_depth(contraction, p, p.columns_operand());
 }
 
 bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct& p, int64_t depth,
@@ -525,7 +532,8 @@ bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const 
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
                       const TargetInfo& target) {
-  if (b.along_depth) return contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
+  const bool as_summed = contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
+  if (b.along_depth) return as_summed && lies_along_depth(contraction, p, p.columns_operand());
   return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
 }
 

@@ -48,7 +48,8 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
            const TargetInfo& target);
 
 /// Whether a product may be summed along its depth: neighbours in the columns' operand are those of the depth, as in x
-/// times a transposed W. `lanes`: of vectors of the summed type, the most columns that a tile has.
+/// times a transposed W, or the columns are few. `lanes`: of vectors of the summed type, the most columns that a tile
+/// has.
 bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& product, int64_t lanes);
 
 /// Whether the columns' operand is read as well where it lies as from packed panels. Its columns are neighbours in
