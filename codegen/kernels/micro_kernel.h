@@ -60,7 +60,8 @@ struct MicroKernelShape {
   bool looks_ahead = false;
   int64_t looks_down = 0;  ///< > 0: B's rows are prefetched so many steps of k ahead (along depth: its next columns)
   /// Lanes go along k, of which both A and B have neighbours in memory: panel_stride leads to the next column, of which
-  /// there are vectors x lanes, and last_lanes is what the last slice of k leaves of a vector.
+  /// there are vectors x lanes, or as many as stored_lanes says, and last_lanes is what the last slice of k leaves of a
+  /// vector.
   bool along_depth = false;
   /// What a turn of the loop, one step of k, moves left.k_stride and panel_stride on by are arguments, and both are 0
   /// here, so that products whose tiles differ in these alone share one function. (A train step had 19 of them, and has
