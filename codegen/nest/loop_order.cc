@@ -349,8 +349,15 @@ Unroll LoopOrder::choose_unroll(int block, const LoopPlanOptions& options) {
 
 // Rows are transposed 16 bytes at a time whatever their length, so a part is as good as the block, and a quarter of the
 // code: LLVM took 6 ms for 16 by 16 floats. Not where the block is memory without gaps; nor where rows leave the cache
-// from one part to the next (sum with a transposed 2000x2000: 1.2 times as long, with AVX2 1.4).
-int64_t LoopOrder::part_of(const Unroll& block, int64_t most_bytes) const {
+// from one part to the next (sum with a transposed 2000x2000: 1.2 times as long, with AVX2 1.4). Unless the block would
+// be more code than LLVM takes in time: ten copies of the 16 sines of a leapfrog over f32[64,10] took 4 s.
+int64_t LoopOrder::part_of(const Unroll& block, int64_t operations, int64_t most_bytes) const {
+  constexpr int64_t kMuchCode = 1000;
+  if (block.count * operations > kMuchCode) {
+    int64_t part = std::clamp<int64_t>(kMuchCode / operations, 1, block.count);
+    while (block.count % part != 0) --part;
+    return part;
+  }
   int widest = 1;
   double bytes = 0;
   for (const Access& a : accesses) {

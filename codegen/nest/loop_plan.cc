@@ -364,7 +364,7 @@ class LoopPlanner {
     made.apart = made.has_lanes && c.lanes_apart(accesses_.operations());
     made.looked_up = made.has_lanes && c.lanes_looked_up();
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_);
-    if (made.unroll.var >= 0) made.unroll.part = c.part_of(made.unroll, options_.in_parts);
+    if (made.unroll.var >= 0) made.unroll.part = c.part_of(made.unroll, accesses_.operations(), options_.in_parts);
     if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
       made.unroll = c.choose_shared(options_.shared, options_.overlap);
     if (made.has_lanes && made.unroll.var < 0 && options_.interleaves) made.unroll = c.choose_interleaved();
