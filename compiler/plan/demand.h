@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <ranges>
 #include <span>
 #include <unordered_map>
@@ -39,6 +40,7 @@ class Demand {
   double parts = 1;      ///< how many there are of it, and of parts of parts
   bool folded = false;   ///< wanted where several coordinates are one, or one is several
   bool decides = false;  ///< says where elements of others are: these are looked up when it is known
+  uint64_t slid = 0;     ///< its dims along which windows overlap, a bit each
   bool crossed = false;  ///< wanted by a reshape whose dims share no borders with it: one by one, if it is moved itself
 
   double elements() const { return sum(&Place::elements); }
