@@ -55,6 +55,31 @@ void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
   substitute_in(piece.loops, values);
 }
 
+bool can_be_in_blocks(const LoopPiece& piece) {
+  if (!piece.has_lanes || piece.unroll.var >= 0 || piece.apart || piece.looked_up) return false;
+  return !piece.loops.back().clip && !piece.loops.back().steps;
+}
+
+// `turns` blocks of `count` vectors each, the last one moved back to the digit's end.
+void lanes_in_blocks(LoopPiece& piece, int lanes, int64_t count, int64_t turns, VarSource& vars) {
+  const LoopDigit lane = piece.loops.back();
+  LoopDigit along{vars.fresh(), lanes, {}, {}};
+  piece.unroll = {vars.fresh(), count, count, lanes};
+  IndexExpr at = IndexExpr::var(along.var, lanes);
+  if (turns == 1) {
+    piece.unroll.last = lane.extent - lanes;
+  } else {
+    const int64_t last = lane.extent - count * lanes;
+    LoopDigit turn{vars.fresh(), turns, {}, Steps{IndexExpr(0), count * lanes, last}};
+    at = at + IndexExpr::var(turn.var, Range{0, last});
+    piece.loops.insert(piece.loops.end() - 1, turn);
+  }
+  at = at + IndexExpr::var(piece.unroll.var, Range{0, piece.unroll.value(count - 1)});
+  substitute_in(piece, lane.var, at);
+  piece.loops.back() = along;
+  piece.operations *= static_cast<int>(count);
+}
+
 }  // namespace
 
 LoopPiece at_step(const LoopPiece& piece, size_t k, int64_t step) {
@@ -111,29 +136,33 @@ std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars
 // (Sums of the columns of 1000x63 floats, Zen 4: twice 32 of them 3.5 us, four vectors of 16 2.4; of 1000x33 3.4 and
 // 1.6.)
 void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars) {
-  if (!piece.has_lanes || piece.unroll.var >= 0 || piece.apart || piece.looked_up) return;
+  if (!can_be_in_blocks(piece) || piece.loops.back().extent < 2) return;
   const LoopDigit lane = piece.loops.back();
-  if (lane.clip || lane.steps || lane.extent < 2) return;
   const int lanes = lanes_for(lane.extent, native), wide = overlapping_lanes(lane.extent, most * native, native);
   const int64_t vectors = ceil_div(lane.extent, int64_t{lanes}), turns = ceil_div(vectors, int64_t{most});
   const int64_t count = ceil_div(vectors, turns), before = ceil_div(lane.extent, int64_t{wide});
   const int64_t more = turns * count * lanes - before * wide;
   if (more > 0 || (more == 0 && turns >= before)) return;
-  LoopDigit along{vars.fresh(), lanes, {}, {}};
-  piece.unroll = {vars.fresh(), count, count, lanes};
-  IndexExpr at = IndexExpr::var(along.var, lanes);
-  if (turns == 1) {
-    piece.unroll.last = lane.extent - lanes;
-  } else {
-    const int64_t last = lane.extent - count * lanes;
-    LoopDigit turn{vars.fresh(), turns, {}, Steps{IndexExpr(0), count * lanes, last}};
-    at = at + IndexExpr::var(turn.var, Range{0, last});
-    piece.loops.insert(piece.loops.end() - 1, turn);
-  }
-  at = at + IndexExpr::var(piece.unroll.var, Range{0, piece.unroll.value(count - 1)});
-  substitute_in(piece, lane.var, at);
-  piece.loops.back() = along;
-  piece.operations *= static_cast<int>(count);
+  lanes_in_blocks(piece, lanes, count, turns, vars);
+}
+
+bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows, VarSource& vars) {
+  if (!can_be_in_blocks(piece) || piece.loops.size() < 2) return false;
+  const size_t at = piece.loops.size() - 2;
+  const LoopDigit row = piece.loops[at];
+  const int64_t vectors = ceil_div(piece.loops.back().extent, int64_t{native}), turns = ceil_div(vectors, most);
+  if (row.clip || row.steps || row.extent < 2 || piece.loops.back().extent < native) return false;
+  lanes_in_blocks(piece, native, ceil_div(vectors, turns), turns, vars);
+  const int64_t blocks = ceil_div(row.extent, rows), height = ceil_div(row.extent, blocks);
+  if (turns > 1) std::swap(piece.loops[at], piece.loops[at + 1]);
+  if (turns == 1 || blocks == 1) return true;
+  const int64_t last = row.extent - height;
+  const LoopDigit block{vars.fresh(), blocks, {}, Steps{IndexExpr(0), height, last}},
+      inside{vars.fresh(), height, {}, {}};
+  substitute_in(piece, row.var, IndexExpr::var(block.var, Range{0, last}) + IndexExpr::var(inside.var, height));
+  piece.loops[at + 1] = inside;
+  piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(at), block);
+  return true;
 }
 
 // Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too

@@ -24,6 +24,11 @@ std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars
 /// that is less to compute than vectors of 2^n lanes each, or as much in fewer turns.
 void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars);
 
+/// The piece with its lanes in strips of at most `most` native vectors, each of which goes through `rows` steps of the
+/// loop around the lanes before the next: what is the same for all steps stays in registers. Neighbouring strips, and
+/// neighbouring blocks of steps, may compute some elements both. False where these loops are not of fixed lengths.
+bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows, VarSource& vars);
+
 /// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
 int64_t chunks_for(int64_t ns);
 
