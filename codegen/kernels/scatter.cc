@@ -261,7 +261,7 @@ class ScatterEmission {
       int most = e_.vector_bytes() / 4;
       for (LoopPiece& piece : plan_loops(window, vars_, walk, {.lanes = true, .max_lanes = most, .unroll = 0})) {
         int native = std::max(1, e_.vector_bytes() / widest);
-        e_.loops(s, piece, 0, lane_widths(piece, 2 * native, native, false), {},
+        e_.loops(s, piece, 0, halving_widths(piece, 2 * native, native), {},
                  [&](Scope& inside, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
                    int lanes = part.count;
                    std::vector<IndexExpr::Substitution> values;

@@ -51,6 +51,18 @@ LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overla
   return all;
 }
 
+LaneWidths halving_widths(const LoopPiece& piece, int wide, int native) {
+  LaneWidths all = lane_widths(piece, wide, native, false);
+  const int last = all.widths.back();
+  if (last > 1 || all.widths.size() == 1 || piece.loops.back().clip) return all;
+  all.widths.pop_back();
+  const int64_t rest = piece.loops.back().extent % all.widths.back();
+  for (int w = all.widths.back() / 2; w > 0; w /= 2) {
+    if ((rest & w) != 0) all.widths.push_back(w);
+  }
+  return all;
+}
+
 LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks) {
   constexpr int64_t kLittle = 32;  // operations, done one by one
   const int64_t extent = piece.loops.back().extent;

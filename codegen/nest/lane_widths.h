@@ -36,6 +36,9 @@ struct LaneWidths {
 /// One width, if elements may be computed twice; else wide, then native, then 1, as far as the piece's extent needs
 /// them. `ends_narrow`: nothing is carried, and what is left of few vectors may be a narrower one.
 LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false);
+/// The same where no element may be computed twice: what is left of a native vector is halves, quarters and so on, each
+/// at most once.
+LaneWidths halving_widths(const LoopPiece& piece, int wide, int native);
 /// The same where no element may be computed twice and nothing is carried, of a digit whose extent is known: wide, then
 /// native, then what is left of such a vector, under a mask if there are `masks` and that is worth one.
 LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool masks);
