@@ -350,10 +350,11 @@ Unroll LoopOrder::choose_unroll(int block, const LoopPlanOptions& options) {
 // Rows are transposed 16 bytes at a time whatever their length, so a part is as good as the block, and a quarter of the
 // code: LLVM took 6 ms for 16 by 16 floats. Not where the block is memory without gaps; nor where rows leave the cache
 // from one part to the next (sum with a transposed 2000x2000: 1.2 times as long, with AVX2 1.4). Unless the block would
-// be more code than LLVM takes in time: ten copies of the 16 sines of a leapfrog over f32[64,10] took 4 s.
+// be more code than LLVM takes in time: ten copies of the 16 sines of a leapfrog over f32[64,10] took 4 s, pairs of
+// them 0.1. (Steps of five Langevin chains, 1250 operations, took 1.3 times as long one by one.)
 int64_t LoopOrder::part_of(const Unroll& block, int64_t operations, int64_t most_bytes) const {
-  constexpr int64_t kMuchCode = 1000;
-  if (block.count * operations > kMuchCode) {
+  constexpr int64_t kTooMuchCode = 2500, kMuchCode = 1000;
+  if (block.count * operations > kTooMuchCode) {
     int64_t part = std::clamp<int64_t>(kMuchCode / operations, 1, block.count);
     while (block.count % part != 0) --part;
     return part;
