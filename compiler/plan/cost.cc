@@ -40,6 +40,12 @@ constexpr double kStoredApart = 0.4;
 // Cycles that an element looked up where another lookup says waits for that one, if they are not done lane by lane.
 // (The mean of 257 rows of 4 that a search finds took 7.8 us in one kernel, 0.9 beside the search.)
 constexpr double kWaits = 12;
+// Nanoseconds for an operation on what says where a row is, done for each row on its own, or in all lanes to transpose
+// rows to and fro. (1155 pixels of 8 channels, looked up at coordinates that 20 operations make: 4.9 us in one kernel,
+// 1.6 apart; of 40 5.2 and 3.6; of 64 5.1 and 5.2.)
+constexpr double kInFront = 0.05;
+constexpr double kFewVectors = 4;
+constexpr double kTransposed = 4;  // elements of rows that are looked up in all lanes at once
 // Nanoseconds for an element whose place is a quotient of several dims: [4,26,26,9,33] as [5577,144] took 4.6.
 constexpr double kCrossed = 3;
 // Nanoseconds for a term of a window whose place is a quotient of where the window is: neighbours are no lanes. (Maxima
@@ -129,7 +135,8 @@ class Sweep {
     InstructionMap<double> times;
     for (const Instruction* i : demands_.keys()) {
       const Demand& d = demands_.at(i);
-      if (!d.inside && i->shape.is_array()) times[i] = d.times(std::max(1.0, count(i->shape)));
+      if (d.inside || !i->shape.is_array()) continue;
+      times[i] = d.times(std::max(1.0, count(i->shape))) * (d.in_front ? vector_lanes(i->shape) : 1);
     }
     return times;
   }
@@ -148,6 +155,7 @@ class Sweep {
     }
     if (d.spacing > kMostSpacing) alone = d.elements();
     if (alone > 0) compute(i, alone * (vector_lanes(i->shape) - 1));
+    if (d.in_front && is_elementwise(i->opcode)) cost_.compute_ns += std::min(d.hoisted, d.elements()) * kInFront;
     if (d.decides && has_trait(*i, op_trait::kRandomPlaces))
       cost_.compute_ns += std::min(d.hoisted, d.elements()) * kWaits / kCyclesPerNs;
   }
@@ -256,6 +264,7 @@ class Sweep {
     d.strided |= user.strided;
     d.told |= user.told;
     d.decides |= user.decides;
+    d.in_front |= user.in_front;
     d.parts = std::max(d.parts, user.parts);
     d.folded |= user.folded;
     d.slid |= user.slid;
@@ -340,7 +349,11 @@ class Sweep {
     };
     for (const Symbol& s : relation.symbols) {
       want(i->operand(s.operand), s.coords, false);
-      demands_[i->operand(s.operand)].decides = true;
+      Demand& index = demands_[i->operand(s.operand)];
+      index.decides = true;
+      const double row = d.elements() / std::max(1.0, index.hoisted);
+      index.in_front |= index.hoisted > 0 && kTransposed < row && row < kFewVectors * vector_lanes(i->shape);
+      cost_.once &= !index.in_front;
       symbols[s.var] = used_dims(s.coords, symbols);
     }
     // An update that leaves writes its box: what it is put into is not read.
@@ -486,11 +499,13 @@ class Sweep {
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i);
     own.decides |= d.decides;
+    own.in_front |= d.in_front;
     own.told |= d.told || i->is(Opcode::kConcatenate);
     own.parts = std::max(own.parts, d.parts * parts(i));
     own.folded |= d.folded || folds(i, coords);
     own.spacing = std::max(own.spacing, apart_by);
-    // What is repeated along the lanes is computed before their loop.
+    // What is repeated along the lanes is computed before their loop, and so is what it is made of.
+    if (in_lanes && d.elements() > 0) own.hoisted += elements * std::min(1.0, d.hoisted / d.elements());
     if (minor < 0 || in_lanes || is_block(i->shape, minor)) return;
     own.hoisted += elements;
     if (d.elements() < elements * vector_lanes(i->shape)) own.bare += elements;

@@ -31,16 +31,17 @@ class Demand {
   };
 
   bool strided = false;
-  bool moved = false;    ///< wanted at other coordinates than the elements at hand
-  bool inside = false;   ///< the kernel computes it itself
-  double spacing = 1;    ///< places of the kernel's domain to one of the value's, where padding lies between them
-  double hoisted = 0;    ///< of these, elements that stand outside of the lanes: computed one by one
-  double bare = 0;       ///< of those, elements with less than a vector's work inside, which hides nothing
-  bool told = false;     ///< wanted as a part of a concatenation
-  double parts = 1;      ///< how many there are of it, and of parts of parts
-  bool folded = false;   ///< wanted where several coordinates are one, or one is several
-  bool decides = false;  ///< says where elements of others are: these are looked up when it is known
-  uint64_t slid = 0;     ///< its dims along which windows overlap, a bit each
+  bool moved = false;     ///< wanted at other coordinates than the elements at hand
+  bool inside = false;    ///< the kernel computes it itself
+  double spacing = 1;     ///< places of the kernel's domain to one of the value's, where padding lies between them
+  double hoisted = 0;     ///< of these, elements that stand outside of the lanes: computed one by one
+  double bare = 0;        ///< of those, elements with less than a vector's work inside, which hides nothing
+  bool told = false;      ///< wanted as a part of a concatenation
+  double parts = 1;       ///< how many there are of it, and of parts of parts
+  bool folded = false;    ///< wanted where several coordinates are one, or one is several
+  bool decides = false;   ///< says where elements of others are: these are looked up when it is known
+  bool in_front = false;  ///< says where rows of few vectors are: a core has little else to do meanwhile
+  uint64_t slid = 0;      ///< its dims along which windows overlap, a bit each
   bool crossed = false;  ///< wanted by a reshape whose dims share no borders with it: one by one, if it is moved itself
 
   double elements() const { return sum(&Place::elements); }
