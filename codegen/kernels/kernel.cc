@@ -292,8 +292,7 @@ class Emission {
       const int64_t ns = share_of_cost(piece, total);
       if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
-      const bool strips = nest && keep_what_rows_share(piece, visit, native);
-      const bool by_lines = !strips && into_line(piece, visit, native).has_value();
+      const bool by_lines = !put_in_strips(piece, visit, native) && into_line(piece, visit, native).has_value();
       RowBlock block(plan_, stages_);
       const size_t split = cut_into_tasks(piece, visit, ns, native, overlap, block);
       if (overlap && sums_columns()) put_lanes_in_blocks(piece, native, block_vectors(wide / native), vars_);
@@ -385,9 +384,9 @@ class Emission {
   // f32[3675,84] on a Zen 4, five loads a vector: 45 us, 27; XLA:CPU 35. Half as wide vectors are loaded two at a time:
   // 1.1 times as long by strips. Nor does it pay for two of six loads where the rows are several strips: scaled and
   // shifted ones of 300 took 1.16 times as long.)
-  bool keep_what_rows_share(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native) {
+  bool put_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native) {
     constexpr int64_t kFewRows = 4, kRegisters = 24, kMostVectors = 8, kMany = 3;
-    if (options_.target->isa() != Isa::kAvx512 || !overlaps()) return false;
+    if (plan_.kind != KernelKind::kNest || options_.target->isa() != Isa::kAvx512 || !overlaps()) return false;
     if (!piece.known_lanes() || piece.together > 1 || piece.loops.size() < 2) return false;
     const LoopDigit &row = piece.loops[piece.loops.size() - 2], &lane = piece.loops.back();
     AccessWalk accesses(vars_);
