@@ -91,7 +91,7 @@ class Product {
     if (site_.left) {
       left_ = OperandStrides{site_.left->stride, 1};
     } else {
-      if (rows.at_strides) left_ = left_in_place();
+      if (rows.at_strides) left_ = in_place(reads_.left_side());
       // A last tile moved up would leave rows above the block's tile of sums, or begin in front of the operand.
       const bool moved = product_.m % mr != 0;
       if (left_ && moved && (site_.sums || product_.m < mr)) left_.reset();
@@ -108,7 +108,8 @@ class Product {
     in_panels_ = panels && columns->is(Opcode::kParameter) && columns->shape.type == packed_type_ &&
                  columns->shape.layout == *panels;
     if (in_panels_) right_ = OperandStrides{1, nr};
-    if (!right_ && columns_in_place(dot_, product_, blocks_, options_.target_info())) {
+    const bool as_it_lies = form_.terms == 1 || blocks_.along_depth;
+    if (!right_ && as_it_lies && columns_in_place(dot_, product_, blocks_, options_.target_info())) {
       right_ = in_place(reads_.right_side());
     }
     // A last panel moved left computes some columns twice, which must not be added up, nor stored where read, or where
@@ -398,9 +399,10 @@ class Product {
     shape.takes_off = biased();
     if (blocks_.along_depth) {
       shape.along_depth = true;
-      shape.panel_stride = right_ ? right_->along : kc;
+      shape.panel_stride = right_ ? right_->along : kc / form_.terms;
       shape.unroll = 1;
-      if (product_.k % lanes_ != 0) shape.last_lanes = static_cast<int>(product_.k % lanes_);
+      const int64_t rest = product_.k / form_.terms % lanes_;
+      if (rest != 0) shape.last_lanes = static_cast<int>(rest);
     }
     // A tall matrix from memory.
     shape.looks_ahead = left_ && rows.form.k_stride == 1 && rows.form.row_stride == product_.k && slices_ == 1 &&
@@ -565,17 +567,12 @@ class Product {
     return s.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(s.builder, y));
   }
 
-  // Of an operand that is a plain array of the summed type.
+  // Of an operand that is a plain array of the summed type, or of the terms that are packed into it: of several terms
+  // in groups as they lie.
   std::optional<OperandStrides> in_place(int side) {
     const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    if (!p->is(Opcode::kParameter) || p->shape.type != type_ || form_.terms > 1) return std::nullopt;
-    return operand_strides(dot_, product_, static_cast<size_t>(side), site_.batch, vars_);
-  }
-
-  // Of the rows, which of several terms are groups as they lie.
-  std::optional<OperandStrides> left_in_place() {
-    if (form_.terms == 1) return in_place(reads_.left_side());
-    auto strides = operand_strides(dot_, product_, product_.rows_operand(), site_.batch, vars_);
+    if (!p->is(Opcode::kParameter) || p->shape.type != packed_type_) return std::nullopt;
+    auto strides = operand_strides(dot_, product_, static_cast<size_t>(side), site_.batch, vars_);
     if (strides) strides->along /= form_.terms;
     return strides;
   }

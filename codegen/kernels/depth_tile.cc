@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/kernels/tile_emitter.h"
+#include "codegen/number/multiply_add.h"
 #include "codegen/target.h"
 
 namespace hlojit::codegen {
@@ -43,7 +44,7 @@ llvm::Value* sums_of_lanes(llvm::IRBuilderBase& b, Vectors vectors) {
 class DepthTile {
  public:
   DepthTile(llvm::Function* f, const MicroKernelShape& shape, const Target& target)
-      : t_(f, shape), shape_(shape), rows_(shape.rows) {
+      : t_(f, shape), shape_(shape), target_(target), rows_(shape.rows) {
     const int most = shape.rows == 1 ? columns_of_row() : (target.vector_registers() - 2) / (shape.rows + 1);
     while (2 * columns_ <= std::min(most, shape.lanes)) columns_ *= 2;
   }
@@ -118,7 +119,10 @@ class DepthTile {
       llvm::Value* row = t_.load(t_.at(t_.at(t_.argument(0), k), i * shape_.left.row_stride), part);
       for (int64_t j = 0; j < columns_; ++j) {
         llvm::Value*& sum = sums[static_cast<size_t>(i * columns_ + j)];
-        sum = t_.b.CreateIntrinsic(llvm::Intrinsic::fma, {t_.vector}, {row, columns[static_cast<size_t>(j)], sum});
+        llvm::Value* column = columns[static_cast<size_t>(j)];
+        sum = shape_.multiply_add == MultiplyAdd::kOne
+                  ? t_.b.CreateIntrinsic(llvm::Intrinsic::fma, {t_.vector}, {row, column, sum})
+                  : multiply_add(t_.b, shape_.multiply_add, row, column, sum, target_);
       }
     }
     return sums;
@@ -127,6 +131,7 @@ class DepthTile {
   // (left, right, sums, stride of the sums, depth, whether to add to them, -, -): see micro_kernel
   TileEmitter t_;
   const MicroKernelShape& shape_;
+  const Target& target_;
   int64_t rows_, columns_ = 1;
 };
 

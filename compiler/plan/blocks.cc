@@ -48,9 +48,10 @@ constexpr int64_t kFewestTileRows = 2, kFewestByteRows = 12;
 constexpr int64_t kDeepEnough = 64;
 
 // Rows up to which a right side is rather read along its depth than packed (32 rows by 1024x1024: 0.98 of the time, 24
-// 0.70, 8 0.46), or converted on the way (f16: 16 rows 0.96, 4 0.46), and vectors of the depth from which on adding up
-// their lanes costs little.
-constexpr int64_t kMostAlongDepth = 24, kMostConverted = 8;
+// 0.70, 8 0.46), or converted on the way (f16: 16 rows 0.96, 4 0.46), or multiplied in pairs as it lies (bf16 on a Zen
+// 4, 13824x1152: 4 rows 0.17, 11 0.21, 32 0.46, 128 0.79, 256 0.89; 1024x1024 by 256 rows 0.97), and vectors of the
+// depth from which on adding up their lanes costs little.
+constexpr int64_t kMostAlongDepth = 24, kMostConverted = 8, kMostPairs = 128;
 constexpr int64_t kDeepAlong = 8;
 constexpr std::string_view kAlongDepth = " along depth";
 
@@ -173,6 +174,23 @@ bool lies_along_depth(const Instruction& contraction, const MatrixProduct& p, si
   return strides && strides->depth == 1;
 }
 
+/// So are groups of as many terms as a lane of the sums takes.
+bool lies_in_groups(const Instruction& contraction, const MatrixProduct& p, size_t operand,
+                    const MultiplyAddForm& form) {
+  auto strides = operand_strides(contraction, p, operand);
+  return strides && strides->depth == 1 && strides->along % form.terms == 0 && p.k % form.step == 0;
+}
+
+/// Rows and columns of bf16 lie so that vectors of pairs are multiplied as they lie, from a few rows on.
+bool pairs_along_depth(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target,
+                       ProductOperands operands) {
+  constexpr MultiplyAdd kPairs = MultiplyAdd::kBfloats;
+  if (!operands.along_depth || !operands.columns_in_memory || p.m == 1 || !target.multiplies_bfloats) return false;
+  if (!suits(kPairs, contraction, p, p.k, target)) return false;
+  return lies_in_groups(contraction, p, p.rows_operand(), form_of(kPairs)) &&
+         lies_in_groups(contraction, p, p.columns_operand(), form_of(kPairs));
+}
+
 /// Fewer columns than a vector has lanes, and rows along the depth: however many there are, each is read once. (Zen 4:
 /// 1000x1024 by eight columns takes 0.43 of the time of packing them, by 15 0.78, 16 products of 89x657 by four 0.36 of
 /// that of summing each alone; 1000x131 by two 1.07.) Columns that lie across are packed for it: 1321x379 by four takes
@@ -190,10 +208,11 @@ bool few_columns(const Instruction& contraction, const MatrixProduct& p, Product
 bool sums_along_depth(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target,
                       ProductOperands operands) {
   const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
-  const bool as_summed = columns_as_summed(contraction, p, operands);
+  const bool pairs = pairs_along_depth(contraction, p, target, operands);
+  const bool as_summed = pairs || columns_as_summed(contraction, p, operands);
   if (!operands.along_depth || p.k < kDeepAlong * lanes || (p.n < lanes && !as_summed)) return false;
   if (few_columns(contraction, p, operands, lanes)) return true;
-  if (p.m > (as_summed ? kMostAlongDepth : kMostConverted)) return false;
+  if (p.m > (pairs ? kMostPairs : as_summed ? kMostAlongDepth : kMostConverted)) return false;
   if (p.m == 1 && !(as_summed && reads_several_columns(contraction, p, target))) return false;
   return may_sum_along_depth(contraction, p, lanes) && lies_along_depth(contraction, p, p.columns_operand());
 }
@@ -454,8 +473,7 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
   if (!as_it_is || kind == MultiplyAdd::kBytes) return {};
   RowsInPlace rows;
   if (form.terms > 1) {
-    auto strides = operand_strides(contraction, p, p.rows_operand());
-    rows.at_strides = strides && strides->depth == 1 && strides->along % form.terms == 0 && p.k % form.step == 0;
+    rows.at_strides = lies_in_groups(contraction, p, p.rows_operand(), form);
     rows.along_depth = rows.at_strides && !form.tiles();
     if (form.tiles() || rows.at_strides) return rows;
   } else if (auto strides = operand_strides(contraction, p, p.rows_operand())) {
@@ -500,14 +518,16 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   };
   if (along_depth) {
     b.along_depth = true;
+    if (pairs_along_depth(contraction, p, target, operands)) b.multiply_add = MultiplyAdd::kBfloats;
+    const MultiplyAddForm& form = form_of(b.multiply_add);
     b.tile_rows = ceil_div(p.m, ceil_div(p.m, rows_along_depth(target)));
     b.tile_columns = lanes;
     // A tile's rows stay in the first cache, for each few columns go through them again; so do packed columns.
-    const bool packs = !columns_as_summed(contraction, p, operands);
-    const int64_t longest = packs ? std::max(b.tile_rows, b.tile_columns) : b.tile_rows;
-    const int64_t most = target.l1_bytes * 2 / 3 / (longest * dtype_bytes(type)) / lanes * lanes;
-    b.depth = slice_of(p.contracting, most, most, lanes);
-    choose_grid(b, p, contraction, rows_by(MultiplyAdd::kOne), target);
+    const bool packs = form.terms == 1 && !columns_as_summed(contraction, p, operands);
+    const int64_t longest = packs ? std::max(b.tile_rows, b.tile_columns) : b.tile_rows, each = lanes * form.terms;
+    const int64_t most = target.l1_bytes * 2 / 3 / (longest * dtype_bytes(type)) / lanes * each;
+    b.depth = slice_of(p.contracting, most, most, each);
+    choose_grid(b, p, contraction, rows_by(b.multiply_add), target);
     return b;
   }
   RowsInPlace rows;
@@ -532,6 +552,7 @@ bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const 
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
                       const TargetInfo& target) {
+  if (b.along_depth && b.multiply_add != MultiplyAdd::kOne) return true;
   const bool as_summed = contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
   if (b.along_depth) return as_summed && lies_along_depth(contraction, p, p.columns_operand());
   return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
@@ -547,8 +568,8 @@ Blocks in_one_slice(const Instruction& contraction, const MatrixProduct& p, cons
 
 std::string blocks_text(const Blocks& b) {
   std::string text = fmt::format("tile {}x{} block {}x{}x{}", b.tile_rows, b.tile_columns, b.rows, b.columns, b.depth);
-  if (b.along_depth) return text + std::string(kAlongDepth);
-  return b.multiply_add == MultiplyAdd::kOne ? text : fmt::format("{} by {}", text, form_of(b.multiply_add).name);
+  if (b.multiply_add != MultiplyAdd::kOne) text += fmt::format(" by {}", form_of(b.multiply_add).name);
+  return b.along_depth ? text + std::string(kAlongDepth) : text;
 }
 
 std::optional<Blocks> read_blocks(std::string_view text) {
@@ -565,7 +586,9 @@ std::optional<Blocks> read_blocks(std::string_view text) {
   if (form == multiply_add_forms().end()) return std::nullopt;
   Blocks b{v[0], v[1], v[2], v[3], v[4], form->kind, text.find(kAlongDepth) != text.npos};
   bool whole = b.rows % b.tile_rows == 0 && b.columns % b.tile_columns == 0;
-  if (b.along_depth && b.multiply_add != MultiplyAdd::kOne) return std::nullopt;
+  if (b.along_depth && b.multiply_add != MultiplyAdd::kOne && b.multiply_add != MultiplyAdd::kBfloats) {
+    return std::nullopt;
+  }
   if (form->tiles()) {
     const int64_t high = ceil_div(b.tile_rows, kTileSide), wide = ceil_div(b.tile_columns, kTileSide);
     if (b.tile_columns % kTileSide != 0 || high * wide + high + wide > kTileRegisters) return std::nullopt;

@@ -155,6 +155,7 @@ Family narrowed_sum_family();
 Family bfloat_row_family();
 Family row_number_family();
 Family rows_apart_family();
+Family rows_by_long_columns_family();
 Family tuple_of_one_family();
 Family chain_family();
 Family long_sum_family();

@@ -101,6 +101,7 @@ const std::vector<Family>& families() {
                                                 bfloat_row_family(),
                                                 row_number_family(),
                                                 rows_apart_family(),
+                                                rows_by_long_columns_family(),
                                                 width_family(),
                                                 top_k_call_family()};
   return kFamilies;

@@ -175,6 +175,27 @@ Instruction* rows_apart(Draft& s) {
   return product;
 }
 
+// A few rows by columns along whose depth both lie: lanes go along it, of bf16 in pairs where these are whole.
+Instruction* rows_by_long_columns(Draft& s) {
+  using enum DType;
+  const DType t = s.random.pick(std::vector{kBF16, kBF16, kBF16, kF16, kF32, kF64});
+  const int64_t k = s.random.pick(Ints{128, 130, 257, 258, 300, 510, 1026, 2050, 6000});
+  const int64_t m = s.random.pick(Ints{1, 2, 3, 5, 6, 7, 11, 13, 25}), n = s.random.pick(Ints{2, 3, 5, 8, 15, 17, 40});
+  const Ints batch = s.random.chance(0.3) ? Ints{s.random.between(2, 3)} : Ints{};
+  auto side = [&](int64_t size) {
+    Ints sizes = batch;
+    sizes.insert(sizes.end(), {size, k});
+    return factor(s, s.random.chance(0.7) ? s.of(t, sizes) : cut(s, t, sizes));
+  };
+  DotDims dims;
+  const int64_t depth = std::ssize(batch) + 1;
+  if (!batch.empty()) dims.lhs_batch = dims.rhs_batch = {0};
+  dims.lhs_contracting = dims.rhs_contracting = {depth};
+  Instruction* product = s.b.dot_general(side(m), side(n), dims);
+  if (s.random.chance(0.3)) widen(s, product);
+  return s.random.chance(0.4) ? s.b.op(kAdd, {product, s.of(product->shape.type, product->shape.dims)}) : product;
+}
+
 }  // namespace
 
 Instruction* moved(Draft& s, DType type, const Ints& sizes) {
@@ -185,6 +206,7 @@ Instruction* moved(Draft& s, DType type, const Ints& sizes) {
 }
 
 Family rows_apart_family() { return {"rows apart", {{rows_apart, 20}}, 0.03}; }
+Family rows_by_long_columns_family() { return {"rows by long columns", {{rows_by_long_columns, 20}}, 0.03}; }
 Family moved_product_family() { return {"products of what was moved", {{moved_product, 20}}, 0.06}; }
 
 }  // namespace hlojit::tools::fuzz
