@@ -180,7 +180,7 @@ constexpr Entry kOps[] = {
     {Opcode::kScan, scan, "dimensions! num_carries is_reverse is_associative to_apply!"},
     {Opcode::kSelectAndScatter, select_and_scatter, "window select! scatter!"},
     {Opcode::kSort, sort, "dimensions! is_stable to_apply!"},
-    {Opcode::kTopK, topk, "k! largest"},
+    {Opcode::kTopK, topk, "k! largest is_stable"},
 };
 
 }  // namespace
