@@ -321,6 +321,7 @@ std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target
   if (shape.along_depth || form_of(shape.multiply_add).tiles() || !reaches(shape)) return std::nullopt;
   const bool avx512 = target.isa() == Isa::kAvx512, pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
   if (pointers && (shape.rows > TileCode::kMostPointers || shape.looks_ahead)) return std::nullopt;
+  if (shape.left.ends_within) return std::nullopt;
   const int lanes = shape.last_halved() ? shape.lanes / 2 : shape.lanes;
   const bool in_part = shape.last_lanes < lanes || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);
   if (!avx512 && (in_part || shape.multiply_add != MultiplyAdd::kOne)) return std::nullopt;
