@@ -271,6 +271,13 @@ class Fuser {
     return members.size() == 1 && free_.contains(members[0]);
   }
 
+  /// It is another name for the bytes that it reads, and no kernel's operand: those are the result then. (As part of a
+  /// kernel it would be in the way of rows: f32[1,4096,768] is what a softmax of [4096,768] is returned as.)
+  bool names_result(int c) const {
+    return is_free(c) &&
+           std::ranges::none_of(graph_.readers(graph_[c].members[0]), [&](int reader) { return fusable(reader); });
+  }
+
   bool fusable(int c) const {
     return graph_[c].kernel && graph_[c].alive &&
            std::ranges::none_of(graph_[c].members, [&](auto* m) { return graph_.pinned(m); });
@@ -307,7 +314,7 @@ class Fuser {
     for (const Instruction* m : graph_[p].roots) {
       leaves |= m->is_root();
       for (int r : graph_.readers(m)) {
-        if (!fusable(r)) {
+        if (!fusable(r) || names_result(r)) {
           leaves = true;
         } else if (std::ranges::find(readers, r) == readers.end()) {
           readers.push_back(r);
