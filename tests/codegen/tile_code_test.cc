@@ -162,7 +162,8 @@ TEST_CASE("what no such code is for") {
   for (auto change : {+[](MicroKernelShape& s) { s.along_depth = true; }, +[](MicroKernelShape& s) { s.lanes = 32; },
                       +[](MicroKernelShape& s) { s.rows = 31; }, +[](MicroKernelShape& s) { s.type = DType::kS32; },
                       +[](MicroKernelShape& s) { s.left.row_stride = int64_t{1} << 40; },
-                      +[](MicroKernelShape& s) { s.rows = 14, s.left.row_stride = 1, s.left.stretch = 3; }}) {
+                      +[](MicroKernelShape& s) { s.rows = 14, s.left.row_stride = 1, s.left.stretch = 3; },
+                      +[](MicroKernelShape& s) { s.left.stretch = 3, s.left.ends_within = true; }}) {
     MicroKernelShape s = plain;
     change(s);
     CHECK(!tile_code(s, target));
