@@ -325,7 +325,8 @@ class Product {
   void pack_right(Scope& gs, const IndexExpr& first_panel, const IndexExpr& first, llvm::Value* columns_left) {
     const int64_t nr = blocks_.tile_columns, kc = packed_depth(), run = std::max<int64_t>(product_.run, 1);
     if (!reads_.in_runs(reads_.right_side()) && !blocks_.along_depth)
-      return packing_.pack_columns(gs, b_panel_, group_, nr, moves_left_ ? nr : product_.n, first);
+      return packing_.pack_columns(gs, b_panel_, group_, nr, moves_left_ ? nr : product_.n, first,
+                                   walks_memory(dot_, product_, blocks_, options_.target_info()));
     llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
     auto loop =
         open_loop(gs, gs.builder.CreateUDiv(minimum(gs, left, group_ * nr), i64(gs.builder, run)), 1, "pack.run");

@@ -172,6 +172,20 @@ void Packing::nest(Scope& scope, const Box& box, const std::function<void(Access
   deep(scope, [&](int64_t depth) { emit(planned(depth == form_.depth ? groups : box.last)); });
 }
 
+// What is read at the same place of the next slice: its rows are pages of their own, which no prefetcher gets past.
+// (Two rows by 1152x13824 bf16, one core of a Zen 4: 2.2 ms without, 1.2 so.)
+void Packing::prefetch_next(Scope& scope, const std::function<std::optional<Read>(const Coords&)>& source,
+                            const Coords& at) {
+  const IndexExpr k0 = k0_;
+  k0_ = k0 + form_.depth;
+  AccessWalk w(vars_);
+  if (auto read = source(at)) reads_.walk(w, *std::move(read));
+  k0_ = k0;
+  for (const Access& a : w.accesses()) {
+    if (a.parameter) e_.prefetch(scope, a);
+  }
+}
+
 // Packs elements of a box: loops by where they are read and written, blocks transposed in registers.
 void Packing::fill(Scope& scope, const BufferRef& target, const Box& box,
                    const std::function<void(AccessWalk&, const Coords&)>& walk,
@@ -179,11 +193,15 @@ void Packing::fill(Scope& scope, const BufferRef& target, const Box& box,
                    const std::function<IndexExpr(const Coords&)>& place) {
   nest(scope, box, walk, [&](Scope& s, const Coords& c, const Unroll& unroll) {
     e_.in_parts(s, c, unroll, [&](Scope& in, const Coords& at, const Unroll& part) {
-      if (part.var < 0) return e_.store(in, target, place(at), packed_value(in, source(at)));
+      if (part.var < 0) {
+        if (looks_down_) prefetch_next(in, source, at);
+        return e_.store(in, target, place(at), packed_value(in, source(at)));
+      }
       std::vector<Value> values;
       std::vector<IndexExpr> addresses;
       for (const IndexExpr& u : e_.block()) {
         const Coords x = substitute(at, part.var, u);
+        if (looks_down_) prefetch_next(in, source, x);
         values.push_back(packed_value(in, source(x)));
         addresses.push_back(place(x));
       }
@@ -275,9 +293,11 @@ void Packing::pack_side(Scope& scope, const BufferRef& target, const Side& side,
 }
 
 void Packing::pack_columns(Scope& scope, const BufferRef& target, int64_t group, int64_t width, int64_t size,
-                           const IndexExpr& first) {
+                           const IndexExpr& first, bool from_memory) {
+  looks_down_ = from_memory;
   in_boxes(scope, width, size, first,
            [&](int64_t columns) { pack_side(scope, target, {group, 0, columns, width, false, false}, first); });
+  looks_down_ = false;
 }
 
 void Packing::pack_across(Scope& scope, const BufferRef& target, int64_t width, int64_t stride, int64_t tile,

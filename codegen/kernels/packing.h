@@ -96,9 +96,9 @@ class Packing {
   void pack_run(Scope& scope, const BufferRef& target, int side, const IndexExpr& first, int64_t run,
                 const TargetAt& target_at);
   /// Packs `group` panels of `width` columns from `first` on, of `size`, one slice deep, each as
-  /// [k/terms][width][terms]. Only whole panels come in groups.
+  /// [k/terms][width][terms]. Only whole panels come in groups. `from_memory`: the next slice is prefetched.
   void pack_columns(Scope& scope, const BufferRef& target, int64_t group, int64_t width, int64_t size,
-                    const IndexExpr& first);
+                    const IndexExpr& first, bool from_memory);
   /// Packs `width` of the rows' operand's `size` rows from `first` on, one slice deep, as [k/terms][stride][terms];
   /// zeros follow the last up to a multiple of `tile`.
   void pack_across(Scope& scope, const BufferRef& target, int64_t width, int64_t stride, int64_t tile, int64_t size,
@@ -141,6 +141,7 @@ class Packing {
   void in_groups(Scope& scope, const std::function<void(const Groups&)>& pack);
   std::optional<Read> read_in(const Groups& groups, const IndexExpr& term, Read read) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
+  void prefetch_next(Scope& scope, const std::function<std::optional<Read>(const Coords&)>& source, const Coords& at);
   void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);
 
   ElementEmitter& e_;
@@ -149,6 +150,7 @@ class Packing {
   const MatrixProduct& product_;
   PackedForm form_;
   IndexExpr k0_{0};
+  bool looks_down_ = false;  // the next slice is prefetched
 };
 
 }  // namespace hlojit::codegen
