@@ -55,7 +55,7 @@ Buffer random_leaf(const Shape& shape, uint64_t seed) {
 
 namespace {
 
-// Between the seeds of two programs, as far as no program has arrays.
+// From a seed asked for to the next: further than any program has arrays, each of which takes one.
 constexpr uint64_t kSeedStep = 0x100000001b3;
 
 // `K=F.npy` or `F.npy`.

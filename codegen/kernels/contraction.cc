@@ -402,7 +402,7 @@ class Product {
       shape.along_depth = true;
       shape.panel_stride = right_ ? right_->along : kc / form_.terms;
       shape.unroll = 1;
-      const int64_t rest = product_.k / form_.terms % lanes_;
+      const int64_t rest = ceil_div(product_.k, form_.terms) % lanes_;
       if (rest != 0) shape.last_lanes = static_cast<int>(rest);
     }
     // A tall matrix from memory.

@@ -14,8 +14,6 @@ namespace {
 
 using Vectors = TileEmitter::Values;
 
-constexpr int kMostColumns = 4;
-
 /// One vector for a power of two of them: the sum of each one's lanes. Halves of two go side by side and are added, so
 /// that the work is shared by all.
 llvm::Value* sums_of_lanes(llvm::IRBuilderBase& b, Vectors vectors) {

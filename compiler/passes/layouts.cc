@@ -47,13 +47,10 @@ bool layout_is_free(const Instruction* i) {
   }
 }
 
-// What is read of memory where `o` is: a broadcast is made where it is used.
-double bytes_read(const Instruction* o) {
-  const Shape& shape = (o->is(Opcode::kBroadcast) ? o->operand(0) : o)->shape;
-  return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type);
-}
-
 double bytes(const Shape& shape) { return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type); }
+
+// What is read of memory where `o` is: a broadcast is made where it is used.
+double bytes_read(const Instruction* o) { return bytes((o->is(Opcode::kBroadcast) ? o->operand(0) : o)->shape); }
 
 class Assignment {
  public:

@@ -552,9 +552,9 @@ bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const 
 
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
                       const TargetInfo& target) {
-  if (b.along_depth && b.multiply_add != MultiplyAdd::kOne) return true;
   const bool as_summed = contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
-  if (b.along_depth) return as_summed && lies_along_depth(contraction, p, p.columns_operand());
+  const MultiplyAddForm& form = form_of(b.multiply_add);
+  if (b.along_depth) return (as_summed || form.terms > 1) && lies_in_groups(contraction, p, p.columns_operand(), form);
   return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
 }
 
