@@ -33,6 +33,13 @@ Instruction* expand_top_k_call(Builder& b, const Instruction& call) {
   return top;
 }
 
+Instruction* expand_call(Builder& b, const Instruction& call) {
+  if (is_remark(call)) return b.tuple({});
+  if (is_annotation(call)) return call.operand(0);
+  Instruction* top = expand_top_k_call(b, call);
+  return top ? top : expand_factors(b, call);
+}
+
 /// Starts given as one vector become scalars, which is what passes know.
 Instruction* expand_start_vector(Builder& b, const Instruction& op) {
   bool update = op.is(Opcode::kDynamicUpdateSlice);
@@ -152,9 +159,7 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kDynamicSlice:
     case Opcode::kDynamicUpdateSlice: return expand_start_vector(b, op);
     case Opcode::kConstant: return op.shape.is_tuple() ? expand_tuple_constant(b, *op.literal) : nullptr;
-    case Opcode::kCustomCall:
-      if (is_remark(op)) return b.tuple({});
-      return is_annotation(op) ? op.operand(0) : expand_top_k_call(b, op);
+    case Opcode::kCustomCall: return expand_call(b, op);
     case Opcode::kConvolution: return expand_convolution(b, op, options.target);
     case Opcode::kDot: return expand_dot(b, op, options.target);
     case Opcode::kMap: return expand_map(b, op);

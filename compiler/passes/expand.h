@@ -5,7 +5,7 @@
 //
 //   rng-bit-generator  ->  integer arithmetic on an iota of the counter, and the next state
 //   rng                ->  the same, on a counter that the run keeps
-//   custom-call        ->  its operand if it only annotates ("Sharding"), topk ("TopK")
+//   custom-call        ->  its operand if it only annotates ("Sharding"), topk ("TopK"), LAPACK's calls ("Qr", "Eigh")
 //   select-and-scatter ->  a reduce-window that picks, a scatter onto what was picked
 //   reduce-window of all before -> windows in blocks, and of the blocks' totals
 //   convolution to a few features -> a product for all taps of the window, and sums of what it sees

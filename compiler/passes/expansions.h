@@ -70,6 +70,10 @@ Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInf
 /// Steps between its terms, elementwise. nullptr if it has more than a few, or they lie in memory as they are.
 Instruction* expand_short_reduce(Builder& b, const Instruction& op);
 
+/// LAPACK's function in place of XLA's custom calls Qr, Eigh and ProductOfElementaryHouseholderReflectors. nullptr for
+/// other calls.
+Instruction* expand_factors(Builder& b, const Instruction& call);
+
 /// A convolution without gaps in its input. nullptr if it has none, or they are not worth it.
 Instruction* expand_dilated(Builder& b, const Instruction& op, const TargetInfo& target);
 

@@ -48,6 +48,45 @@ TEST_CASE("gesvd: u s vt is the matrix") {
   }
 }
 
+TEST_CASE("XLA's Qr and its reflectors: q r is the matrix") {
+  auto out = compile(parse(R"(HloModule m
+ENTRY e {
+  x = f32[3,2]{0,1} parameter(0)
+  qr = (f32[3,2], f32[2]) custom-call(x), custom_call_target="Qr"
+  a = f32[3,2] get-tuple-element(qr), index=0
+  taus = f32[2] get-tuple-element(qr), index=1
+  q = f32[3,2] custom-call(a, taus), custom_call_target="ProductOfElementaryHouseholderReflectors"
+  ROOT t = (f32[3,2]{0,1}, f32[3,2]{0,1}) tuple(q, a)
+})"))
+                 .run({Buffer::copy_of(kMatrix, Shape::parse("f32[3,2]{0,1}"))});
+  const float *q = out[0].data<float>(), *r = out[1].data<float>();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(q[i] * r[0] == doctest::Approx(kMatrix[i]).epsilon(1e-4));
+    CHECK(q[i] * r[3] + q[3 + i] * r[4] == doctest::Approx(kMatrix[3 + i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("XLA's Eigh: the named triangle, values ascending, NaN where it finds none") {
+  const float kNan = std::nanf("");
+  for (const char* lower : {"1", "0"}) {
+    float matrix[8] = {2, 1, 7, 2, kNan, 1, 7, 2};  // symmetric in the triangle that is read
+    if (lower[0] == '1') std::swap(matrix[1], matrix[2]), std::swap(matrix[5], matrix[6]);
+    auto out = compile(parse(std::string(R"(HloModule m
+ENTRY e {
+  x = f32[2,2,2]{2,1,0} parameter(0)
+  ROOT vw = (f32[2,2,2], f32[2,2]) custom-call(x), custom_call_target="Eigh", backend_config=")") +
+                             lower + ",1,100,0.000001\"\n}"))
+                   .run({Buffer::copy_of(matrix, Shape::parse("f32[2,2,2]"))});
+    const float *v = out[0].data<float>(), *w = out[1].data<float>();
+    CHECK(w[0] == doctest::Approx(1));
+    CHECK(w[1] == doctest::Approx(3));
+    CHECK(v[0] * v[2] < 0);  // (1, -1) and (1, 1) in columns
+    CHECK(v[1] * v[3] > 0);
+    CHECK(std::isnan(w[2]));
+    CHECK(std::isnan(v[7]));
+  }
+}
+
 TEST_CASE("geqp3: the column of the largest norm comes first") {
   const int32_t free[2] = {0, 0};
   auto out =

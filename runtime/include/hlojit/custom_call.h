@@ -11,8 +11,9 @@
 //     });
 //
 // A target is looked up when a program is compiled: first among registered makers, then in the loaded
-// libraries, then among our own (lapack_*_ffi, as JAX makes them). Registering and loading may happen
-// from any thread; what a compiled program has found stays with it.
+// libraries, then among our own (lapack_*_ffi, as JAX makes them). What XLA itself knows ("TopK", "Qr", "Eigh",
+// "Sharding", ...) is not looked up. Registering and loading may happen from any thread; what a compiled program has
+// found stays with it.
 #pragma once
 
 #include <functional>
