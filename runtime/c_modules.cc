@@ -43,6 +43,18 @@ const char* at(const std::vector<std::string>& all, size_t k) { return k < all.s
 hlojit_error* hlojit_parse(const char* text, size_t size, hlojit_module** out) {
   return guarded([&] { *out = wrap(hlojit::parse({text, size})); });
 }
+hlojit_error* hlojit_parse_elided(const char* text, size_t size, hlojit_elided elided, void* context,
+                                  hlojit_module** out) {
+  return guarded([&] {
+    *out = wrap(hlojit::parse({text, size}, [&](const Shape& shape) {
+      auto values = hlojit::Buffer::allocate(Shape::array(shape.type, shape.dims));
+      const std::string name = values.shape().to_string();
+      if (const char* wrong = elided(context, name.c_str(), values.mutable_raw(), values.size_bytes()))
+        throw Error(ErrorKind::kInput, "the values of " + name + ": " + wrong);
+      return values;
+    }));
+  });
+}
 hlojit_error* hlojit_verify(const hlojit_module* module) {
   return guarded([&] { hlojit::verify(module->module); });
 }

@@ -90,6 +90,17 @@ try:
 except hlojit.Error as e:
     assert e.kind == "input"
 
+# Constants that a printer left out are made up, by the type and sizes that they have.
+ELIDED = "HloModule m\nENTRY e {\n  p = s32[2,3] parameter(0)\n  c = s32[2,3] constant({...})\n  ROOT r = s32[2,3] add(p, c)\n}"
+counted = hlojit.compile(hlojit.parse(ELIDED, elided=lambda sizes, dtype: np.arange(6, dtype=dtype).reshape(sizes)))
+np.testing.assert_array_equal(counted(np.ones((2, 3), np.int32)), [[1, 2, 3], [4, 5, 6]])
+for wrong in (None, lambda sizes, dtype: np.zeros(3, dtype)):
+    try:
+        hlojit.parse(ELIDED, elided=wrong)
+        raise AssertionError("a constant without values was taken")
+    except (hlojit.Error, ValueError) as e:
+        assert "elided" in str(e) or "a constant is s32[2,3]" in str(e), e
+
 # What the compiler makes of a program, in a folder; the kernels alone are not dumped.
 with tempfile.TemporaryDirectory() as folder:
     hlojit.compile(TWICE, dump_dir=folder)

@@ -72,11 +72,12 @@ nb::list outputs(std::vector<Buffer> buffers) {
 }
 
 // (element type, sizes, text with layout) of each.
+nb::tuple facts(const Shape& s) {
+  return nb::make_tuple(std::string(hlojit::dtype_name(s.type)), nb::cast(s.dims), s.to_string());
+}
 nb::list facts(const std::vector<Shape>& shapes) {
   nb::list out;
-  for (const Shape& s : shapes) {
-    out.append(nb::make_tuple(std::string(hlojit::dtype_name(s.type)), nb::cast(s.dims), s.to_string()));
-  }
+  for (const Shape& s : shapes) out.append(facts(s));
   return out;
 }
 
@@ -182,10 +183,20 @@ NB_MODULE(_core, m) {
         return outputs(unlocked([&] { return hlojit::evaluate(p.module, in, o); }));
       });
 
-  m.def("parse", [](nb::bytes text, bool keep) {
-    std::string s(text.c_str(), text.size());
-    return PyModule{hlojit::parse(s), keep ? s : std::string()};
-  });
+  m.def(
+      "parse",
+      [](nb::bytes text, bool keep, const std::function<InputBytes(nb::tuple)>& elided) {
+        std::string s(text.c_str(), text.size());
+        std::function<Buffer(const Shape&)> made;
+        if (elided) {
+          made = [&](const Shape& shape) {
+            InputBytes bytes = elided(facts(shape));  // as long as its memory, which is copied, is read
+            return Buffer::copy_of(bytes.data(), dense(shape));
+          };
+        }
+        return PyModule{hlojit::parse(s, made), keep ? s : std::string()};
+      },
+      nb::arg("text"), nb::arg("keep"), nb::arg("elided").none());
 
   nb::class_<Executable>(m, "Executable")
       .def("run",

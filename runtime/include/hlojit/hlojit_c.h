@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HLOJIT_ABI_VERSION 7
+#define HLOJIT_ABI_VERSION 8
 
 typedef struct hlojit_error hlojit_error;
 typedef struct hlojit_module hlojit_module;
@@ -72,6 +72,12 @@ HLOJIT_C_API void hlojit_error_free(hlojit_error* error);
 
 /* HLO text, or a serialised HloModuleProto. */
 HLOJIT_C_API hlojit_error* hlojit_parse(const char* text, size_t size, hlojit_module** out);
+/* Since version 8. The same for text whose constants were left out when it was printed, {...}: `elided` writes each
+ * one's values, `size` bytes of row-major memory of that shape, in the order of the text. It returns NULL, or what went
+ * wrong, which is read at once. */
+typedef const char* (*hlojit_elided)(void* context, const char* shape, void* data, size_t size);
+HLOJIT_C_API hlojit_error* hlojit_parse_elided(const char* text, size_t size, hlojit_elided elided, void* context,
+                                               hlojit_module** out);
 /* The error holds every finding of the module. */
 HLOJIT_C_API hlojit_error* hlojit_verify(const hlojit_module* module);
 /* Since version 4. Runs the evaluator on the leaves: slow, obvious, independent of the compiler. */

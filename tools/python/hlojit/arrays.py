@@ -34,29 +34,32 @@ def as_array(value: object) -> np.ndarray:
     return np.asarray(value)
 
 
-def to_bytes(value: object, shape: ShapeFacts, number: int) -> np.ndarray:
-    """The bytes of an array for parameter `number`; the array itself if it lies in order already.
+def dtype_of(shape: ShapeFacts) -> np.dtype:
+    """Raises ValueError for an element type that NumPy does not have."""
+    if shape[0] not in DTYPES:
+        raise ValueError(f"NumPy has no type for {shape[2]}")
+    return DTYPES[shape[0]]
 
-    Raises ValueError if its sizes or its element type are not the parameter's.
+
+def to_bytes(value: object, shape: ShapeFacts, number: int | None = None) -> np.ndarray:
+    """The bytes of an array for parameter `number` (None: for a constant); the array itself if it lies in order already.
+
+    Raises ValueError if its sizes or its element type are not the shape's.
     """
-    element, dims, text = shape
-    dtype = DTYPES.get(element)
-    if dtype is None:
-        raise ValueError(f"NumPy has no type for {text}, parameter {number}")
+    dtype = dtype_of(shape)
+    _, dims, text = shape
     array = as_array(value)
     if isinstance(value, (bool, int, float, complex, list, tuple)):
         array = array.astype(dtype)  # Python's own have no such type
     if array.dtype != dtype or list(array.shape) != list(dims):
-        raise ValueError(f"parameter {number} is {text}, got {array.dtype}{list(array.shape)}")
+        name = "a constant" if number is None else f"parameter {number}"
+        raise ValueError(f"{name} is {text}, got {array.dtype}{list(array.shape)}")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def from_bytes(data: np.ndarray, shape: ShapeFacts) -> np.ndarray:
     """The array that lies in `data`, whose memory it shares."""
-    element, dims, text = shape
-    if element not in DTYPES:
-        raise ValueError(f"NumPy has no type for {text}")
-    return data.view(DTYPES[element]).reshape(dims)
+    return data.view(dtype_of(shape)).reshape(shape[1])
 
 
 def made_up(shape: ShapeFacts) -> np.ndarray | None:

@@ -159,9 +159,12 @@ def _check_count(inputs: Sequence, shapes: Sequence) -> None:
         raise ValueError(f"the program takes {len(shapes)} arrays, {len(inputs)} were given")
 
 
-def parse(source: Source) -> Module:
+def parse(source: Source, *, elided: Callable[[tuple[int, ...], np.dtype], np.ndarray] | None = None) -> Module:
     """Reads HLO text, a serialised HloModuleProto (bytes), or a file with either (a path, or text without
-    "HloModule" that names a file). Raises Error with line, column and caret."""
+    "HloModule" that names a file). Raises Error with line, column and caret.
+
+    elided: makes the values of constants that were left out when the text was printed, "{...}", in the order of the
+    text: called with sizes and type, gives an array. Without it they are an error."""
     if isinstance(source, os.PathLike) or (isinstance(source, str) and "HloModule" not in source and os.path.exists(source)):
         data = pathlib.Path(source).read_bytes()
     else:
@@ -170,8 +173,12 @@ def parse(source: Source) -> Module:
         text = data.decode()
     except UnicodeDecodeError:
         text = ""
+    def made(shape: arrays.ShapeFacts) -> np.ndarray:
+        values = elided(tuple(shape[1]), arrays.dtype_of(shape))
+        return arrays.to_bytes(values, shape)
+
     with translated(text):
-        return Module(_core.parse(data, bool(text)))
+        return Module(_core.parse(data, bool(text), made if elided else None))
 
 
 def load(data: bytes, *, threads: int = 0, cache_dir: str | os.PathLike = "") -> Executable:
