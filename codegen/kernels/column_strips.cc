@@ -10,9 +10,7 @@
 namespace hlojit::codegen {
 namespace {
 
-// Of the rows of one strip; sums of bytes fill four times as much. Rows as far apart lie in pages of their own.
-// (A vector times 1152x13824 halfs, one core of a Zen 4: 2.7 ms by strips of a kilobyte, 0.8 by four.)
-constexpr int64_t kPage = 4096;
+// Bytes of a sum; of rows of bytes the sums fill four times as much.
 constexpr int64_t kFloat = 4;
 constexpr int64_t kFewestTasks = 4;
 // Native vectors that a step adds to.
@@ -50,6 +48,8 @@ std::optional<ColumnStrips::Cut> ColumnStrips::cut(const LoopPiece& piece, int v
   if (!rows || rows->step < kPage || kFloat * lane.extent < 2 * wide * vector_bytes) return std::nullopt;
   int64_t outer = 1;
   for (size_t k = 0; k + 1 < piece.loops.size(); ++k) outer *= piece.loops[k].extent;
+  // A strip takes a page of each row. (A vector times 1152x13824 halfs, one core of a Zen 4: 2.7 ms by strips of a
+  // kilobyte, 0.8 by four.)
   const int64_t strips = round_up(ceil_div(rows->bytes * lane.extent, kPage), ceil_div(kFewestTasks, outer));
   Cut cut{piece, 0, std::move(*rows)};
   cut.tasks = split_for_chunks(cut.piece, outer * strips, kVectors * vector_bytes, vars_, 1);

@@ -98,7 +98,6 @@ class Product {
     }
     // Lanes along the depth take a line of each row a step: rows pages apart, in the same sets of caches, are packed.
     // (8x4096 by 4096x4096 that lies turned takes 0.96 of the time so, with AVX2 and two threads 0.85; a Zen 4.)
-    constexpr int64_t kPage = 4096;
     const bool far = left_ && !site_.left && product_.n > nr && left_->along * bytes >= kPage;
     if (left_ && blocks_.along_depth && (left_->depth != 1 || far)) left_.reset();
     by_rows_ = !left_ && (form_.tiles() || blocks_.along_depth || reads_.in_runs(reads_.left_side()) ||

@@ -545,7 +545,6 @@ class Emission {
   // apart too, and from strips larger than the second cache; log-softmax of 2048x2048 by such took 1.2 times as long.
   static constexpr int kWideColumns = 8;
   bool meets_in_sets(int operations, int64_t step) const {
-    constexpr int64_t kPage = 4096;
     const bool little = operations <= 16;
     const int64_t strip = kWideColumns * vector_bytes_ * product(plan_.inner_sizes());
     const bool pages = step > 0 && step % (little ? kPage / 2 : kPage) == 0;

@@ -27,9 +27,9 @@ constexpr int kInFlight = 4;
 // Vectors of a row that is read before the next one of its tile.
 constexpr int kInTurn = 16;
 
-// Pages that are read side by side, and their bytes: prefetchers get no further than to the end of one. (Sums of the
+// Pages that are read side by side: prefetchers get no further than to the end of one. (Sums of the
 // columns of 4096x4096 floats in T(8,128), one core of a Zen 4: 5.6 ms tile by tile, 2.8 by eight of them.)
-constexpr int64_t kPages = 8, kPage = 4096;
+constexpr int64_t kPages = 8;
 
 using Carry = ElementEmitter::Carried;
 

@@ -37,9 +37,6 @@ constexpr int64_t kDeepPacked = 1024;
 // Depth of a slice in steps of tiles, the best, and of all there is.
 constexpr int64_t kBestSteps = 12, kMostSteps = 18;
 
-// Of a right side that comes from memory: how much of each row a task takes, a page that is read to its end.
-constexpr int64_t kRowBytes = 4096;
-
 // Rows from which on products of tiles are faster than of vectors, though most of the tiles be empty: of bf16 by
 // 4096x4096 two rows took 0.93 of the time, eight 0.53, of bytes eight 1.4, twelve 1.0 and 24 0.7.
 constexpr int64_t kFewestTileRows = 2, kFewestByteRows = 12;
@@ -353,7 +350,8 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
   unit = std::lcm(unit, rows.together);
   auto equal_rows = [&](int64_t blocks) { return round_up(ceil_div(p.m, blocks), unit); };
   b.rows = equal_rows(ceil_div(p.m, std::max(most, unit)));
-  const int64_t wide = walks ? kRowBytes / bytes : std::max<int64_t>(512, 16 * nr);
+  // Of rows that come from memory a task takes a page each, which is read to its end.
+  const int64_t wide = walks ? kPage / bytes : std::max<int64_t>(512, 16 * nr);
   b.columns = round_up(ceil_div(p.n, ceil_div(p.n, wide)), nr);
   int64_t batches = p.batches();
   double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
@@ -466,7 +464,7 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
   // take 1.9 times as long packed (AVX-512), by 1024x256 0.78 (AVX2), by 1024x1024 0.97 and 0.72.
   constexpr int64_t kManyPanels = 8;
   // Entries of a row's pointers are made as one vector: more would take too long to compile.
-  constexpr int64_t kPage = 4096, kMostTaps = 64, kFewBytes = 48;
+  constexpr int64_t kMostTaps = 64, kFewBytes = 48;
   const MultiplyAddForm& form = form_of(kind);
   const DType type = contraction.operand(p.rows_operand())->shape.type;
   const bool as_it_is = type == (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed);

@@ -8,6 +8,8 @@ namespace hlojit {
 
 /// Bytes of a line of the caches: that of every machine there is.
 inline constexpr int64_t kCacheLine = 64;
+/// Bytes of a page of memory. Prefetchers stop at its end, and lines as far apart find room in few sets of the caches.
+inline constexpr int64_t kPage = 4096;
 
 struct TargetInfo {
   int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
