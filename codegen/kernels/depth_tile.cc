@@ -111,7 +111,7 @@ class DepthTile {
     // The columns that come next: no prefetcher gets far in pieces of a page.
     for (int64_t j = 0; shape_.looks_down > 0 && !part && j < columns_; ++j) {
       llvm::Value* next = t_.number((columns_ + j) * shape_.panel_stride);
-      t_.prefetch(t_.b.CreateGEP(t_.scalar, first, next), TileEmitter::Cache::kSecond);
+      t_.prefetch(t_.b.CreateGEP(t_.scalar, first, next), Cache::kSecond);
     }
     for (int64_t i = 0; i < rows_; ++i) {
       llvm::Value* row = t_.load(t_.at(t_.at(t_.argument(0), k), i * shape_.left.row_stride), part);

@@ -136,7 +136,7 @@ class TileBody {
       pointers.push_back(load_pointer(table, static_cast<int64_t>(i) * form.row_stride + form.k_stride));
     const int64_t line = kCacheLine / dtype_bytes(shape_.type);
     t_.loop("line", line, t_.number(form.stretch), {}, [&](llvm::Value* at, const Tile&) {
-      for (llvm::Value* row : pointers) t_.prefetch(t_.b.CreateGEP(t_.scalar, row, at), TileEmitter::Cache::kSecond);
+      for (llvm::Value* row : pointers) t_.prefetch(t_.b.CreateGEP(t_.scalar, row, at), Cache::kSecond);
       return Tile{};
     });
   }
@@ -165,7 +165,7 @@ class TileBody {
     const size_t line = std::max<size_t>(kCacheLine / static_cast<size_t>(dtype_bytes(shape_.type) * shape_.lanes), 1);
     t_.loop("row", 1, t_.number(shape_.rows), {t_.argument(2)}, [&](llvm::Value*, const Tile& row) {
       for (size_t v = 0; v < vectors_; v += line)
-        t_.prefetch(t_.at(row[0], static_cast<int64_t>(v) * shape_.lanes), TileEmitter::Cache::kFirst, true);
+        t_.prefetch(t_.at(row[0], static_cast<int64_t>(v) * shape_.lanes), Cache::kFirst, true);
       return Tile{t_.at(row[0], t_.argument(3))};
     });
   }
@@ -173,14 +173,14 @@ class TileBody {
   /// A's lines one tile on, as many a turn as a tile takes. In rows side by side no prefetcher sees them come.
   void look_ahead(llvm::Value* k) {
     llvm::Value* next = t_.b.CreateMul(t_.b.CreateAdd(k, t_.argument(4)), t_.number(shape_.rows));
-    t_.prefetch(t_.b.CreateGEP(t_.scalar, t_.argument(0), next), TileEmitter::Cache::kFirst);
+    t_.prefetch(t_.b.CreateGEP(t_.scalar, t_.argument(0), next), Cache::kFirst);
   }
 
   /// A line of B some rows on, into the second cache: more than the rows at hand would not stay in the first.
   void look_down(llvm::Value* panel, int64_t k, size_t v) {
     const int64_t next = (k + shape_.looks_down) * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes;
     if (static_cast<int64_t>(v) * shape_.lanes * dtype_bytes(shape_.type) % 64 != 0) return;
-    t_.prefetch(t_.b.CreateGEP(t_.scalar, panel, t_.number(next)), TileEmitter::Cache::kSecond);
+    t_.prefetch(t_.b.CreateGEP(t_.scalar, panel, t_.number(next)), Cache::kSecond);
   }
 
   /// The products at depth k behind what the pointers are at. `row_at`: where a row's element lies there.

@@ -64,29 +64,4 @@ llvm::Value* TileEmitter::load(llvm::Value* from, bool part) {
   return part ? load(last_vector, from, static_cast<int>(shape_.last_lanes)) : load(vector, from, 0);
 }
 
-llvm::Value* TileEmitter::load(llvm::Type* type, llvm::Value* from, int lanes) {
-  llvm::Constant* there = part_of(type, lanes);
-  if (!there) return b.CreateAlignedLoad(type, from, align);
-  return b.CreateMaskedLoad(type, from, align, there, llvm::Constant::getNullValue(type));
-}
-
-void TileEmitter::store(llvm::Value* value, llvm::Value* to, int lanes) {
-  if (llvm::Constant* there = part_of(value->getType(), lanes))
-    b.CreateMaskedStore(value, to, align, there);
-  else
-    b.CreateAlignedStore(value, to, align);
-}
-
-llvm::Constant* TileEmitter::part_of(llvm::Type* type, int lanes) {
-  auto* all = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  const int count = all ? static_cast<int>(all->getNumElements()) : 1;
-  return lanes > 0 && lanes < count ? first_lanes(b, count, lanes) : nullptr;
-}
-
-void TileEmitter::prefetch(llvm::Value* line, Cache cache, bool writes) {
-  const uint32_t locality = cache == Cache::kFirst ? 3 : 2;
-  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
-                    {line, b.getInt32(writes), b.getInt32(locality), b.getInt32(1)});
-}
-
 }  // namespace hlojit::codegen

@@ -8,6 +8,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/kernels/micro_kernel.h"
+#include "codegen/number/memory.h"
 
 namespace hlojit::codegen {
 
@@ -35,20 +36,18 @@ class TileEmitter {
   /// A vector; `part`: of its first shape.last_lanes elements, and zeros, and nothing behind them is read.
   llvm::Value* load(llvm::Value* from, bool part = false);
   /// Of a vector's first so many elements, and zeros; 0: of all.
-  llvm::Value* load(llvm::Type* type, llvm::Value* from, int lanes);
-  void store(llvm::Value* value, llvm::Value* to, int lanes = 0);
+  llvm::Value* load(llvm::Type* type, llvm::Value* from, int lanes) {
+    return load_first(b, type, from, align.value(), lanes);
+  }
+  void store(llvm::Value* value, llvm::Value* to, int lanes = 0) { store_first(b, value, to, align.value(), lanes); }
 
-  /// Brings a line, which may lie behind all there is, to be read or written, into the cache of this level.
-  enum class Cache { kFirst, kSecond };
-  void prefetch(llvm::Value* line, Cache cache, bool writes = false);
+  void prefetch(llvm::Value* line, Cache cache, bool to_write = false) { codegen::prefetch(b, line, cache, to_write); }
 
   llvm::IRBuilder<> b;
   llvm::Type *const scalar, *const vector, *const last_vector;  ///< the last of a row may be narrower
   const llvm::Align align;                                      ///< of all loads and stores: a term's
 
  private:
-  /// A mask of a vector's first so many elements; null for all.
-  llvm::Constant* part_of(llvm::Type* type, int lanes);
   llvm::BasicBlock* block(const char* label) { return llvm::BasicBlock::Create(f_->getContext(), label, f_); }
 
   llvm::Function* f_;

@@ -8,6 +8,7 @@
 
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/packed.h"
+#include "codegen/number/memory.h"
 #include "codegen/number/parts.h"
 #include "codegen/number/table.h"
 #include "layout/divide.h"
@@ -42,12 +43,9 @@ Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::
 }
 
 // The first `there` elements of a vector of `lanes`.
-llvm::Value* load_first(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
-                        int lanes, int there) {
-  const llvm::Align align(element->getScalarSizeInBits() / 8);
-  auto* whole = vector_of(element, lanes);
-  llvm::Instruction* l = there == lanes ? static_cast<llvm::Instruction*>(b.CreateAlignedLoad(whole, pointer, align))
-                                        : b.CreateMaskedLoad(whole, pointer, align, first_lanes(b, lanes, there));
+llvm::Value* load_beginning(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
+                            int lanes, int there) {
+  auto* l = load_first(b, vector_of(element, lanes), pointer, element->getScalarSizeInBits() / 8, there);
   annotate(l, buffer);
   return l;
 }
@@ -265,7 +263,7 @@ std::vector<llvm::Value*> ElementEmitter::rows_at(Scope& scope, const BufferRef&
   auto row_at = [&](int l) {
     llvm::Value* at = found ? b.CreateGEP(element, buffer.pointer, b.CreateExtractElement(numbers, b.getInt64(l)))
                             : address_of(scope, buffer, element, start.substitute(lane, l));
-    return load_first(b, buffer, element, at, per, there);
+    return load_beginning(b, buffer, element, at, per, there);
   };
   std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));
   for (int from = 0; from < lanes; from += native) {
@@ -462,7 +460,7 @@ Value ElementEmitter::load_from_table(Scope& scope, const BufferRef& buffer, DTy
     llvm::Value* at = first == 0 ? buffer.pointer
                                  : b.CreateConstInBoundsGEP1_64(number, buffer.pointer, static_cast<uint64_t>(first));
     table.push_back(
-        load_first(b, buffer, number, at, per, static_cast<int>(std::min<int64_t>(per, buffer.elements - first))));
+        load_beginning(b, buffer, number, at, per, static_cast<int>(std::min<int64_t>(per, buffer.elements - first))));
   }
   llvm::IRBuilder<>& b = scope.builder;
   llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
@@ -514,9 +512,7 @@ void ElementEmitter::prefetch(Scope& scope, const Access& access) {
   llvm::Value* at = address_of(scope, buffers_.at(access.parameter), element, first);
   for (int64_t line = 0; line < lanes * access.bytes; line += kCacheLine) {
     llvm::Value* to = b.CreateConstGEP1_64(b.getInt8Ty(), at, static_cast<uint64_t>(line));
-    constexpr uint32_t kReads = 0, kSecond = 2, kData = 1;
-    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
-                      {to, b.getInt32(kReads), b.getInt32(kSecond), b.getInt32(kData)});
+    codegen::prefetch(b, to, Cache::kSecond);
   }
 }
 
