@@ -116,10 +116,12 @@ class Packing {
     std::vector<int64_t> dims;
     size_t along;
     int64_t last;
+    bool looks_down = false;  ///< the next slice is prefetched
   };
+  /// What is read for an element of a box in the slice from k0 on; nothing where it is zero.
+  using Source = std::function<std::optional<Read>(const IndexExpr& k0, const Coords&)>;
   void fill(Scope& scope, const BufferRef& target, const Box& box,
-            const std::function<void(AccessWalk&, const Coords&)>& walk,
-            const std::function<std::optional<Read>(const Coords&)>& source,
+            const std::function<void(AccessWalk&, const Coords&)>& walk, const Source& source,
             const std::function<IndexExpr(const Coords&)>& place);
   void nest(Scope& scope, const Box& box, const std::function<void(AccessWalk&, const Coords&)>& walk,
             const std::function<void(Scope&, const Coords&, const Unroll&)>& body);
@@ -127,7 +129,7 @@ class Packing {
   /// are zeros.
   struct Side {
     int64_t group, from, width, stride;
-    bool left, zeros;
+    bool left, zeros, looks_down;
   };
   void pack_side(Scope& scope, const BufferRef& target, const Side& side, const IndexExpr& first);
   /// Part of a slice: from position `first` on so many groups, in the last slice `last`, whose first `there` elements
@@ -141,7 +143,7 @@ class Packing {
   void in_groups(Scope& scope, const std::function<void(const Groups&)>& pack);
   std::optional<Read> read_in(const Groups& groups, const IndexExpr& term, Read read) const;
   Value packed_value(Scope& scope, const std::optional<Read>& source);
-  void prefetch_next(Scope& scope, const std::function<std::optional<Read>(const Coords&)>& source, const Coords& at);
+  void prefetch_next(Scope& scope, const Source& source, const Coords& at);
   void deep(Scope& scope, const std::function<void(int64_t)>& emit_depth);
 
   ElementEmitter& e_;
@@ -150,7 +152,6 @@ class Packing {
   const MatrixProduct& product_;
   PackedForm form_;
   IndexExpr k0_{0};
-  bool looks_down_ = false;  // the next slice is prefetched
 };
 
 }  // namespace hlojit::codegen
