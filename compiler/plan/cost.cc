@@ -137,7 +137,7 @@ class Sweep {
     for (const Instruction* i : demands_.keys()) {
       const Demand& d = demands_.at(i);
       if (d.inside || !i->shape.is_array()) continue;
-      times[i] = d.times(std::max(1.0, count(i->shape))) * (d.in_front ? vector_lanes(i->shape) : 1);
+      times[i] = d.times(std::max(1.0, count(i->shape))) * (d.manner.in_front ? vector_lanes(i->shape) : 1);
     }
     return times;
   }
@@ -154,10 +154,11 @@ class Sweep {
       case OpPrice::kDivide: alone = std::min(d.bare, d.elements()); break;
       default: break;
     }
-    if (d.spacing > kMostSpacing) alone = d.elements();
+    if (d.manner.spacing > kMostSpacing) alone = d.elements();
     if (alone > 0) compute(i, alone * (vector_lanes(i->shape) - 1));
-    if (d.in_front && is_elementwise(i->opcode)) cost_.compute_ns += std::min(d.hoisted, d.elements()) * kInFront;
-    if (d.decides && has_trait(*i, op_trait::kRandomPlaces))
+    if (d.manner.in_front && is_elementwise(i->opcode))
+      cost_.compute_ns += std::min(d.hoisted, d.elements()) * kInFront;
+    if (d.manner.decides && has_trait(*i, op_trait::kRandomPlaces))
       cost_.compute_ns += std::min(d.hoisted, d.elements()) * kWaits / kCyclesPerNs;
   }
 
@@ -262,14 +263,7 @@ class Sweep {
   Demand& want_together(const Instruction* i, const Demand& user) {
     Demand& d = demands_[i];
     for (const Demand::Place& p : user.places()) d.want(p);
-    d.strided |= user.strided;
-    d.told |= user.told;
-    d.decides |= user.decides;
-    d.in_front |= user.in_front;
-    d.parts = std::max(d.parts, user.parts);
-    d.folded |= user.folded;
-    d.slid |= user.slid;
-    d.spacing = std::max(d.spacing, user.spacing);
+    d.manner.join(user.manner);
     return d;
   }
   /// Element by element as its user, outside of the lanes where that is.
@@ -284,14 +278,14 @@ class Sweep {
   void want_apart(const Instruction* i, double elements, double code, bool strided = false) {
     Demand& d = demands_[i];
     d.want({places_.fresh(), elements, code});
-    d.strided |= strided;
+    d.manner.strided |= strided;
   }
   /// By a stage: all of it, read anew, but from cache where another stage has read it; its code stands apart.
   void want_in_stage(const Instruction* i, double code, bool strided) {
     Demand& d = demands_[i];
     d.want({places_.fresh(), 0, code, 0});
     d.want({Places::kOwn, count(i->shape), 0});
-    d.strided |= strided;
+    d.manner.strided |= strided;
   }
 
   void spread(const Instruction* i, const Demand& d) {
@@ -314,7 +308,7 @@ class Sweep {
       if (k >= inputs) {
         want_once(o);
       } else if (i->is(Opcode::kReduce)) {
-        want_in_stage(o, d.code(), d.strided);
+        want_in_stage(o, d.code(), d.manner.strided);
       } else if (plan_.kind == KernelKind::kScan && i == plan_.hero) {
         want_together(o, d);
       } else if (i->is(Opcode::kDot) || i == plan_.hero) {
@@ -322,8 +316,8 @@ class Sweep {
         const bool taken = plan_.has_products() && taken_operand(plan_, i) == static_cast<int>(k);
         demands_[o].want({taken ? Places::kOwn : places_.fresh(), count(o->shape), d.code()});
       } else {
-        want_apart(o, d.elements() * product<double>(reduction_sizes(*i)), d.code(), d.strided);
-        demands_[o].slid |= slid_dims(*i);
+        want_apart(o, d.elements() * product<double>(reduction_sizes(*i)), d.code(), d.manner.strided);
+        demands_[o].manner.slid |= slid_dims(*i);
       }
     }
   }
@@ -351,10 +345,10 @@ class Sweep {
     for (const Symbol& s : relation.symbols) {
       want(i->operand(s.operand), s.coords, false);
       Demand& index = demands_[i->operand(s.operand)];
-      index.decides = true;
+      index.manner.decides = true;
       const double row = d.elements() / std::max(1.0, index.hoisted);
-      index.in_front |= index.hoisted > 0 && kTransposed < row && row < kFewVectors * vector_lanes(i->shape);
-      cost_.once &= !index.in_front;
+      index.manner.in_front |= index.hoisted > 0 && kTransposed < row && row < kFewVectors * vector_lanes(i->shape);
+      cost_.once &= !index.manner.in_front;
       symbols[s.var] = used_dims(s.coords, symbols);
     }
     // An update that leaves writes its box: what it is put into is not read.
@@ -364,7 +358,7 @@ class Sweep {
       const double choices = kChoice * static_cast<double>(relation.reads.size());
       cost_.instructions += static_cast<int64_t>(choices * d.code());
       const double cycles = choices * op_cost(OpPrice::kCheap).cycles;
-      if (asks_each(i, d)) cost_.compute_ns += cycles * d.elements() / vector_lanes(i->shape) / kCyclesPerNs;
+      if (asks_each(*i, d.manner)) cost_.compute_ns += cycles * d.elements() / vector_lanes(i->shape) / kCyclesPerNs;
     }
     for (const Read& read : relation.reads) {
       const Instruction* o = i->operand(read.operand);
@@ -417,54 +411,6 @@ class Sweep {
     return used;
   }
 
-  /// Places of a padded result to one of its operand, where it is padded between elements.
-  static double spacing(const Coords& coords) {
-    double places = 1;
-    for (const IndexExpr& c : coords) {
-      for (const IndexExpr::Term& t : c.terms())
-        places *= t.atom->kind == IndexExpr::AtomKind::kFloorDiv ? static_cast<double>(t.atom->width) : 1;
-    }
-    return places;
-  }
-
-  /// In how many halves, thirds and so on a concatenation puts its result: an element in front of many is no part.
-  static double parts(const Instruction* i) {
-    double most = 1;
-    if (!i->is(Opcode::kConcatenate)) return most;
-    for (const Instruction* o : i->operands()) most = std::max(most, count(o->shape));
-    return std::max(1.0, count(i->shape) / most);
-  }
-
-  /// Loops are cut at the borders of parts, and of parts of these while they are few, but behind a reshape that moves
-  /// borders into what loops go over, only at those of the results' own. Beyond that each element asks which part it is
-  /// of, and all are computed. (Nine steps of a transform, sums beside differences, took 13 us in three kernels, 0.4 in
-  /// nine.)
-  static bool asks_each(const Instruction* i, const Demand& d) {
-    constexpr double kMostParts = 8;
-    return i->is(Opcode::kConcatenate) && d.told && (d.folded || d.parts * parts(i) > kMostParts);
-  }
-
-  /// A coordinate is made of several, or of a part of one.
-  static bool folds(const Instruction* i, const Coords& coords) {
-    return i->is(Opcode::kReshape) &&
-           std::ranges::any_of(coords, [](const IndexExpr& c) { return c.terms().size() > 1 || !c.is_affine(); });
-  }
-
-  static uint64_t bit(size_t dim) { return uint64_t{1} << std::min<size_t>(dim, 63); }
-
-  static uint64_t slid_dims(const Instruction& i) {
-    uint64_t slid = 0;
-    if (!i.is(Opcode::kReduceWindow)) return slid;
-    for (size_t k = 0; k < i.attrs.window.size(); ++k) slid |= i.attrs.window[k].size > 1 ? bit(k) : 0;
-    return slid;
-  }
-
-  /// Does the coordinate change as a window slides along these dims of the result?
-  static bool slides(const IndexExpr& coordinate, uint64_t dims) {
-    return dims != 0 && std::ranges::any_of(coordinate.variables(),
-                                            [&](int v) { return v >= 0 && (dims & bit(static_cast<size_t>(v))) != 0; });
-  }
-
   /// Data movement `i` reads `o` at these coordinates; not for every element if `guarded`.
   void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const SymbolDims& symbols,
                bool guarded, const Demand& d, int place) {
@@ -477,13 +423,13 @@ class Sweep {
     bool in_lanes = contains(used, minor);
     // Between neighbours in the operand the result has others: every lane computes an element, and many for nothing.
     bool spread_out = guarded && in_lanes && from >= 0 && !coords[static_cast<size_t>(from)].coefficient(minor);
-    const double apart_by = guarded ? d.spacing * spacing(coords) : d.spacing;
+    Demand::Manner manner = d.manner.through(*i, coords, guarded);
     if (spread_out) {
       cost_.compute_ns += elements / kCyclesPerNs;
       cost_.instructions += static_cast<int64_t>(kOneByOne * d.code());
-    } else if (guarded && apart_by > kMostSpacing) {
+    } else if (guarded && manner.spacing > kMostSpacing) {
       elements = std::max(elements, product<double>(plan_.domain));
-    } else if (guarded && !asks_each(i, d)) {
+    } else if (guarded && !asks_each(*i, d.manner)) {
       elements = std::min(elements, count(o->shape) * share);
     }
     // Neighbours in the result are no neighbours in the operand.
@@ -491,21 +437,17 @@ class Sweep {
       return std::ranges::any_of(c.variables(), [&](int v) { return symbols.contains(v) && !symbols.at(v).empty(); });
     });
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
-    const uint64_t by_lanes = minor < 0 ? 0 : d.slid & bit(static_cast<size_t>(minor));
-    if (std::ranges::any_of(coords, [&](const IndexExpr& c) { return !c.is_affine() && slides(c, by_lanes); }))
+    const bool slides_by_lanes = minor >= 0 && d.manner.slides_along(minor);
+    if (slides_by_lanes && std::ranges::any_of(coords, [&](const IndexExpr& c) {
+          return !c.is_affine() && contains(c.variables(), minor);
+        }))
       cost_.compute_ns += elements * kSlid;
     Demand& own = demands_[o];
     own.want({place, elements, d.code(), d.ways()});
-    for (size_t k = 0; k < coords.size(); ++k) own.slid |= slides(coords[k], d.slid) ? bit(k) : 0;
-    own.strided |= d.strided || random || apart;
+    manner.strided |= random || apart;
+    own.manner.join(manner);
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i);
-    own.decides |= d.decides;
-    own.in_front |= d.in_front;
-    own.told |= d.told || i->is(Opcode::kConcatenate);
-    own.parts = std::max(own.parts, d.parts * parts(i));
-    own.folded |= d.folded || folds(i, coords);
-    own.spacing = std::max(own.spacing, apart_by);
     // What is repeated along the lanes is computed before their loop, and so is what it is made of.
     if (in_lanes && d.elements() > 0) own.hoisted += elements * std::min(1.0, d.hoisted / d.elements());
     if (minor < 0 || in_lanes || is_block(i->shape, minor)) return;
@@ -590,7 +532,7 @@ class Sweep {
     if (is_inline_constant(*outside)) return;
     cost_.instructions += static_cast<int64_t>(conversion_code(outside->shape.type) * demand.code());
     bool packs = plan_.kind == KernelKind::kContraction;  // packing reads in any order
-    cost_.bytes_read += move(outside->shape, demand.elements(), demand.strided && !packs ? kStridedFactor : 1);
+    cost_.bytes_read += move(outside->shape, demand.elements(), demand.manner.strided && !packs ? kStridedFactor : 1);
   }
 
   void write(const Instruction* root, double elements) {

@@ -17,9 +17,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "layout/index_expr.h"
+#include "compiler/analysis/access.h"
 
 namespace hlojit {
+
+class Instruction;
 
 class Demand {
  public:
@@ -30,19 +32,41 @@ class Demand {
     double ways = 1;  ///< from the kernel's results to here, which the one movement in front may hide
   };
 
-  bool strided = false;
-  bool moved = false;     ///< wanted at other coordinates than the elements at hand
-  bool inside = false;    ///< the kernel computes it itself
-  double spacing = 1;     ///< places of the kernel's domain to one of the value's, where padding lies between them
-  double hoisted = 0;     ///< of these, elements that stand outside of the lanes: computed one by one
-  double bare = 0;        ///< of those, elements with less than a vector's work inside, which hides nothing
-  bool told = false;      ///< wanted as a part of a concatenation
-  double parts = 1;       ///< how many there are of it, and of parts of parts
-  bool folded = false;    ///< wanted where several coordinates are one, or one is several
-  bool decides = false;   ///< says where elements of others are: these are looked up when it is known
-  bool in_front = false;  ///< says where rows of few vectors are: a core has little else to do meanwhile
-  uint64_t slid = 0;      ///< its dims along which windows overlap, a bit each
+  /// How it is wanted, which users hand on to what they are made of.
+  struct Manner {
+    bool strided = false;
+    bool told = false;      ///< as a part of a concatenation
+    double parts = 1;       ///< how many there are of it, and of parts of parts
+    bool folded = false;    ///< where several coordinates are one, or one is several
+    double spacing = 1;     ///< places of the kernel's domain to one of the value's, where padding lies between them
+    bool decides = false;   ///< says where elements of others are: these are looked up when it is known
+    bool in_front = false;  ///< says where rows of few vectors are: a core has little else to do meanwhile
+    uint64_t slid = 0;      ///< its dims along which windows overlap, a bit each
+
+    bool slides_along(int dim) const { return (slid & dim_bit(dim)) != 0; }
+    static uint64_t dim_bit(int dim) { return uint64_t{1} << std::min(dim, 63); }
+
+    /// Of what a data movement that is wanted in this manner reads at these coordinates; not for every element if
+    /// `guarded`.
+    Manner through(const Instruction& movement, const Coords& coords, bool guarded) const;
+    /// In both.
+    void join(const Manner& other) {
+      strided |= other.strided;
+      told |= other.told;
+      parts = std::max(parts, other.parts);
+      folded |= other.folded;
+      spacing = std::max(spacing, other.spacing);
+      decides |= other.decides;
+      in_front |= other.in_front;
+      slid |= other.slid;
+    }
+  };
+  Manner manner;
   bool crossed = false;  ///< wanted by a reshape whose dims share no borders with it: one by one, if it is moved itself
+  bool moved = false;    ///< wanted at other coordinates than the elements at hand
+  bool inside = false;   ///< the kernel computes it itself
+  double hoisted = 0;    ///< elements that stand outside of the lanes: computed one by one
+  double bare = 0;       ///< of those, elements with less than a vector's work inside, which hides nothing
 
   double elements() const { return sum(&Place::elements); }
   double code() const { return sum(&Place::code); }
@@ -87,6 +111,12 @@ class Demand {
   std::array<Place, kMost> places_;
   size_t count_ = 0;
 };
+
+/// Its result's dims along which windows of several elements slide, a bit each.
+uint64_t slid_dims(const Instruction& reduction);
+
+/// A concatenation wanted in this manner has each element ask which part it is of, and all parts are computed.
+bool asks_each(const Instruction& movement, const Demand::Manner& manner);
 
 /// The numbers of places.
 class Places {
