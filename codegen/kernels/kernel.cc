@@ -196,7 +196,7 @@ class Emission {
   struct Inner {
     int64_t step = 0;         ///< most bytes from one element to the next along the inner dims
     bool finds_rows = false;  ///< neighbours along these, from where an index says (ElementEmitter::load_rows)
-    int gathers = 0;          ///< so many reads from where an index says, of elements that are loaded one by one
+    int gathers = 0;          ///< most reads of a walk from where an index says, of elements that are loaded one by one
 
     /// The loads of a vector of each are instructions enough to keep the processor busy. (One found by the other, 11 in
     /// all: 17 us by four vectors, 28 by single ones; written out, 16, but 111 ms to compile for 22.)
@@ -206,7 +206,7 @@ class Emission {
   // What the stages read and write at an element of the outer nest.
   void visit_stages(AccessWalk& w, const Coords& at, Inner& inner) {
     w.lanes_outside();
-    inner.gathers = 0;  // else of each walk
+    int gathers = 0;
     for (const Stage& stage : plan_.stages) {
       const size_t before = w.accesses().size();
       Coords along;
@@ -217,9 +217,10 @@ class Emission {
         const int64_t apart = a.address.coefficient(last).value_or(0);
         inner.step = std::max(inner.step, a.bytes * apart);
         inner.finds_rows |= a.random && apart == 1;
-        inner.gathers += a.random && a.parameter && gathers_each(*options_.target, a.parameter->shape);
+        gathers += a.random && a.parameter && gathers_each(*options_.target, a.parameter->shape);
       }
     }
+    inner.gathers = std::max(inner.gathers, gathers);
   }
 
   // A step of the outer nest: the stages of each of its elements, whose coordinates follow each other.
