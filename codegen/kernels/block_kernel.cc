@@ -117,7 +117,7 @@ class BlockKernel {
       rows_.take(piece);
     }
     rows_.place_results(scratch_);
-    kernel_.emitter().loops(kernel_.root(), piece, 0, {{1}, false}, {},
+    kernel_.emitter().loops(kernel_.root(), piece, 0, {{1}}, {},
                             [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
                               rows_.run(kernel_, s, at, first, end, !around_.in_place());
                               return ElementEmitter::Carried{};

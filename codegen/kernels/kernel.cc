@@ -465,8 +465,8 @@ class Emission {
   // Of a block each value has its vectors.
   LaneWidths widths_of(const LoopPiece& piece, int wide, int native, bool pulls, bool overlap, const Inner& along,
                        bool masks) const {
-    if (plan_.kind == KernelKind::kRows) return {{1}, false};
-    if (piece.across) return {{static_cast<int>(piece.loops.back().extent)}, false};
+    if (plan_.kind == KernelKind::kRows) return {{1}};
+    if (piece.across) return {{static_cast<int>(piece.loops.back().extent)}};
     const bool blocked = piece.unroll.var >= 0;
     wide = std::max(native, wide / static_cast<int>(std::bit_ceil(static_cast<unsigned>(piece.together))));
     // (Three sums of a matrix each in four vectors spill: 8 ms to compile became 20.)

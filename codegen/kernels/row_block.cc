@@ -67,7 +67,7 @@ void RowBlock::run(KernelBuilder& kernel, Scope& scope, const Coords& at, size_t
       store_results(e, s, plan_.stages[k]);
       return ElementEmitter::Carried{};
     };
-    e.loops(scope, block_, 0, {{1}, false}, {}, stage);
+    e.loops(scope, block_, 0, {{1}}, {}, stage);
   }
 }
 

@@ -114,7 +114,7 @@ class ScatterEmission {
   void in_order(Scope& scope, const Ints& sizes, const Walk& walk, const Body& body) {
     const LoopPlanOptions plain{.lanes = false, .max_lanes = 1, .unroll = 0, .in_order = true};
     for (LoopPiece& piece : plan_loops(sizes, vars_, walk, plain)) {
-      e_.loops(scope, piece, 0, {{1}, false}, {},
+      e_.loops(scope, piece, 0, {{1}}, {},
                [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
                  body(s, at);
                  return ElementEmitter::Carried{};

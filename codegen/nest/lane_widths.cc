@@ -26,7 +26,7 @@ int64_t lanes_computed(int64_t extent, int lanes, int least) {
 }  // namespace
 
 LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow) {
-  if (!piece.has_lanes) return {{1}, false};
+  if (!piece.has_lanes) return {{1}};
   const LoopDigit& lane = piece.loops.back();
   int w = lanes_for(lane.extent, wide), n = std::min(native, w);
   if (overlap && !lane.clip && w > 1) {
@@ -39,9 +39,10 @@ LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overla
       const int64_t now = lanes_computed(lane.extent, w, least), then = lanes_computed(lane.extent, v, least);
       if (8 * (now - then) > now) w = v;
     }
-    return {{w}, lane.extent % w != 0, ends_narrow ? last_lanes(lane.extent, w, least) : 0};
+    if (lane.extent % w == 0) return {{w}};
+    return {{w}, Rest::kMovedBack, ends_narrow ? last_lanes(lane.extent, w, least) : 0};
   }
-  LaneWidths all{{w}, false};
+  LaneWidths all{{w}};
   bool exact = !lane.clip && lane.extent % w == 0;
   if (n < w && !exact) {
     all.widths.push_back(n);
@@ -69,7 +70,7 @@ LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool m
   auto dear = [&](int64_t elements) { return elements * piece.operations > kLittle; };
   auto half = [](int64_t elements) { return static_cast<int>(std::bit_floor(static_cast<uint64_t>(elements))); };
   auto whole = [](int64_t elements) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(elements))); };
-  if (masks && extent < native && dear(extent - half(extent))) return {.widths = {whole(extent)}, .masks_rest = true};
+  if (masks && extent < native && dear(extent - half(extent))) return {{whole(extent)}, Rest::kMasked};
   LaneWidths all{.widths = {lanes_for(extent, wide)}};
   int64_t rest = extent % all.widths[0];
   auto follow = [&](int lanes) {
@@ -78,10 +79,10 @@ LaneWidths narrowing_widths(const LoopPiece& piece, int wide, int native, bool m
   };
   if (rest >= native) follow(native);
   if (dear(rest)) {
-    all.masks_rest = masks && dear(rest - half(rest));
-    follow(all.masks_rest ? whole(rest) : half(rest));
+    if (masks && dear(rest - half(rest))) all.rest = Rest::kMasked;
+    follow(all.rest == Rest::kMasked ? whole(rest) : half(rest));
   }
-  if (rest > 0 && !all.masks_rest) follow(1);
+  if (rest > 0 && all.rest != Rest::kMasked) follow(1);
   return all;
 }
 

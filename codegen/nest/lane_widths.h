@@ -17,15 +17,19 @@
 
 namespace hlojit::codegen {
 
+/// What becomes of what is left behind the vectors of a loop's last width.
+enum class Rest {
+  kNone,       ///< nothing is left: if it may be, the last width is 1
+  kMovedBack,  ///< one more vector, moved back to the end of the digit; there is one width
+  kMasked,     ///< one more under a mask (of maps whose lanes may be left out, lines.h)
+};
+
 /// Lane counts that the bodies of a loop have, in order.
 struct LaneWidths {
   std::vector<int> widths;
-  bool overlap = false;  ///< one width; the last vector is moved back to the end of the digit
-  /// > 0: with overlap, the last vector is one of so many lanes, a body of its own (of maps only).
+  Rest rest = Rest::kNone;
+  /// > 0: the vector that is moved back is one of so many lanes, a body of its own (of maps only).
   int last = 0;
-  /// What is left behind vectors of the last width is one more, under a mask (of maps whose lanes may be left out,
-  /// lines.h).
-  bool masks_rest = false;
   /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
   int at_a_time = 0;
   /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;

@@ -66,7 +66,7 @@ std::optional<int64_t> few_vectors(const LoopPiece& piece, const LaneWidths& sha
   if (loop.clip || shape.into_line) return std::nullopt;
   int64_t left = loop.extent, operations = 0;
   for (int w : shape.widths) {
-    const bool ends = (shape.overlap && shape.last == 0) || (shape.masks_rest && w == shape.widths.back());
+    const bool ends = w == shape.widths.back() && shape.rest != Rest::kNone && shape.last == 0;
     int64_t count = ends ? (left + w - 1) / w : left / w;
     if (count > kFewSteps) return std::nullopt;
     operations += operations_of(piece, count, w, native);
@@ -181,7 +181,7 @@ ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& 
   const LoopDigit& loop = piece.loops.back();
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   if (known && known->isZero()) return c;
-  if (known && !known->isOne() && few_vectors(piece, {{lanes}, true}, vector_bytes() / 4)) {
+  if (known && !known->isOne() && few_vectors(piece, {{lanes}, Rest::kMovedBack}, vector_bytes() / 4)) {
     for (int64_t k = 0; k < known->getSExtValue(); ++k) {
       int64_t at = last >= 0 ? std::min(k * lanes, last) : k * lanes;
       bool ends = k + 1 == known->getSExtValue();
@@ -220,7 +220,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     line_vectors(s, piece, shape, body);
     return {};
   }
-  if (shape.overlap) {
+  if (shape.rest == Rest::kMovedBack) {
     int lanes = shape.widths[0];
     int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
     if (shape.last > 0) {
@@ -249,7 +249,7 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     llvm::Value* count = vectors_in(b, left, lanes);
     c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), lanes, body);
     if (w + 1 == widths.size()) {
-      const int64_t rest = shape.masks_rest ? loop.extent % lanes : 0;
+      const int64_t rest = shape.rest == Rest::kMasked ? loop.extent % lanes : 0;
       if (rest > 0) some_lanes(s, piece, i64(b, loop.extent - rest), lanes, body);
       break;
     }

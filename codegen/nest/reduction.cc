@@ -320,7 +320,7 @@ class PassRun {
       }
       return now;
     };
-    return e_.loops(at_, outer, 0, {{1}, false}, std::move(carried), rows, &p.levels);
+    return e_.loops(at_, outer, 0, {{1}}, std::move(carried), rows, &p.levels);
   }
 
   Carry running_element(Scope& s, const Coords& inner, const Lanes& lanes, const Carry& in) {

@@ -60,7 +60,7 @@ class StripRun {
         return ElementEmitter::Carried{};
       };
       e_.loops(
-          at, g.piece, 0, {{1}, false}, {},
+          at, g.piece, 0, {{1}}, {},
           [&](Scope& s, const Coords& rows, const Lanes&, const ElementEmitter::Carried&) {
             add_group(s, rows, g.within, level);
             return ElementEmitter::Carried{};

@@ -23,7 +23,7 @@ std::optional<StripRows> strip_rows(const Pass& pass, int lane, VarSource& vars)
 
 struct Strip {
   LoopPiece columns;  ///< all loops but the lanes' are bound
-  LaneWidths widths;  ///< without overlap: no column may be counted twice
+  LaneWidths widths;  ///< none is moved back: no column may be counted twice
   StripRows rows;
   bool looks_down = false;                                   ///< rows are prefetched: they come from memory
   llvm::Value* memory = nullptr;                             ///< for the sums, aligned to a cache line
