@@ -250,11 +250,20 @@ class ElementEmitter {
   }
   /// Of the lanes of `address`, those that belong to the row; null: all.
   llvm::Value* belonging(const IndexExpr& address) const;
-  IndexExpr vector_position(Scope& s, Scope& in, const LoopDigit& loop, int lanes, const IndexExpr& start, int64_t most,
-                            int64_t last);
-  Carried lane_vectors(Scope& scope, const LoopPiece& piece, llvm::Value* count, int lanes, int at_a_time,
-                       const IndexExpr& start, int64_t most, int64_t last, Carried carried, int64_t fresh,
-                       const Body& body);
+  /// Vectors along a digit, one after the other.
+  struct VectorRun {
+    llvm::Value* count = nullptr;
+    int64_t most = 1;  ///< that there may be
+    int lanes = 1;
+    int at_a_time = 0;  ///< see LaneWidths
+    IndexExpr start{0};
+    int64_t last = -1;  ///< >= 0: where the last one begins, moved back
+    int fresh = 0;      ///< > 0: so many of its lanes hold elements that no earlier vector held
+  };
+  IndexExpr vector_position(Scope& s, Scope& in, const LoopDigit& loop, const VectorRun& run);
+  Carried lane_vectors(Scope& scope, const LoopPiece& piece, const VectorRun& run, Carried carried, const Body& body);
+  Carried moved_back_vectors(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried,
+                             const Body& body);
   Value load_apart(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   Value load_one(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   Value load_run(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, int64_t stride,

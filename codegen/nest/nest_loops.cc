@@ -103,14 +103,15 @@ llvm::Value* ElementEmitter::digit_value(const LoopDigit& loop, llvm::Value* cou
 }
 
 // Where the vector of this turn of the loop `in` begins.
-IndexExpr ElementEmitter::vector_position(Scope& s, Scope& in, const LoopDigit& loop, int lanes, const IndexExpr& start,
-                                          int64_t most, int64_t last) {
+IndexExpr ElementEmitter::vector_position(Scope& s, Scope& in, const LoopDigit& loop, const VectorRun& run) {
+  const int lanes = run.lanes;
+  const IndexExpr& start = run.start;
   llvm::IRBuilder<>& b = in.builder;
-  if (last >= 0) {
+  if (const int64_t last = run.last; last >= 0) {
     return start + symbol(in, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, in.counter, i64(b, last)), {0, last});
   }
   const int64_t whole = (loop.steps ? loop.steps->last + 1 : loop.extent) / lanes;
-  if (most <= 1) {
+  if (run.most <= 1) {
     // One turn or none: the position must not look as if it were known outside of the loop. It counts vectors, and
     // no more of them than there are, so that addresses stay affine.
     in.once = true;
@@ -120,7 +121,7 @@ IndexExpr ElementEmitter::vector_position(Scope& s, Scope& in, const LoopDigit& 
   const int counter = vars_.fresh();
   if (!loop.steps) {
     bind(counter, in, vectors_in(b, in.counter, lanes, true));
-    return start + IndexExpr::var(counter, most) * lanes;
+    return start + IndexExpr::var(counter, run.most) * lanes;
   }
   // Counted from where the digit begins: of that the range is known, and its parts begin at whole vectors.
   bind(counter, in, vectors_in(b, b.CreateAdd(index(start, in), in.counter), lanes, true));
@@ -173,71 +174,81 @@ void ElementEmitter::line_vectors(Scope& s, const LoopPiece& piece, const LaneWi
   in_lines_ = false;
 }
 
-// `count` vectors from `start`, the last one moved back to begin at `last` if that is given; `fresh` of its lanes hold
-// elements that no earlier vector held.
-ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, llvm::Value* count, int lanes,
-                                                     int at_a_time, const IndexExpr& start, int64_t most, int64_t last,
-                                                     Carried c, int64_t fresh, const Body& body) {
+ElementEmitter::Carried ElementEmitter::lane_vectors(Scope& s, const LoopPiece& piece, const VectorRun& run, Carried c,
+                                                     const Body& body) {
   const LoopDigit& loop = piece.loops.back();
-  auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+  const int lanes = run.lanes;
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(run.count);
   if (known && known->isZero()) return c;
   if (known && !known->isOne() && few_vectors(piece, {{lanes}, Rest::kMovedBack}, vector_bytes() / 4)) {
-    for (int64_t k = 0; k < known->getSExtValue(); ++k) {
-      int64_t at = last >= 0 ? std::min(k * lanes, last) : k * lanes;
-      bool ends = k + 1 == known->getSExtValue();
-      c = lane_vectors(s, piece, i64(s.builder, 1), lanes, at_a_time, start + IndexExpr(at), 1, -1, std::move(c),
-                       ends ? fresh : lanes, body);
+    const int64_t count = known->getSExtValue();
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t at = run.last >= 0 ? std::min(k * lanes, run.last) : k * lanes;
+      const VectorRun one{.count = i64(s.builder, 1),
+                          .lanes = lanes,
+                          .at_a_time = run.at_a_time,
+                          .start = run.start + IndexExpr(at),
+                          .fresh = k + 1 == count ? run.fresh : 0};
+      c = lane_vectors(s, piece, one, std::move(c), body);
     }
     return c;
   }
   std::unique_ptr<Scope> inner;
   Scope* at = &s;
-  IndexExpr position = start;
+  IndexExpr position = run.start;
   if (!(known && known->isOne())) {
     // The loop counts elements: a counter of vectors would be shifted to be added to an address.
-    inner = open_loop(s, s.builder.CreateMul(count, i64(s.builder, lanes)), lanes, lanes > 1 ? "v" : "t", c);
+    inner = open_loop(s, s.builder.CreateMul(run.count, i64(s.builder, lanes)), lanes, lanes > 1 ? "v" : "t", c);
     at = inner.get();
-    position = vector_position(s, *inner, loop, lanes, start, most, last);
+    position = vector_position(s, *inner, loop, run);
     c.assign(inner->carried.begin(), inner->carried.end());
   }
   const Carried old = std::move(c);
   Carried next = old;
-  const int step = at_a_time > 0 ? std::min(at_a_time, lanes) : lanes;
+  const int step = run.at_a_time > 0 ? std::min(run.at_a_time, lanes) : lanes;
   for (int first = 0; first < lanes; first += step) {
     const Lanes part = lanes_in(*at, first, step, piece.pairs);
     next = body(*at, substitute(piece.coords, loop.var, position + part.number), part, next);
   }
   if (inner) next = close_loop(s, std::move(inner), next);
-  if (fresh == lanes) return next;
-  return in_last_lanes(s.builder, lanes, piece.pairs ? pairs_of(lanes) : 0, fresh, old, std::move(next));
+  if (run.fresh == 0) return next;
+  return in_last_lanes(s.builder, lanes, piece.pairs ? pairs_of(lanes) : 0, run.fresh, old, std::move(next));
+}
+
+// Vectors of one width, of which the last is moved back to the end of the digit.
+ElementEmitter::Carried ElementEmitter::moved_back_vectors(Scope& s, const LoopPiece& piece, const LaneWidths& shape,
+                                                           Carried c, const Body& body) {
+  const int64_t extent = piece.loops.back().extent;
+  llvm::IRBuilder<>& b = s.builder;
+  const int lanes = shape.widths[0], fresh = static_cast<int>(extent % lanes);
+  const int64_t full = extent / lanes, last = extent - lanes;
+  VectorRun run{.count = i64(b, full), .most = full, .lanes = lanes, .at_a_time = shape.at_a_time};
+  if (shape.last > 0) {
+    lane_vectors(s, piece, run, {}, body);
+    const VectorRun end{.count = i64(b, 1), .lanes = shape.last, .start = IndexExpr(extent - shape.last)};
+    return lane_vectors(s, piece, end, {}, body);
+  }
+  const int native = vector_bytes() / 4;
+  auto carried = static_cast<int64_t>(c.size()) * std::max(1, lanes / native);
+  bool dear = operations_of(piece, 1, lanes, native) > kFewOperations;
+  if (c.empty() || (dear && carried <= kCarriedTwice)) {
+    run.count = i64(b, full + 1), run.most = full + 1, run.last = last, run.fresh = fresh;
+    return lane_vectors(s, piece, run, std::move(c), body);
+  }
+  c = lane_vectors(s, piece, run, std::move(c), body);
+  run.count = i64(b, 1), run.most = 1, run.start = IndexExpr(last), run.fresh = fresh;
+  return lane_vectors(s, piece, run, std::move(c), body);
 }
 
 ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& piece, const LaneWidths& shape, Carried c,
                                                    const Body& body) {
-  const LoopDigit& loop = piece.loops.back();
-  llvm::IRBuilder<>& b = s.builder;
   if (shape.into_line) {
     line_vectors(s, piece, shape, body);
     return {};
   }
-  if (shape.rest == Rest::kMovedBack) {
-    int lanes = shape.widths[0];
-    int64_t full = loop.extent / lanes, rest = loop.extent % lanes, last = loop.extent - lanes;
-    if (shape.last > 0) {
-      lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, {}, lanes, body);
-      return lane_vectors(s, piece, i64(b, 1), shape.last, 0, IndexExpr(loop.extent - shape.last), 1, -1, {},
-                          shape.last, body);
-    }
-    const int native = vector_bytes() / 4;
-    auto carried = static_cast<int64_t>(c.size()) * std::max(1, lanes / native);
-    bool dear = operations_of(piece, 1, lanes, native) > kFewOperations;
-    if (c.empty() || (dear && carried <= kCarriedTwice)) {
-      return lane_vectors(s, piece, i64(b, full + 1), lanes, shape.at_a_time, IndexExpr(0), full + 1, last,
-                          std::move(c), rest, body);
-    }
-    c = lane_vectors(s, piece, i64(b, full), lanes, shape.at_a_time, IndexExpr(0), full, -1, std::move(c), lanes, body);
-    return lane_vectors(s, piece, i64(b, 1), lanes, shape.at_a_time, IndexExpr(last), 1, -1, std::move(c), rest, body);
-  }
+  if (shape.rest == Rest::kMovedBack) return moved_back_vectors(s, piece, shape, std::move(c), body);
+  const LoopDigit& loop = piece.loops.back();
+  llvm::IRBuilder<>& b = s.builder;
   // As many vectors as fit, then what is left at narrower widths or under a mask.
   IndexExpr start = loop.steps ? loop.steps->first : IndexExpr(0);
   llvm::Value* left = trip_count(loop, loop.clip ? loop.clip->so_far : IndexExpr(0), s);
@@ -247,7 +258,8 @@ ElementEmitter::Carried ElementEmitter::lane_loops(Scope& s, const LoopPiece& pi
     // After wider vectors less than one of them is left: a tight range keeps addresses free of wraps.
     int64_t most = w == 0 ? loop.extent / lanes : (widths[w - 1] - 1) / lanes;
     llvm::Value* count = vectors_in(b, left, lanes);
-    c = lane_vectors(s, piece, count, lanes, shape.at_a_time, start, most, -1, std::move(c), lanes, body);
+    const VectorRun run{.count = count, .most = most, .lanes = lanes, .at_a_time = shape.at_a_time, .start = start};
+    c = lane_vectors(s, piece, run, std::move(c), body);
     if (w + 1 == widths.size()) {
       const int64_t rest = shape.rest == Rest::kMasked ? loop.extent % lanes : 0;
       if (rest > 0) some_lanes(s, piece, i64(b, loop.extent - rest), lanes, body);
