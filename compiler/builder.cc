@@ -367,6 +367,16 @@ Instruction* Builder::reduce_window(Values inputs, Values inits, Computation* re
   return op(Opcode::kReduceWindow, std::move(inputs), std::move(a), {reducer});
 }
 
+Instruction* Builder::scan(Values inputs, Values carries, Computation* body, int64_t dimension, bool reverse) {
+  Attributes a;
+  a.dimensions = {dimension};
+  a.has_dimensions = true;
+  a.other = {{"num_carries", std::to_string(carries.size())}};
+  if (reverse) a.other.emplace_back("is_reverse", "true");
+  inputs.insert(inputs.end(), carries.begin(), carries.end());
+  return op(Opcode::kScan, std::move(inputs), std::move(a), {body});
+}
+
 Instruction* Builder::select_and_scatter(Instruction* x, Instruction* source, Instruction* init, Computation* select,
                                          Computation* scatter, const Ints& sizes, const Ints& strides,
                                          Padding padding) {

@@ -97,6 +97,9 @@ class Builder {
   Instruction* reduce_window(Values inputs, Values inits, Computation* reducer, const Ints& sizes, const Ints& strides,
                              Padding padding);
   Instruction* reduce_window(Values inputs, Values inits, Computation* reducer, std::vector<WindowDim> window);
+  /// Along `dimension`, from its end on if `reverse`: `body` is given a slice of each input and the carries, and
+  /// returns a slice of each result and the next carries. The results, stacked, and the last carries.
+  Instruction* scan(Values inputs, Values carries, Computation* body, int64_t dimension, bool reverse = false);
   Instruction* select_and_scatter(Instruction* x, Instruction* source, Instruction* init, Computation* select,
                                   Computation* scatter, const Ints& sizes, const Ints& strides, Padding padding);
 

@@ -81,11 +81,8 @@ class ScatterInTurn {
     if (product<int64_t>(sizes_) == 0 || product<int64_t>(target_) == 0) return result(targets);
     for (size_t k = 0; k < count_; ++k) in.push_back(flat(b_, b_.transpose(op_.operand(count_ + 1 + k), order_)));
     for (Instruction* t : targets) in.push_back(flat(b_, t));
-    Attributes along;
-    along.dimensions = {0};
-    along.has_dimensions = true;
-    along.other = {{"num_carries", std::to_string(count_)}};
-    Instruction* scan = b_.op(kScan, in, along, {make_step(in)});
+    const auto carries = in.end() - static_cast<std::ptrdiff_t>(count_);
+    Instruction* scan = b_.scan({in.begin(), carries}, {carries, in.end()}, make_step(in), 0);
     Builder::Values made = results_of(b_, expand_scan(b_, *scan));
     b_.computation()->remove(scan);
     for (Instruction*& m : made) m = b_.reshape(m, target_);

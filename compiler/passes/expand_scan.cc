@@ -142,12 +142,9 @@ Instruction* expand_reduce(Builder& b, const Instruction& op) {
   }
   for (size_t k = 0; k < arrays; ++k) operands.push_back(op.operand(arrays + k));
 
-  Attributes along;
-  along.dimensions = {0};
-  along.has_dimensions = true;
-  along.other = {{"num_carries", std::to_string(arrays)}};
   auto scanned = [&](Builder& at, const Builder::Values& in, Computation* body) {
-    Instruction* scan = at.op(kScan, in, along, {body});
+    const auto carries = in.end() - static_cast<std::ptrdiff_t>(arrays);
+    Instruction* scan = at.scan({in.begin(), carries}, {carries, in.end()}, body, 0);
     std::vector<Instruction*> results = elements(at, expand_scan(at, *scan));
     at.computation()->remove(scan);
     return results;

@@ -116,6 +116,19 @@ TEST_CASE_FIXTURE(Fixture, "windows, SAME and VALID") {
   CHECK(rule_of([&] { b.conv(image, x, {1}, Builder::Padding::kSame); }) == "conv-rank");
 }
 
+TEST_CASE_FIXTURE(Fixture, "scans") {
+  Builder step(module.add_computation_before("step", b.computation()));
+  Instruction* element = step.parameter(Shape::scalar(DType::kF32));
+  Instruction* sum = step.binary(Opcode::kAdd, element, step.parameter(Shape::scalar(DType::kF32)));
+  Computation* body = step.build(step.tuple({sum, sum}));
+  Instruction* x = constant("f32[3]", "{1,2,4}");
+  Instruction* zero = b.constant(DType::kF32, 0);
+  CHECK(value(b.get_tuple_element(b.scan({x}, {zero}, body, 0), 0)) == "{1, 3, 7}");
+  CHECK(value(b.get_tuple_element(b.scan({x}, {zero}, body, 0, true), 0)) == "{7, 6, 4}");
+  CHECK(value(b.get_tuple_element(b.scan({x}, {zero}, body, 0), 1)) == "7");
+  CHECK(rule_of([&] { b.scan({}, {zero}, body, 0); }) == "scan-carries");
+}
+
 TEST_CASE_FIXTURE(Fixture, "dots") {
   Instruction* v = constant("f32[2]", "{1,2}");
   Instruction* m = constant("f32[2,2]", "{{1,2},{3,4}}");
