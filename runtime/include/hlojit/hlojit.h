@@ -63,7 +63,7 @@ struct Options {
   std::function<void(const std::string&)> explain;  ///< receives each decision of the passes, a line each
   /// Called after each pass that changed something, with its name and the program's text.
   std::function<void(const std::string& pass, const std::string& hlo)> after_pass;
-  std::string cache_dir;  ///< keep compiled objects here; empty: no cache
+  std::string cache_dir;  ///< keep compiled objects here; empty: no cache. One that cannot be used is done without.
   /// Write here what the program becomes, for people: HLO after each pass, LLVM IR, assembly, the buffer plan. Made if
   /// missing; files of the same names are replaced. Error(kFailed) if it cannot be written. Empty: nowhere.
   std::string dump_dir;
@@ -249,8 +249,9 @@ class HLOJIT_API Executable {
 class HLOJIT_API DeviceRun {
  public:
   explicit DeviceRun(Executable executable, RunOptions options = {});
+  /// As Executable::run, for one device.
   std::vector<Buffer> run(int64_t device, std::vector<Buffer> inputs);
-  /// All devices that wait for others fail with the reason.
+  /// All devices that wait for others fail with the reason: Error(kFailed).
   void stop(const std::string& why);
 
  private:
@@ -277,7 +278,8 @@ HLOJIT_API std::string to_text(const ModulePtr& module);
 /// The elements as a literal in HLO text, and as doubles (complex: real parts), in row-major order.
 HLOJIT_API std::string literal_text(const Buffer& buffer);
 HLOJIT_API std::vector<double> to_doubles(const Buffer& buffer);
-/// Runs the evaluator (slow, obvious, independent of the compiler) on the same leaves.
+/// Runs the evaluator (slow, obvious, independent of the compiler) on the same leaves. Throws Error(kInput) for other
+/// leaves than the program's.
 HLOJIT_API std::vector<Buffer> evaluate(const ModulePtr& module, const std::vector<Buffer>& inputs,
                                         const Options& options = {});
 /// Parameter or result leaves of a module (with the entry layout), before compiling it.
@@ -290,12 +292,14 @@ HLOJIT_API ModulePtr with_layouts(const ModulePtr& module, std::span<const Shape
 
 /// What the compiler makes of a module.
 enum class Emit { kHlo, kLlvm, kAssembly, kObject };
-/// `times`: receives how long that took, phase by phase.
+/// Throws what compile() does. `times`: receives how long that took, phase by phase.
 HLOJIT_API std::string emit(const ModulePtr& module, Emit what, const Options& options = {},
                             std::vector<PhaseTime>* times = nullptr);
-/// HLO after passes: all up to and including `until` (empty: all), or exactly `only` if not empty.
+/// HLO after passes: all up to and including `until` (empty: all), or exactly `only` if not empty. Throws Error(kInput)
+/// for a name that is no pass's.
 HLOJIT_API ModulePtr run_passes(const ModulePtr& module, const Options& options, const std::string& until,
                                 const std::vector<std::string>& only = {});
+/// Names of all passes, in order, each once.
 HLOJIT_API std::vector<std::string> pass_list();
 /// Those of them that compile() needs for more than speed.
 HLOJIT_API std::vector<std::string> needed_passes();
