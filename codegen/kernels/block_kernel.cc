@@ -22,10 +22,8 @@ class BlockKernel {
  public:
   BlockKernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
               const EmitOptions& options)
-      : module_(module),
-        plan_(plan),
+      : plan_(plan),
         around_(around),
-        options_(options),
         first_(*std::ranges::find_if(plan.stages, [](const Stage& s) { return s.product != nullptr; })),
         product_(matrix_product(plan, first_, options.vector_size())),
         kernel_(module, fusion, around, options, vars_, ""),
@@ -37,7 +35,7 @@ class BlockKernel {
     for (size_t s = 0; s < plan_.stages.size();) {
       if (plan_.stages[s].product) {
         kernel_.emitter().begin_stage(s);
-        emit_product(module_, kernel_, vars_, plan_, s, site(plan_.stages[s]), scratch_, options_);
+        emit_product(kernel_, plan_, s, site(plan_.stages[s]), scratch_);
         ++s;
       } else {
         s = row_stages(s);
@@ -144,10 +142,8 @@ class BlockKernel {
     return all;
   }
 
-  llvm::Module& module_;
   const KernelPlan& plan_;
   const Surroundings& around_;
-  const EmitOptions& options_;
   const Stage& first_;  // product
   MatrixProduct product_;
   VarSource vars_;

@@ -34,29 +34,27 @@ llvm::Value* i64(llvm::IRBuilder<>& b, int64_t v) { return b.getInt64(static_cas
 
 class Product {
  public:
-  Product(llvm::Module& module, KernelBuilder& kernel, VarSource& vars, const KernelPlan& plan, size_t number,
-          const ProductSite& site, const EmitOptions& options)
-      : module_(module),
-        plan_(plan),
+  Product(KernelBuilder& kernel, const KernelPlan& plan, size_t number, const ProductSite& site)
+      : plan_(plan),
         stage_(plan.stages[number]),
-        options_(options),
+        kernel_(kernel),
+        e_(kernel.emitter()),
+        vars_(e_.vars()),
+        options_(e_.options()),
         dot_(*stage_.product),
-        vector_bytes_(options.vector_size()),
+        vector_bytes_(options_.vector_size()),
         product_(with_stored_rest(matrix_product(plan, stage_, vector_bytes_), plan, stage_)),
         blocks_(*stage_.blocks),
         site_(site),
         type_(sum_type(dot_)),
-        vars_(vars),
-        kernel_(kernel),
-        e_(kernel_.emitter()),
         m0_(site.m0),
         n0_(site.n0),
         packed_(with_stored_depth(product_, stage_)),
-        reads_(e_, vars, dot_, packed_, site.batch),
+        reads_(e_, vars_, dot_, packed_, site.batch),
         lanes_(std::max(1, vector_bytes_ / dtype_bytes(type_))),
         form_(form_of(blocks_.multiply_add)),
         packed_type_(form_.terms == 1 ? type_ : form_.packed),
-        packing_(e_, vars, reads_, packed_,
+        packing_(e_, vars_, reads_, packed_,
                  {packed_type_, form_.terms, form_.step, blocks_.multiply_add == MultiplyAdd::kBytes, blocks_.depth,
                   vector_bytes_}) {}
 
@@ -71,7 +69,7 @@ class Product {
       packed_m0_ = e_.symbol(root, minimum(root, e_.index(m0_, root), last), {0, last});
     }
     clear_rests(root);
-    if (form_.tiles()) begin_tiles(root.builder, module_, shape_of({}), *options_.target);
+    if (form_.tiles()) begin_tiles(root.builder, kernel_.module(), shape_of({}), *options_.target);
     auto slice_loop = open_loop(root, i64(root.builder, slices_), 1, "slice");
     slice(*slice_loop);
     close_loop(root, std::move(slice_loop));
@@ -414,7 +412,7 @@ class Product {
       shape.looks_down = kc;
     share_strides(shape, std::min(kc, product_.k) / form_.terms);
     if (shape.strides_are_arguments) shape.accumulates |= another_accumulates();
-    b.CreateCall(micro_kernel(module_, shape, options_),
+    b.CreateCall(micro_kernel(kernel_.module(), shape, options_),
                  {rows.a, right, sums.pointer, sums.stride, groups(b), b.CreateICmpNE(number, i64(b, 0)), bias(),
                   rows.from, i64(b, shape.left.k_stride), i64(b, shape.panel_stride), i64(b, shape.left.row_stride)});
     if (!epilogue_) return;
@@ -514,7 +512,8 @@ class Product {
     return b.CreateMul(ceil_quotient(b, depth_, i64(b, form_.step)), i64(b, form_.step / form_.terms));
   }
   llvm::Value* bias() const {
-    return biased() ? bias_.pointer : llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0));
+    return biased() ? bias_.pointer
+                    : llvm::ConstantPointerNull::get(llvm::PointerType::get(kernel_.module().getContext(), 0));
   }
   /// What that makes each of a panel's sums too large by: its product with a row of 128s.
   void sum_bias(llvm::IRBuilder<>& b, llvm::Value* panel) {
@@ -529,7 +528,7 @@ class Product {
                            .left = {.k_stride = 0},
                            .panel_stride = nr,
                            .multiply_add = blocks_.multiply_add};
-    b.CreateCall(micro_kernel(module_, shape, options_),
+    b.CreateCall(micro_kernel(kernel_.module(), shape, options_),
                  {row, panel, bias_.pointer, i64(b, nr), groups(b), b.getFalse(),
                   llvm::ConstantPointerNull::get(b.getPtrTy()), i64(b, 0), i64(b, 0), i64(b, nr), i64(b, 0)});
   }
@@ -589,9 +588,11 @@ class Product {
     return group;
   }
 
-  llvm::Module& module_;
   const KernelPlan& plan_;
   const Stage& stage_;
+  KernelBuilder& kernel_;
+  ElementEmitter& e_;
+  VarSource& vars_;
   const EmitOptions& options_;
   const Instruction& dot_;
   int vector_bytes_;
@@ -599,9 +600,6 @@ class Product {
   Blocks blocks_;
   const ProductSite& site_;
   DType type_;
-  VarSource& vars_;
-  KernelBuilder& kernel_;
-  ElementEmitter& e_;
   IndexExpr m0_{0}, n0_{0}, k0_{0};  // where the task's block and the slice begin
   MatrixProduct packed_;             // the product as it is packed
   ProductReads reads_;
@@ -631,9 +629,9 @@ class Product {
 
 }  // namespace
 
-void emit_product(llvm::Module& module, KernelBuilder& kernel, VarSource& vars, const KernelPlan& plan, size_t number,
-                  const ProductSite& site, Scratch& scratch, const EmitOptions& options) {
-  Product(module, kernel, vars, plan, number, site, options).run(scratch);
+void emit_product(KernelBuilder& kernel, const KernelPlan& plan, size_t number, const ProductSite& site,
+                  Scratch& scratch) {
+  Product(kernel, plan, number, site).run(scratch);
 }
 
 }  // namespace hlojit::codegen

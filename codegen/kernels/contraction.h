@@ -26,7 +26,7 @@ struct ProductSite {
 
 /// Emits stage `number` of the plan into the kernel's root scope. Of `scratch` it uses what is free, and leaves
 /// it free again.
-void emit_product(llvm::Module& module, KernelBuilder& kernel, VarSource& vars, const KernelPlan& plan, size_t number,
-                  const ProductSite& site, Scratch& scratch, const EmitOptions& options);
+void emit_product(KernelBuilder& kernel, const KernelPlan& plan, size_t number, const ProductSite& site,
+                  Scratch& scratch);
 
 }  // namespace hlojit::codegen

@@ -16,6 +16,7 @@ class KernelBuilder {
   /// Some result is written past the cache: nobody reads it before it would have left the last level.
   static bool streams(const Instruction& fusion, const Surroundings& around, const EmitOptions& options);
 
+  llvm::Module& module() { return *function_->getParent(); }
   Scope& root() { return *root_; }
   ElementEmitter& emitter() { return *emitter_; }
   /// Buffer of result number k.
