@@ -1,5 +1,5 @@
 // See kernel.h. A plan without products is an outer nest over which its stages run; this file decides how much of it
-// is a task, how many vectors stand side by side, and where values that stages keep lie.
+// is a task, and where values that stages keep lie.
 #include "codegen/kernels/kernel.h"
 
 #include "codegen/kernels/merge.h"
@@ -19,6 +19,7 @@
 #include "codegen/kernels/row_block.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
+#include "codegen/kernels/vector_count.h"
 #include "codegen/nest/lines.h"
 #include "codegen/nest/loop_merge.h"
 #include "codegen/nest/loop_split.h"
@@ -79,7 +80,7 @@ class Emission {
     vector_bytes_ = options.vector_size();
     const double ns = kernel_cost(*fusion.to_apply(), plan_, target_).work_ns() * static_cast<double>(target_.smaller);
     cost_ns_ = static_cast<int64_t>(std::min(ns, 1e15));
-    joined_ = plan_.kind == KernelKind::kNest && !keeps_values() && chunks_for(cost_ns_) == 1;
+    joined_ = plan_.kind == KernelKind::kNest && !count_.keeps_values() && chunks_for(cost_ns_) == 1;
     shares_bytes_ = std::ranges::any_of(
         plan_.roots, [](const Instruction* r) { return r->shape.is_array() && element_bits(r->shape) < 8; });
   }
@@ -187,8 +188,8 @@ class Emission {
     options.pairs = !shares_bytes_;
     options.in_parts = target_.l2_bytes / 2;
     options.shared = inner ? 0 : kShared;
-    options.interleaves = plan_.kind == KernelKind::kColumns && !keeps_values();
-    options.alternating = keeps_values() ? 0 : kTileRows;
+    options.interleaves = plan_.kind == KernelKind::kColumns && !count_.keeps_values();
+    options.alternating = count_.keeps_values() ? 0 : kTileRows;
     return options;
   }
 
@@ -285,18 +286,18 @@ class Emission {
     if (nest && overlap) pieces = merge_pieces(std::move(pieces), visit, vars_);
     if (!guarded) count_inner_steps(pieces, lanes);
     int native = std::max(1, vector_bytes_ / widest);
-    int wide = native * vectors_side_by_side(operations, places, along.step, pulls);
+    int wide = native * count_.side_by_side(operations, places, along.step, pulls);
     const double total = volume(pieces);
     for (size_t p = 0; p < pieces.size(); ++p) {
       LoopPiece& piece = pieces[p];
       piece.side_by_side = nest && !pulls;
       const int64_t ns = share_of_cost(piece, total);
-      if (overlap && sums_long_columns(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
+      if (overlap && count_.sums_long(operations) && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
       const bool by_lines = !put_in_strips(piece, visit, native) && into_line(piece, visit, native).has_value();
       RowBlock block(plan_, stages_);
       const size_t split = cut_into_tasks(piece, visit, ns, native, overlap, block);
-      if (overlap && sums_columns()) put_lanes_in_blocks(piece, native, block_vectors(wide / native), vars_);
+      if (overlap && count_.sums_columns()) put_lanes_in_blocks(piece, native, count_.in_block(wide / native), vars_);
       KernelBuilder& kernel = builder_for(p, pieces.size(), in_bits);
       int64_t count = kernel.bind_chunks(piece, split);
       ElementEmitter& e = kernel.emitter();
@@ -453,7 +454,7 @@ class Emission {
   // Sums of far columns. False where registers do as well.
   bool emit_strips(const LoopPiece& piece, const std::string& name, int64_t ns, const std::set<DType>& in_bits,
                    int native) {
-    const auto cut = strips_.cut(piece, vector_bytes_, kStrip);
+    const auto cut = strips_.cut(piece, vector_bytes_, VectorCount::kStrip);
     if (!cut) return false;
     KernelBuilder kernel(module_, fusion_, around_, options_, vars_, name);
     const int64_t count = kernel.bind_chunks(cut->piece, cut->tasks);
@@ -525,48 +526,6 @@ class Emission {
     }
   }
 
-  bool keeps_values() const {
-    return std::ranges::any_of(plan_.stages, [](const Stage& s) { return !s.keeps.empty(); });
-  }
-
-  // Vectors that one turn of the outer loop computes: many where a reduction is pulled or runs along outer
-  // lanes, as each is an accumulator; as many as the plan has scratch for where values are kept.
-  int vectors_side_by_side(int operations, int places, int64_t step, bool pulls) const {
-    int best = vectors_in_flight(operations, places);
-    const int fewest = meets_in_sets(operations, step) ? kWideColumns : 2;
-    if (keeps_values()) return static_cast<int>(column_vectors(plan_, target_, std::max(best, fewest)));
-    if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::max(std::min(best, 4), fewest);
-    if (!pulls && plan_.kind != KernelKind::kColumns) return best;
-    return sums_long_columns(operations) ? kStrip : 2 * best;
-  }
-
-  // Columns whose elements are pages apart find room in few sets of the caches: each stage reads them anew, and of each
-  // line more at once. (8 vectors instead of 4: softmax of the columns of 1024x1024 0.75 of the time, means and
-  // variances of 64x4096 0.55; where elements are not as far apart 1.0 to 1.2.) What is quickly done gains half a page
-  // apart too, and from strips larger than the second cache; log-softmax of 2048x2048 by such took 1.2 times as long.
-  static constexpr int kWideColumns = 8;
-  bool meets_in_sets(int operations, int64_t step) const {
-    const bool little = operations <= 16;
-    const int64_t strip = kWideColumns * vector_bytes_ * product(plan_.inner_sizes());
-    const bool pages = step > 0 && step % (little ? kPage / 2 : kPage) == 0;
-    return plan_.kind == KernelKind::kColumns && pages && (little || strip <= target_.l2_bytes / 2);
-  }
-
-  // Sums of a block are values of their own, and what is added to them needs registers, too. (13 conjunctions on AVX2's
-  // 16 took 1.3 times as long as five passes.)
-  int block_vectors(int vectors) const { return std::min(vectors, target_.vector_registers / 2); }
-
-  // Where little else is done, wide strips come faster from far memory, even if not all sums find a register. (A vector
-  // times a matrix of 2,048 rows and columns took 280 us by strips of 8 vectors, 199 by 16; sums of its columns 296
-  // and 187, with AVX2 391 and 254. By 32 odd strides take 1.2 times as long.)
-  static constexpr int kStrip = 16;
-  bool sums_columns() const { return plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction; }
-  bool sums_long_columns(int operations) const {
-    constexpr int kLittle = 8, kLong = 64;
-    return sums_columns() && operations <= kLittle && plan_.hero->shape.is_array() &&
-           product(reduction_sizes(*plan_.hero)) >= kLong;
-  }
-
   // Stores past the cache must be aligned, which vectors moved back to a digit's end are not.
   bool streams_unaligned() const { return KernelBuilder::streams(fusion_, around_, options_); }
 
@@ -596,6 +555,7 @@ class Emission {
   VarSource vars_;
   Stages stages_{plan_, vars_};
   ColumnStrips strips_{plan_, stages_, target_, vars_};
+  VectorCount count_{plan_, target_};
   int vector_bytes_ = 32;
   int64_t cost_ns_ = 0;
   bool shares_bytes_ = false;  // elements of a result
