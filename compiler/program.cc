@@ -18,8 +18,8 @@ Literal resized(const Literal& from, const Ints& dims) {
   Literal to(Shape::array(from.shape().type, dims));
   Ints box = from.shape().dims;
   for (size_t d = 0; d < box.size(); ++d) box[d] = std::min(box[d], dims[d]);
-  copy_strided(dtype_bytes(from.shape().type), box, to.bytes().data(), 0, row_major_strides(dims), from.bytes().data(),
-               0, row_major_strides(from.shape().dims));
+  copy_strided(dtype_bytes(from.shape().type), box, {to.bytes().data(), 0, row_major_strides(dims)},
+               {from.bytes().data(), 0, row_major_strides(from.shape().dims)});
   return to;
 }
 

@@ -189,8 +189,8 @@ Literal part_of(const Literal& x, int64_t dim, int64_t begin, int64_t end) {
   dims[dim] = end - begin;
   Literal part(Shape::array(x.shape().type, dims));
   const Ints strides = row_major_strides(x.shape().dims);
-  copy_strided(dtype_bytes(x.shape().type), dims, part.bytes().data(), 0, row_major_strides(dims), x.bytes().data(),
-               begin * strides[dim], strides);
+  copy_strided(dtype_bytes(x.shape().type), dims, {part.bytes().data(), 0, row_major_strides(dims)},
+               {x.bytes().data(), begin * strides[dim], strides});
   return part;
 }
 
@@ -290,8 +290,8 @@ Literal ragged_dot_of(const Instruction& op, const Literal& lhs, const Literal& 
     const Literal part =
         dot_of(inner, rounding, part_of(lhs, ragged, begin, end), right, Shape::array(computed.type, computed.dims));
     const int64_t base = (contracting >= 0 ? g : begin) * strides[result_dim];
-    copy_strided(dtype_bytes(shape.type), box.dims, result.bytes().data(), base, strides, part.bytes().data(), 0,
-                 row_major_strides(box.dims));
+    copy_strided(dtype_bytes(shape.type), box.dims, {result.bytes().data(), base, strides},
+                 {part.bytes().data(), 0, row_major_strides(box.dims)});
     begin = end;
   }
   return result;
@@ -325,8 +325,8 @@ Literal ragged_dot_by(const Instruction& op, const Literal& lhs, const Literal& 
     Literal part =
         ragged_dot_by(op, part_of(lhs, d, i, i + 1), right, without_dim(part_of(sizes, 0, i, i + 1), 0), own, one);
     if (contracting < 0) {
-      copy_strided(dtype_bytes(shape.type), one.dims, result.bytes().data(), i * strides[result_dim], strides,
-                   part.bytes().data(), 0, row_major_strides(one.dims));
+      copy_strided(dtype_bytes(shape.type), one.dims, {result.bytes().data(), i * strides[result_dim], strides},
+                   {part.bytes().data(), 0, row_major_strides(one.dims)});
       continue;
     }
     for (int64_t k = 0; k < shape.element_count(); ++k) {

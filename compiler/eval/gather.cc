@@ -73,8 +73,8 @@ Literal gather(const Instruction& op, Operands in) {
       from += std::clamp<int64_t>(start[d], 0, dims[d] - g.slice_sizes[d]) * strides[d];
     }
     for (size_t d = 0; d < batch.size(); ++d) to += batch[d] * batch_strides[d];
-    copy_strided(dtype_bytes(op.shape.type), g.slice_sizes, result.bytes().data(), to, box_strides,
-                 operand.bytes().data(), from, strides);
+    copy_strided(dtype_bytes(op.shape.type), g.slice_sizes, {result.bytes().data(), to, box_strides},
+                 {operand.bytes().data(), from, strides});
   });
   return result;
 }

@@ -38,8 +38,8 @@ void copy_bits(const std::byte* from, int64_t from_bit, std::byte* to, int64_t t
 // result[index] = operand[base + index . strides]
 Literal view(const Instruction& op, const Literal& operand, int64_t base, const Ints& strides) {
   Literal result(op.shape);
-  copy_strided(width_of(operand), op.shape.dims, result.bytes().data(), 0, row_major_strides(op.shape.dims),
-               operand.bytes().data(), base, strides);
+  copy_strided(width_of(operand), op.shape.dims, {result.bytes().data(), 0, row_major_strides(op.shape.dims)},
+               {operand.bytes().data(), base, strides});
   return result;
 }
 
@@ -147,8 +147,8 @@ Literal concatenate(const Instruction& op, Operands in) {
   int64_t at = 0;
   for (const Literal* piece : in) {
     const Ints& dims = piece->shape().dims;
-    copy_strided(width_of(*piece), dims, result.bytes().data(), at * strides[along], strides, piece->bytes().data(), 0,
-                 row_major_strides(dims));
+    copy_strided(width_of(*piece), dims, {result.bytes().data(), at * strides[along], strides},
+                 {piece->bytes().data(), 0, row_major_strides(dims)});
     at += dims[along];
   }
   return result;
@@ -162,7 +162,7 @@ Literal pad(const Instruction& op, Operands in) {
   const int width = width_of(operand);
   const Ints none(op.shape.dims.size(), 0);
   Ints to_strides = row_major_strides(op.shape.dims);
-  copy_strided(width, op.shape.dims, result.bytes().data(), 0, to_strides, in[1]->bytes().data(), 0, none);
+  copy_strided(width, op.shape.dims, {result.bytes().data(), 0, to_strides}, {in[1]->bytes().data(), 0, none});
   const Ints from_strides = row_major_strides(dims);
   Ints box(dims.size());
   int64_t to = 0, from = 0;
@@ -177,7 +177,7 @@ Literal pad(const Instruction& op, Operands in) {
     from += first * from_strides[d];
     to_strides[d] *= step;
   }
-  copy_strided(width, box, result.bytes().data(), to, to_strides, operand.bytes().data(), from, from_strides);
+  copy_strided(width, box, {result.bytes().data(), to, to_strides}, {operand.bytes().data(), from, from_strides});
   return result;
 }
 
@@ -193,8 +193,8 @@ Literal dynamic_update_slice(const Instruction& op, Operands in) {
   const Ints strides = row_major_strides(op.shape.dims);
   const Ints starts = clamped_starts(in.subspan(2), op.shape.dims, box);
   Literal result = reshape(op, in);
-  copy_strided(width_of(result), box, result.bytes().data(), offset_of(starts, strides), strides, in[1]->bytes().data(),
-               0, row_major_strides(box));
+  copy_strided(width_of(result), box, {result.bytes().data(), offset_of(starts, strides), strides},
+               {in[1]->bytes().data(), 0, row_major_strides(box)});
   return result;
 }
 

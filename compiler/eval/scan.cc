@@ -18,9 +18,9 @@ void copy_slice(const Shape& shape, int64_t along, int64_t at, std::byte* to, co
   const int64_t base = at * strides[along];
   const int width = dtype_bytes(shape.type);
   if (into_whole) {
-    copy_strided(width, box, to, base, strides, from, 0, part);
+    copy_strided(width, box, {to, base, strides}, {from, 0, part});
   } else {
-    copy_strided(width, box, to, 0, part, from, base, strides);
+    copy_strided(width, box, {to, 0, part}, {from, base, strides});
   }
 }
 

@@ -11,25 +11,22 @@ struct Bits128 {
 };
 
 template <class T>
-void copy(std::span<const int64_t> dims, std::byte* dst, int64_t dst_base, std::span<const int64_t> dst_strides,
-          const std::byte* src, int64_t src_base, std::span<const int64_t> src_strides) {
+void copy(std::span<const int64_t> dims, View<std::byte> to, View<const std::byte> from) {
   if (std::ranges::find(dims, 0) != dims.end()) return;  // empty arrays may have no memory to point into
-  T* to = reinterpret_cast<T*>(dst) + dst_base;
-  const T* from = reinterpret_cast<const T*>(src) + src_base;
-  for_each_offset(dims, dst_strides, src_strides, [&](int64_t d, int64_t s) { to[d] = from[s]; });
+  T* targets = reinterpret_cast<T*>(to.data) + to.base;
+  const T* sources = reinterpret_cast<const T*>(from.data) + from.base;
+  for_each_offset(dims, to.strides, from.strides, [&](int64_t t, int64_t s) { targets[t] = sources[s]; });
 }
 
 }  // namespace
 
-void copy_strided(int width, std::span<const int64_t> dims, std::byte* dst, int64_t dst_base,
-                  std::span<const int64_t> dst_strides, const std::byte* src, int64_t src_base,
-                  std::span<const int64_t> src_strides) {
+void copy_strided(int width, std::span<const int64_t> dims, View<std::byte> to, View<const std::byte> from) {
   switch (width) {
-    case 1: return copy<uint8_t>(dims, dst, dst_base, dst_strides, src, src_base, src_strides);
-    case 2: return copy<uint16_t>(dims, dst, dst_base, dst_strides, src, src_base, src_strides);
-    case 4: return copy<uint32_t>(dims, dst, dst_base, dst_strides, src, src_base, src_strides);
-    case 8: return copy<uint64_t>(dims, dst, dst_base, dst_strides, src, src_base, src_strides);
-    default: return copy<Bits128>(dims, dst, dst_base, dst_strides, src, src_base, src_strides);
+    case 1: return copy<uint8_t>(dims, to, from);
+    case 2: return copy<uint16_t>(dims, to, from);
+    case 4: return copy<uint32_t>(dims, to, from);
+    case 8: return copy<uint64_t>(dims, to, from);
+    default: return copy<Bits128>(dims, to, from);
   }
 }
 

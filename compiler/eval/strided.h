@@ -1,7 +1,7 @@
 // Strided walks over dense arrays: the one loop nest behind all data movement.
 //
-// A view of an array is a base element, sizes and a stride a dimension in elements; broadcast is
-// stride 0, reverse a negative stride, slice an offset and a scale, transpose a permutation.
+// An array is viewed from a base element with a stride a dimension; broadcast is stride 0, reverse a negative stride,
+// slice an offset and a scale, transpose a permutation.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +53,16 @@ void for_each_offset(std::span<const int64_t> dims, std::span<const int64_t> str
   });
 }
 
-/// dst[dst_base + index . dst_strides] = src[src_base + index . src_strides] over the box;
+/// An array as it is walked over: a base element and a stride a dimension, in elements.
+template <class Byte>
+struct View {
+  Byte* data;
+  int64_t base;
+  std::span<const int64_t> strides;
+};
+
+/// to[to.base + index . to.strides] = from[from.base + index . from.strides] over the box;
 /// `width` is the bytes of an element: 1, 2, 4, 8 or 16.
-void copy_strided(int width, std::span<const int64_t> dims, std::byte* dst, int64_t dst_base,
-                  std::span<const int64_t> dst_strides, const std::byte* src, int64_t src_base,
-                  std::span<const int64_t> src_strides);
+void copy_strided(int width, std::span<const int64_t> dims, View<std::byte> to, View<const std::byte> from);
 
 }  // namespace hlojit::eval
