@@ -58,8 +58,10 @@ u, s, vt = jnp.linalg.svd(m)
 np.testing.assert_allclose(u * s @ vt, m, atol=1e-5)
 np.testing.assert_allclose(jnp.linalg.solve(m, m @ np.ones(6, np.float32)), np.ones(6), atol=1e-3)
 
-# compiled programs tell what they cost.
-compiled = step.lower(w, x, y).compile()
+# programs tell what they cost, before and after they are compiled.
+lowered = step.lower(w, x, y)
+assert lowered.cost_analysis()["flops"] > 0
+compiled = lowered.compile()
 assert compiled.cost_analysis()["flops"] > 0 and "HloModule" in compiled.as_text()
 assert compiled.memory_analysis().argument_size_in_bytes > 0
 hlojit.parse(jax.jit(jnp.tanh).lower(x).compile().as_text())  # their text is a program again

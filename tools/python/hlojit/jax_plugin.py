@@ -151,9 +151,10 @@ def _check_version() -> None:
 
 
 def _install_lowerings() -> None:
-    from hlojit import _callbacks, _partitioning
+    from hlojit import _callbacks, _costs, _partitioning
 
     _callbacks.install()
+    _costs.install()
     _partitioning.install()
 
 
