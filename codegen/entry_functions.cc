@@ -84,7 +84,7 @@ void EntryFunctions::copy_bytes(llvm::Value* from, llvm::Value* to, int64_t size
 void EntryFunctions::begin_scalars() {
   for (const BufferSlice& s : frame_.loop->scalars) {
     auto* slot = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(s.size)));
-    slot->setAlignment(llvm::Align(16));
+    slot->setAlignment(llvm::Align(32));  // none lies across cache lines
     copy_bytes(in_memory(s), slot, s.size);
     frame_.scalars.push_back(slot);
   }

@@ -2,8 +2,8 @@
 //
 // A step of a small loop takes as long as calling its kernels and passing scalars on through memory: 6 ns for a
 // counter and one fused multiply-add, whose own chain is 2. So kernels that take less than a call is worth are
-// inlined into the loop, and scalars that only they read and write stand in stack slots of their own, which
-// LLVM makes registers; memory has them again when the loop is over.
+// inlined into the loop, and scalars and arrays of a few that only they read and write stand in stack slots of
+// their own, which LLVM makes registers; memory has them again when the loop is over.
 #pragma once
 
 #include <unordered_set>
