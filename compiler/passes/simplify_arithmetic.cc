@@ -207,12 +207,24 @@ Instruction* power_by_root(Context& c, Instruction* i) {
   return c.b.select(lowest, splat_double(c, i, inverse ? 0 : kInf), root);
 }
 
+/// (e^x)^y = e^(x y), as XLA has it: an exponential takes a quarter of a power's time, and nothing overflows in
+/// between. 1^y and x^0 are 1 whatever the other is, where the product has no value.
+Instruction* power_of_exponential(Context& c, Instruction* i) {
+  const bool is_plain = i->shape.type == DType::kF32 || i->shape.type == DType::kF64;
+  const Instruction* e = i->operand(0);
+  if (!is_plain || !e->is(kExponential) || !e->control_predecessors.empty()) return nullptr;
+  Instruction *x = e->operand(0), *y = i->operand(1), *zero = splat_double(c, i, 0);
+  Instruction* is_one = c.b.binary(kOr, c.b.compare(Direction::kEq, x, zero), c.b.compare(Direction::kEq, y, zero));
+  return c.b.select(is_one, splat_double(c, i, 1), c.b.unary(kExponential, c.b.binary(kMultiply, x, y)));
+}
+
 Instruction* power(Context& c, Instruction* i) {
   Instruction* x = i->operand(0);
   if (is_complex(i->shape.type) || (is_float(i->shape.type) && c.strict)) return nullptr;
   if (is_value(i->operand(1), 1)) return x;
   if (is_value(i->operand(1), 2)) return c.b.binary(kMultiply, x, x);
   if (is_value(i->operand(1), 3)) return c.b.binary(kMultiply, c.b.binary(kMultiply, x, x), x);
+  if (Instruction* made = power_of_exponential(c, i)) return made;
   return power_by_root(c, i);
 }
 
@@ -426,7 +438,7 @@ constexpr SimplifyRule kRules[] = {
        return c.b.binary(kAnd, i->operand(0), splat_int(c, i, mask));
      }},
     // x^1 = x, x^2 = x*x, x^3 = x*x*x, x^1.5 = x*sqrt(x). Exact for integers; floats within an ulp, as power is, but
-    // not the same bits: not with strict.
+    // not the same bits: not with strict. (e^x)^y = e^(x*y), rounded as XLA's is.
     {kPower, power},
     // -(-x) = x, not(not x) = x, |-x| = |x|, ||x|| = |x|. Exact.
     {kNegate, twice<kNegate>},
