@@ -103,7 +103,8 @@ const std::vector<Family>& families() {
                                                 rows_apart_family(),
                                                 rows_by_long_columns_family(),
                                                 width_family(),
-                                                top_k_call_family()};
+                                                top_k_call_family(),
+                                                short_loop_family()};
   return kFamilies;
 }
 

@@ -1,11 +1,13 @@
 // Loops of a known number of rounds over arrays large enough for a second buffer: every element from neighbours in the
-// state, its own old array among them, which is then read at places that are written.
+// state, its own old array among them, which is then read at places that are written. And over arrays of a few bytes,
+// which stand in registers: each from parts of itself and of others, with branches and loops of their own within.
 #include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
+using Values = Builder::Values;
 
 // As the neighbour at some distance along d, round the edge or with nothing beyond it.
 Instruction* neighbour(Draft& s, Instruction* x, int64_t d) {
@@ -72,37 +74,138 @@ Ints large(Draft& s, DType t) {
   return sizes;
 }
 
-Instruction* counted_loop(Draft& s) {
-  using enum DType;
-  if (s.draw.depth > 0) return nullptr;
-  const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kBF16, kS32, kS8, kU8});
-  const Ints sizes = s.random.chance(0.85) ? large(s, t) : Ints{s.random.between(1, 9), s.random.between(1, 9)};
-  auto number = [](Builder& b, int64_t n) { return b.constant(kS32, static_cast<double>(n)); };
-  Builder::Values init = {number(s.b, s.random.between(0, 1))};
-  for (int64_t n = s.random.between(1, 3); n > 0; --n) {
-    Instruction* x = s.of(t, sizes);
-    init.push_back(is_float(t) ? s.small(x, 8) : x);
-  }
+Instruction* number(Builder& b, int64_t n) { return b.constant(DType::kS32, static_cast<double>(n)); }
+
+// `init`: a counter, then arrays; `round` adds what becomes of these to what comes of the counter.
+template <class Round>
+Instruction* loop_over(Draft& s, const Values& init, const Round& round) {
   Instruction* start = s.b.tuple(init);
   Builder c(s.draw.module, "condition");
   Instruction* count = c.get_tuple_element(c.parameter(start->shape), 0);
   c.build(c.compare(Direction::kLt, count, number(c, s.random.between(0, 6))));
   ++s.draw.depth;
   Draft inner(s.draw, "round");
-  --s.draw.depth;
   std::vector<Instruction*> state, next;
   Instruction* p = inner.b.parameter(start->shape);
   for (size_t k = 0; k < init.size(); ++k) state.push_back(inner.b.get_tuple_element(p, static_cast<int64_t>(k)));
   next.push_back(inner.b.op(kAdd, {state[0], number(inner.b, s.random.chance(0.8) ? 1 : 2)}));
-  for (size_t k = 1; k < state.size(); ++k) {
-    next.push_back(s.random.chance(0.75) ? next_array(inner, state) : array_of(s, state));
-  }
+  round(inner, state, next);
   inner.b.build(inner.b.tuple(next));
+  --s.draw.depth;
   return s.b.while_loop(c.computation(), inner.b.computation(), start);
+}
+
+Instruction* counted_loop(Draft& s) {
+  using enum DType;
+  if (s.draw.depth > 0) return nullptr;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kBF16, kS32, kS8, kU8});
+  const Ints sizes = s.random.chance(0.85) ? large(s, t) : Ints{s.random.between(1, 9), s.random.between(1, 9)};
+  Values init = {number(s.b, s.random.between(0, 1))};
+  for (int64_t n = s.random.between(1, 3); n > 0; --n) {
+    Instruction* x = s.of(t, sizes);
+    init.push_back(is_float(t) ? s.small(x, 8) : x);
+  }
+  return loop_over(s, init, [](Draft& inner, const Values& state, Values& next) {
+    for (size_t k = 1; k < state.size(); ++k) {
+      next.push_back(inner.random.chance(0.75) ? next_array(inner, state) : array_of(inner, state));
+    }
+  });
+}
+
+// Another array of the state brought to this type and these sizes: an element or the sum of it all, or its first ones.
+Instruction* fitted(Draft& s, Instruction* x, const Shape& to) {
+  if (x->shape.type != to.type) x = s.b.convert(x, to.type);
+  if (is_float(to.type)) x = s.limited(x, 8);
+  const int64_t n = x->shape.element_count(), wanted = to.element_count();
+  Instruction* line = s.b.reshape(x, {n});
+  if (n > wanted) line = s.b.slice_in_dim(line, n - wanted, n, 1, 0);
+  if (n >= wanted) return s.b.reshape(line, to.dims);
+  const int64_t at = s.random.below(n);
+  Instruction* one = s.random.chance(0.5) ? reduce_by(s, kAdd, line, {0})
+                                          : s.b.reshape(s.b.slice_in_dim(line, at, at + 1, 1, 0), Ints{});
+  return s.b.broadcast(one, to.dims);
+}
+
+// Each element on its own, of two others.
+Instruction* by_parts(Draft& s, Instruction* x) {
+  const int64_t n = x->shape.element_count();
+  Instruction* line = s.b.reshape(x, {n});
+  Values parts;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t i = s.random.below(n), j = s.random.below(n);
+    Instruction* one = s.b.slice_in_dim(line, i, i + 1, 1, 0);
+    Instruction* other = s.b.slice_in_dim(line, j, j + 1, 1, 0);
+    parts.push_back(s.random.chance(0.3) ? one : s.b.op(s.random.chance(0.5) ? kSubtract : kMultiply, {one, other}));
+  }
+  return s.b.reshape(s.b.concat_in_dim(parts, 0), x->shape.dims);
+}
+
+// What becomes of `x` in a round; whole numbers, if floats, of which sums and products are exact.
+Instruction* next_short(Draft& s, const Values& state, Instruction* x) {
+  Values alike = {state[0]};
+  for (size_t k = 1; k < state.size(); ++k) {
+    if (state[k]->shape == x->shape) alike.push_back(state[k]);
+  }
+  const bool square = x->shape.rank() == 2 && x->shape.dims[0] == x->shape.dims[1];
+  Instruction* made = nullptr;
+  switch (s.random.below(6)) {
+    case 0: return array_of(s, alike);
+    case 1: made = by_parts(s, x); break;
+    case 2: made = s.b.op(kAdd, {x, fitted(s, array_of(s, state), x->shape)}); break;
+    case 3: made = square ? s.b.dot(x, array_of(s, alike)) : term(s, alike); break;
+    case 4: made = square ? s.b.transpose(x, {1, 0}) : s.b.op(kMultiply, {x, term(s, alike)}); break;
+    default: made = next_array(s, alike); break;
+  }
+  return is_float(x->shape.type) ? s.limited(made, 8) : made;
+}
+
+// One or the other of two ways on, by the round's number.
+Instruction* either_way(Draft& s, Instruction* round, const Values& state) {
+  std::vector<Computation*> ways;
+  Instruction* all = s.b.tuple(state);
+  for (int k = 0; k < 2; ++k) {
+    Draft branch(s.draw, "branch");
+    Instruction* p = branch.b.parameter(all->shape);
+    Values now, next;
+    for (size_t j = 0; j < state.size(); ++j) now.push_back(branch.b.get_tuple_element(p, static_cast<int64_t>(j)));
+    next.push_back(now[0]);
+    for (size_t j = 1; j < now.size(); ++j) next.push_back(next_short(branch, now, now[j]));
+    ways.push_back(branch.b.build(branch.b.tuple(next)));
+  }
+  return s.b.conditional(s.b.binary(kAnd, round, number(s.b, 1)), ways, {all, all});
+}
+
+void short_round(Draft& s, const Values& state, Values& next) {
+  for (size_t k = 1; k < state.size(); ++k) next.push_back(next_short(s, state, state[k]));
+  Instruction* made = nullptr;
+  if (s.draw.depth < 3 && s.random.chance(0.2)) {
+    Values init = next;
+    init[0] = number(s.b, s.random.between(0, 3));
+    made = loop_over(s, init, short_round);
+  } else if (s.random.chance(0.2)) {
+    made = either_way(s, state[0], next);
+  }
+  if (!made) return;
+  for (size_t k = 1; k < next.size(); ++k) next[k] = s.b.get_tuple_element(made, static_cast<int64_t>(k));
+}
+
+Instruction* short_loop(Draft& s) {
+  using enum DType;
+  if (s.draw.depth > 0) return nullptr;
+  const std::vector<Ints> shapes = {{1}, {2}, {3}, {4}, {5}, {8}, {2, 2}, {2, 3}, {3, 1}, {2, 1, 2}, {3, 3}};
+  Values init = {number(s.b, s.random.between(0, 1))};
+  for (int64_t n = s.random.between(1, 4); n > 0; --n) {
+    const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kF64, kBF16, kS32, kS64, kS8, kU8});
+    Instruction* x = s.of(t, s.random.pick(shapes));
+    init.push_back(is_float(t) ? s.small(x, 8) : x);
+    if (s.random.chance(0.4)) init.push_back(is_float(t) ? s.small(s.of(x->shape), 8) : s.of(x->shape));
+  }
+  return loop_over(s, init, short_round);
 }
 
 }  // namespace
 
 Family counted_loop_family() { return {"counted loops", {{counted_loop, 20}}, 0.04}; }
+Family short_loop_family() { return {"loops over a few bytes", {{short_loop, 20}}, 0.04}; }
 
 }  // namespace hlojit::tools::fuzz
