@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/nest/loop_split.h"
+#include "compiler/analysis/reorder.h"
 #include "compiler/ir/combining.h"
 #include "layout/divide.h"
 
@@ -13,8 +14,19 @@ namespace {
 // Bytes of a sum; of rows of bytes the sums fill four times as much.
 constexpr int64_t kFloat = 4;
 constexpr int64_t kFewestTasks = 4;
-// Native vectors that a step adds to.
-constexpr int kVectors = 4;
+// Native vectors that a strip is a multiple of.
+constexpr int64_t kGrain = 4;
+// Operations of an element, up to which it is memory that is waited for. (8192x4096 floats, one core of a Zen 4: sums
+// of exp(-xy)x, 15 of them, 40 ms by registers, 14 by strips; of swish(x)y in bf16, 18, 35 and 43.)
+constexpr int kMostOperations = 16;
+
+bool in_bytes(const Shape& shape) { return is_pred(shape.type) || dtype_bits(shape.type) >= 8; }
+
+// Its accumulators are elements of arrays, and may be combined in another order than that of the elements.
+bool keeps_in_memory(const Instruction* r) {
+  const bool bytes = r->shape.is_array() ? in_bytes(r->shape) : std::ranges::all_of(r->shape.elements, in_bytes);
+  return bytes && (combining_op(*r->to_apply()) || selection_order(*r).allowed);
+}
 
 }  // namespace
 
@@ -29,14 +41,17 @@ Pass ColumnStrips::pass(const Coords& at) const {
 
 // A stage that adds up, and one that stores what comes of it.
 bool ColumnStrips::only_sums() const {
-  auto plain = [](const Instruction* r) { return dtype_bits(r->shape.type) >= 8 && !is_complex(r->shape.type); };
   const std::vector<Stage>& stages = plan_.stages;
-  if (plan_.kind == KernelKind::kContraction)
-    return stages.size() == 1 && plan_.roots[0] == plan_.hero && plain(plan_.hero);
+  if (plan_.kind == KernelKind::kContraction) return stages.size() == 1 && plan_.roots[0] == plan_.hero;
   return plan_.kind == KernelKind::kColumns && stages.size() == 2 && !stages[1].inner && stages[0].keeps.empty() &&
-         stages[0].stores.empty() && std::ranges::all_of(stages[0].reduces, [&](const Instruction* r) {
-           return r->shape.is_array() && plain(r) && combining_op(*r->to_apply()).has_value();
-         });
+         stages[0].stores.empty() && std::ranges::all_of(stages[0].reduces, keeps_in_memory);
+}
+
+// Native vectors that a step adds to. Eight rows of each are written out, which of a few operations already takes twice
+// as long to compile as by registers, and no less to run. (Positions of the largest: 10 ms, 22 by four vectors.)
+int ColumnStrips::vectors_of_step(const StripRows& rows) const {
+  constexpr int kFewOperations = 8, kMost = 4;
+  return rows.operations <= kFewOperations && plan_.hero->shape.is_array() ? kMost : 1;
 }
 
 // What is in the last cache comes as fast by registers, unless half a page of each row is read at a time. (4096x1024
@@ -46,13 +61,14 @@ std::optional<ColumnStrips::Cut> ColumnStrips::cut(const LoopPiece& piece, int v
   const LoopDigit lane = piece.loops.back();
   auto rows = strip_rows(pass(piece.coords), lane.var, vars_);
   if (!rows || rows->step < kPage || kFloat * lane.extent < 2 * wide * vector_bytes) return std::nullopt;
+  if (rows->operations > kMostOperations) return std::nullopt;
   int64_t outer = 1;
   for (size_t k = 0; k + 1 < piece.loops.size(); ++k) outer *= piece.loops[k].extent;
   // A strip takes a page of each row. (A vector times 1152x13824 halfs, one core of a Zen 4: 2.7 ms by strips of a
   // kilobyte, 0.8 by four.)
   const int64_t strips = round_up(ceil_div(rows->bytes * lane.extent, kPage), ceil_div(kFewestTasks, outer));
   Cut cut{piece, 0, std::move(*rows)};
-  cut.tasks = split_for_chunks(cut.piece, outer * strips, kVectors * vector_bytes, vars_, 1);
+  cut.tasks = split_for_chunks(cut.piece, outer * strips, kGrain * vector_bytes, vars_, 1);
   if (cut.tasks + 1 != cut.piece.loops.size() || cut.piece.loops.back().clip) return std::nullopt;
   const int64_t total = outer * cut.rows.step * cut.rows.piece.loops[0].extent;
   const bool far = cut.piece.loops.back().extent * cut.rows.bytes >= kPage / 2 && total >= 4 * target_.l2_bytes;
@@ -65,7 +81,7 @@ int64_t ColumnStrips::emit(KernelBuilder& kernel, const Cut& cut, int native) co
   ElementEmitter& e = kernel.emitter();
   // Without overlap: no column may be counted twice.
   Strip strip{cut.piece,
-              lane_widths(cut.piece, kVectors * native, native, false),
+              lane_widths(cut.piece, vectors_of_step(cut.rows) * native, native, false),
               cut.rows,
               cut.from_memory,
               kernel.scratch(),

@@ -30,6 +30,7 @@ class ColumnStrips {
 
  private:
   bool only_sums() const;
+  int vectors_of_step(const StripRows& rows) const;
   Pass pass(const Coords& at) const;
 
   const KernelPlan& plan_;

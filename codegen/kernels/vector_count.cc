@@ -26,7 +26,8 @@ int VectorCount::side_by_side(int operations, int places, int64_t step, bool pul
   if (keeps_values()) return static_cast<int>(column_vectors(plan_, target_, std::max(best, fewest)));
   if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::max(std::min(best, 4), fewest);
   if (!pulls && plan_.kind != KernelKind::kColumns) return best;
-  return sums_long(operations) ? kStrip : 2 * best;
+  constexpr int kLittle = 8;
+  return long_columns() && operations <= kLittle && plan_.hero->shape.is_array() ? kStrip : 2 * best;
 }
 
 // Columns whose elements are pages apart find room in few sets of the caches: each stage reads them anew, and of each
@@ -40,10 +41,9 @@ bool VectorCount::meets_in_sets(int operations, int64_t step) const {
   return plan_.kind == KernelKind::kColumns && pages && (little || strip <= target_.l2_bytes / 2);
 }
 
-bool VectorCount::sums_long(int operations) const {
-  constexpr int kLittle = 8, kLong = 64;
-  return sums_columns() && operations <= kLittle && plan_.hero->shape.is_array() &&
-         product(reduction_sizes(*plan_.hero)) >= kLong;
+bool VectorCount::long_columns() const {
+  constexpr int kLong = 64;
+  return sums_columns() && product(reduction_sizes(*plan_.hero)) >= kLong;
 }
 
 }  // namespace hlojit::codegen

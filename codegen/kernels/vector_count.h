@@ -28,8 +28,7 @@ class VectorCount {
 
   bool keeps_values() const;
   bool sums_columns() const { return plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction; }
-  /// Long columns, and little else is done.
-  bool sums_long(int operations) const;
+  bool long_columns() const;
 
  private:
   bool meets_in_sets(int operations, int64_t step) const;

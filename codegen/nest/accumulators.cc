@@ -136,7 +136,10 @@ size_t Accumulators::parts_before(size_t m) const {
 std::vector<DType> Accumulators::types() const {
   std::vector<DType> all;
   for (const std::vector<Value>& values : initial_) {
-    for (const Value& v : values) all.push_back(working_type(v.type));
+    for (const Value& v : values) {
+      all.push_back(is_complex(v.type) ? component_type(v.type) : working_type(v.type));
+      if (v.imag) all.push_back(all.back());
+    }
   }
   return all;
 }

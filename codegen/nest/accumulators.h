@@ -45,7 +45,7 @@ class Accumulators {
   Carry add(Scope& s, const Carry& total, const Carry& more) const;
   /// Results of member m.
   std::vector<Value> finish(Scope& s, const Carry& carried, size_t m) const;
-  /// The type of each carried value of one lane count, as registers hold it. All must be real.
+  /// The type of each carried value of one lane count, as registers hold it: of complex ones, of their parts.
   std::vector<DType> types() const;
 
  private:

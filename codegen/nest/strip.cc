@@ -98,18 +98,19 @@ class StripRun {
     });
   }
 
-  // The sum of a group is made in registers.
+  // The sum of a group is made in registers. What does not round goes on from where the last group left it: an argmax
+  // must meet its elements in order.
   void add_group(Scope& s, const Coords& rows, const LoopDigit& within, int64_t level) {
     each_column(s, [&](Scope& in, const Accumulators& sums, const Column& column) {
       const Carry total = load(in, sums, level, column);
-      Carry part = sums.start(in);
+      Carry part = sums.sums() ? sums.start(in) : total;
       for (int64_t n = 0; n < within.extent; ++n) {
         const Coords row = substitute(rows, within.var, IndexExpr(n));
         for (size_t m = 0; m < column.pass.members.size(); ++m)
           part = step(in, sums, column.pass.members[m], m, row, part);
         if (strip_.looks_down) look_down(in, column.pass, substitute(rows, within.var, IndexExpr(n + kRows)));
       }
-      store(in, sums, level, column, sums.add(in, total, part));
+      store(in, sums, level, column, sums.sums() ? sums.add(in, total, part) : part);
     });
   }
 
@@ -184,7 +185,7 @@ std::optional<StripRows> strip_rows(const Pass& pass, int lane, VarSource& vars)
   AccessWalk w(vars);
   walk(w, pieces[0].coords);
   if (!w.edges().empty()) return std::nullopt;
-  StripRows rows{std::move(pieces[0])};
+  StripRows rows{std::move(pieces[0]), 0, 0, w.operations()};
   for (const Access& a : w.accesses()) {
     auto along = a.address.coefficient(lane), down = a.address.coefficient(rows.piece.loops[0].var);
     if (!along || !down || *along > 1) return std::nullopt;

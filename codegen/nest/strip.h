@@ -15,8 +15,9 @@ namespace hlojit::codegen {
 /// The rows that a pass goes down, as one loop.
 struct StripRows {
   LoopPiece piece;
-  int64_t step = 0;   ///< bytes from one row to the next of what has most of them, and lanes side by side in each
-  int64_t bytes = 0;  ///< of an element of that
+  int64_t step = 0;    ///< bytes from one row to the next of what has most of them, and lanes side by side in each
+  int64_t bytes = 0;   ///< of an element of that
+  int operations = 0;  ///< that an element takes
 };
 /// The rows of a pass over columns, `lane` being the variable of the columns; none if they are not one loop.
 std::optional<StripRows> strip_rows(const Pass& pass, int lane, VarSource& vars);
@@ -31,8 +32,8 @@ struct Strip {
   std::function<void(Scope&, const Coords&)> with_the_sums;  ///< what is done once they are known
 };
 
-/// Emits the strip. All results of the passes must be real arrays, one each, their reducers have identities. Returns
-/// the bytes of memory used.
+/// Emits the strip. Where one of the passes' reducers rounds, all must be reorderable. Returns the bytes of memory
+/// used.
 int64_t emit_strip(ElementEmitter& e, Scope& at, const Strip& strip);
 
 }  // namespace hlojit::codegen
