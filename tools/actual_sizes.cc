@@ -131,7 +131,8 @@ std::vector<SliceRange> parts(const Instruction& i, const std::vector<Literal>& 
 Attributes with_sizes(const Instruction& i, const std::vector<Literal>& operands) {
   Attributes a = i.attrs;
   if (i.is(kSlice) || i.is(kDynamicSlice)) a.slice = parts(i, operands);
-  for (size_t d = 0; int64_t& size : a.gather.slice_sizes) {
+  if (a.gather->slice_sizes.empty()) return a;
+  for (size_t d = 0; int64_t& size : a.gather.edit().slice_sizes) {
     if (size == i.operand(0)->shape.dims[d]) size = operands[0].shape().dims[d];
     ++d;
   }

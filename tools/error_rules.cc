@@ -453,7 +453,7 @@ double ErrorRules::contracted(const Instruction& i, const In& in, const Literal&
   if (ea + eb == 0 && !scaled && !(grain < least) && (sum == 0 || sum * sum_unit(t) <= grain)) return 0;
   double n = std::sqrt(static_cast<double>(in[0]->leaf->shape().element_count()) *
                        static_cast<double>(in[1]->leaf->shape().element_count()));
-  double rounded = i.attrs.dot_algorithm.empty() ? 0 : 0x1p-7 * sum;
+  double rounded = i.attrs.dot_algorithm->empty() ? 0 : 0x1p-7 * sum;
   const bool alike = repeats(*in[0]->leaf) && repeats(*in[1]->leaf);
   return n * (ea * b.most + eb * a.most + least) + in_chains(n, sum_unit(t), sum) +
          (alike ? in_step(n, sum_unit(t), sum) : 0) + 2 * unit_roundoff(t) * largest_magnitude(out) + rounded;

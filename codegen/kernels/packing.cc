@@ -48,14 +48,14 @@ Read ProductReads::read_at(int side, const Coords& result, const IndexExpr& k) {
 Read ProductReads::of_images(Read read, const Coords& result) const {
   const int64_t images = overhung_images(static_cast<int>(read.operand));
   if (images == 0) return read;
-  const Guard inside{result[static_cast<size_t>(contraction_.attrs.conv.out_batch)], 0, images};
+  const Guard inside{result[static_cast<size_t>(contraction_.attrs.conv->out_batch)], 0, images};
   if (!inside.always()) read.guards.push_back(inside);
   return read;
 }
 
 int64_t ProductReads::overhung_images(int side) const {
   if (!in_runs(side) || !product_.overhangs()) return 0;
-  const int64_t dim = contraction_.attrs.conv.out_batch;
+  const int64_t dim = contraction_.attrs.conv->out_batch;
   const bool along = static_cast<int64_t>(product_.lhs_free.back().dim) == dim;
   return along ? contraction_.shape.dims[static_cast<size_t>(dim)] : 0;
 }

@@ -57,7 +57,7 @@ class ScatterEmission {
       results_[root->is(Opcode::kGetTupleElement) ? static_cast<size_t>(root->attrs.tuple_index) : 0] =
           &kernel_.result(r);
     }
-    const Ints& window = op_.attrs.scatter.update_window_dims;
+    const Ints& window = op_.attrs.scatter->update_window_dims;
     for (size_t d = 0; d < sizes_.size(); ++d) {
       bool inside = std::find(window.begin(), window.end(), static_cast<int64_t>(d)) != window.end();
       (inside ? window_dims_ : batch_dims_).push_back(d);

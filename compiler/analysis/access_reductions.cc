@@ -194,11 +194,11 @@ Ints reduction_sizes(const Instruction& i) {
         sizes.push_back(d < i.attrs.window.size() ? access_rules::window_terms(i.attrs.window[d]) : 1);
       }
       break;
-    case Opcode::kDot: add_operand_dims(0, i.attrs.dot.lhs_contracting); break;
+    case Opcode::kDot: add_operand_dims(0, i.attrs.dot->lhs_contracting); break;
     case Opcode::kConvolution:
-      for (size_t s = 0; s < i.attrs.conv.lhs_spatial.size(); ++s)
+      for (size_t s = 0; s < i.attrs.conv->lhs_spatial.size(); ++s)
         sizes.push_back(access_rules::window_terms(i.attrs.window[s]));
-      add_operand_dims(1, {i.attrs.conv.rhs_input_feature});
+      add_operand_dims(1, {i.attrs.conv->rhs_input_feature});
       break;
     default: break;
   }

@@ -1,5 +1,6 @@
-// Attributes of instructions: typed groups, one struct, so that passes read `a.dot.lhs_contracting`
-// and a new op adds at most a group. Unused groups are empty vectors and cost no allocation.
+// Attributes of instructions: typed groups, one struct, so that passes read `a.dot->lhs_contracting`
+// and a new op adds at most a group. Groups of one op's, and text, are Rare; what else is not used is empty vectors and
+// costs no allocation.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/rare.h"
 #include "layout/shape.h"
 
 namespace hlojit {
@@ -86,11 +88,11 @@ struct Attributes {
   std::vector<SliceRange> slice;
   std::vector<PadDim> padding;
   std::vector<WindowDim> window;
-  DotDims dot;
-  ConvDims conv;
+  Rare<DotDims> dot;
+  Rare<ConvDims> conv;
   int64_t feature_group_count = 1, batch_group_count = 1;
-  GatherDims gather;
-  ScatterDims scatter;
+  Rare<GatherDims> gather;
+  Rare<ScatterDims> scatter;
   bool indices_are_sorted = false, unique_indices = false;
   Ints dynamic_slice_sizes;
   Direction direction = Direction::kEq;
@@ -111,7 +113,7 @@ struct Attributes {
   int64_t k = 0;
   bool largest = true;
   std::vector<std::string> operand_precision;  ///< "default", "high", "highest"
-  std::string dot_algorithm;                   ///< dot: "dot_bf16_bf16_f32"; empty if absent
+  Rare<std::string> dot_algorithm;             ///< dot: "dot_bf16_bf16_f32"; empty if absent
   std::string custom_call_target;
   std::vector<Shape> operand_layout_constraints;
   bool custom_call_has_side_effect = false;
@@ -120,8 +122,8 @@ struct Attributes {
   /// Op attributes that no pass reads (infeed_config, replica_groups, conv_kind, ...): name -> text as
   /// printed after `name=`, in printing order.
   std::vector<std::pair<std::string, std::string>> other;
-  std::string sharding, frontend_attributes, statistics, result_accuracy, metadata, origin;
-  std::string parameter_replication;
+  Rare<std::string> sharding, frontend_attributes, statistics, result_accuracy, metadata, origin;
+  Rare<std::string> parameter_replication;
   /// Raw text after `backend_config=` (a quoted string with quotes, or balanced braces).
   std::string backend_config;
 

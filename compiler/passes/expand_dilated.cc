@@ -115,7 +115,7 @@ struct Gaps {
   Instruction* convolution(Builder& b) const {
     const auto rank = std::ssize(dims);
     Attributes a = op.attrs;
-    ConvDims& c = a.conv;
+    ConvDims& c = a.conv.edit();
     a.window.clear();
     for (const GapDim& d : dims) a.window.push_back(d.window);
     c.rhs_spatial.resize(dims.size());
@@ -127,7 +127,7 @@ struct Gaps {
     c.out_batch = 0;
     Ints sizes = spatial([](const GapDim& d) { return d.results; });
     sizes.insert(sizes.begin(), op.operand(0)->shape.dims[c.lhs_batch]);
-    sizes.push_back(op.shape.dims[op.attrs.conv.out_feature] * phases());
+    sizes.push_back(op.shape.dims[op.attrs.conv->out_feature] * phases());
     Instruction* made =
         b.computation()->add(kConvolution, Shape::array(op.shape.type, sizes), {op.operand(0), kernel(b)}, op.name);
     made->attrs = std::move(a);
@@ -137,7 +137,7 @@ struct Gaps {
   /// y', the features that are phases put between the results, as [batch, spatial..., features].
   Instruction* joined(Builder& b, Instruction* y) const {
     Ints lines = {y->shape.dims[0]}, order = {0}, sizes = lines;
-    const int64_t features = op.shape.dims[op.attrs.conv.out_feature];
+    const int64_t features = op.shape.dims[op.attrs.conv->out_feature];
     for (const GapDim& d : dims) lines.push_back(d.results);
     int64_t at = std::ssize(lines) + 1;
     lines.push_back(groups);
@@ -189,12 +189,12 @@ Instruction* expand_dilated(Builder& b, const Instruction& op, const TargetInfo&
     return nullptr;
   if (!has_zero(op.shape.type)) return nullptr;  // to be left between the results
   Gaps gaps{op, {}, op.attrs.feature_group_count};
-  const int64_t features = op.shape.dims[op.attrs.conv.out_feature] / gaps.groups;
+  const int64_t features = op.shape.dims[op.attrs.conv->out_feature] / gaps.groups;
   const int64_t lanes = target.vector_bytes / dtype_bytes(working_type(op.shape.type));
   const bool few = features > 1 && features < lanes;  // sums of one go along the inputs
   double less = 1;
   for (size_t s = 0; s < op.attrs.window.size(); ++s) {
-    const int64_t n = x->shape.dims[op.attrs.conv.lhs_spatial[s]], out = op.shape.dims[op.attrs.conv.out_spatial[s]];
+    const int64_t n = x->shape.dims[op.attrs.conv->lhs_spatial[s]], out = op.shape.dims[op.attrs.conv->out_spatial[s]];
     auto d = gap_dim(op.attrs.window[s], n, out, !is_integral(op.shape.type));
     if (!d || (d->gap > 1 && !d->spread && !few)) return nullptr;
     const int64_t before = out * op.attrs.window[s].size, after = d->results * d->taps * (d->spread ? 1 : d->gap);

@@ -108,7 +108,7 @@ class FewFeatures {
     Ints sizes(w->shape.dims.begin(), w->shape.dims.end() - 1);
     sizes.insert(sizes.end(), x->shape.dims.begin(), x->shape.dims.end() - 1);
     Instruction* dot = b_.computation()->add(kDot, Shape::array(sums(), sizes), {w, x}, op_.name);
-    dot->attrs.dot.lhs_contracting = dot->attrs.dot.rhs_contracting = {deep};
+    dot->attrs.dot = DotDims{{}, {}, {deep}, {deep}};
     return dot;
   }
 
@@ -186,7 +186,7 @@ class FewFeatures {
 bool enough_inputs(const Instruction& op) {
   constexpr int64_t kFew = 2, kFewPlanes = 8;
   const Shape& x = op.operand(0)->shape;
-  const int64_t feature = op.attrs.conv.lhs_feature;
+  const int64_t feature = op.attrs.conv->lhs_feature;
   const bool planes = feature + 1 != x.rank();
   return x.dims[static_cast<size_t>(feature)] >= (planes ? kFewPlanes : kFew);
 }
@@ -210,7 +210,7 @@ struct Worth {
 Worth worth_of(const Instruction& op, int64_t features, const TargetInfo& target) {
   constexpr int64_t kImage = 3, kFew = 64, kMany = 1024, kPartOfLastLevel = 6;
   const bool gaps = std::ranges::any_of(op.attrs.window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
-  const int64_t deep = op.operand(0)->shape.dims[static_cast<size_t>(op.attrs.conv.lhs_feature)];
+  const int64_t deep = op.operand(0)->shape.dims[static_cast<size_t>(op.attrs.conv->lhs_feature)];
   const bool fills = deep * dtype_bytes(working_type(op.shape.type)) % target.vector_bytes == 0;
   Worth w;
   // Up to six features take 0.2 to 0.8 of the time, eight 0.9 to 1.1. With gaps up to four: what expand_dilated makes

@@ -70,7 +70,7 @@ Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInf
   // summed: a thousand outer products of 4 by 4 took 13.6 us in blocks, 1.7 so; of 3 by 3 6.2, 0.8.
   const bool is_narrow = terms > 1 && columns * dtype_bytes(t) < target.vector_bytes;
   if (terms < 1 || terms > kMostTerms || is_narrow) return nullptr;
-  if (!op.attrs.dot_algorithm.empty()) return nullptr;
+  if (!op.attrs.dot_algorithm->empty()) return nullptr;
   // Terms next to each other are picked out of several vectors for each row, which takes longer than packing them once:
   // 301x203 of four terms with AVX2 24 us, 9.7 packed, of three 10.5 and 9.4; with AVX-512 of four 12.7 and 7.8, but
   // 1000x64 of three 3.9 and 5.1.

@@ -45,9 +45,10 @@ Instruction* expand_select_and_scatter(Builder& b, const Instruction& op) {
   Instruction* picked = expanded(
       b, b.reduce_window({x, numbers}, {zero, b.constant(number, -1)}, pick, op.attrs.window), expand_windows_in_turn);
   Attributes flat;
-  flat.scatter.inserted_window_dims = {0};
-  flat.scatter.scatter_dims_to_operand_dims = {0};
-  flat.scatter.index_vector_dim = 1;
+  ScatterDims& dims = flat.scatter.edit();
+  dims.inserted_window_dims = {0};
+  dims.scatter_dims_to_operand_dims = {0};
+  dims.index_vector_dim = 1;
   Instruction* places = b.reshape(b.get_tuple_element(picked, 1), Ints{windows});
   Instruction* sums =
       b.op(kScatter, {b.broadcast(init, {total}), places, b.reshape(source, Ints{windows})}, flat, {op.called.at(1)});

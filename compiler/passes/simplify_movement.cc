@@ -100,7 +100,7 @@ Instruction* transpose_broadcast(Context& c, Instruction* i) {
 Instruction* transpose_dot(Context&, Instruction* i) {
   constexpr int64_t kManyColumns = 64;
   const Instruction* dot = i->operand(0);
-  if (!dot->is(kDot) || dot->users().size() != 1 || !dot->attrs.dot_algorithm.empty()) return nullptr;
+  if (!dot->is(kDot) || dot->users().size() != 1 || !dot->attrs.dot_algorithm->empty()) return nullptr;
   const DotDims& d = dot->attrs.dot;
   const int64_t batch = std::ssize(d.lhs_batch), rank = dot->shape.rank();
   const int64_t rows = dot->operand(0)->shape.rank() - batch - std::ssize(d.lhs_contracting);
@@ -112,7 +112,7 @@ Instruction* transpose_dot(Context&, Instruction* i) {
   if (rows == 0 || sizes.back() < std::min(kManyColumns, sizes[batch])) return nullptr;
   Instruction* made = i->parent()->clone_instruction(*dot, {dot->operand(1), dot->operand(0)});
   made->shape.dims = sizes;
-  made->attrs.dot = {d.rhs_batch, d.lhs_batch, d.rhs_contracting, d.lhs_contracting};
+  made->attrs.dot = DotDims{d.rhs_batch, d.lhs_batch, d.rhs_contracting, d.lhs_contracting};
   std::ranges::reverse(made->attrs.operand_precision);
   return made;
 }

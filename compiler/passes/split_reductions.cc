@@ -229,7 +229,7 @@ Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
     return b.reshape(x, sizes);
   };
   Attributes a;
-  a.dot = {{0}, {0}, {1}, {1}};
+  a.dot = DotDims{{0}, {0}, {1}, {1}};
   a.dot_algorithm = dot.attrs.dot_algorithm;
   a.operand_precision = dot.attrs.operand_precision;
   const DType type = is_narrow_float(dot.shape.type) ? DType::kF32 : dot.shape.type;

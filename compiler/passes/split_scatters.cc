@@ -29,7 +29,7 @@ struct Cut {
 bool may_regroup(const Instruction& s) {
   const DType type = s.shape.type;
   return s.operand_count() == 3 && combining_op(*s.to_apply()) && !is_narrow_float(type) && !is_complex(type) &&
-         dtype_bits(type) >= 8 && s.attrs.scatter.input_batching_dims.empty() && s.control_predecessors.empty() &&
+         dtype_bits(type) >= 8 && s.attrs.scatter->input_batching_dims.empty() && s.control_predecessors.empty() &&
          std::ranges::all_of(s.operands(), [](const Instruction* x) { return !x->shape.has_dynamic_dims(); });
 }
 
@@ -91,12 +91,13 @@ Instruction* scatter_parts(Builder& b, const Instruction& s, const Cut& cut) {
   Instruction* from =
       neutral ? b.broadcast(b.constant(std::move(*neutral)), sizes) : b.broadcast_in_dim(target, sizes, kept);
   Attributes a = s.attrs;
-  make_room(a.scatter.update_window_dims, static_cast<int64_t>(cut.update_dim));
-  make_room(a.scatter.inserted_window_dims, 0);
-  make_room(a.scatter.scatter_dims_to_operand_dims, 0);
-  a.scatter.index_vector_dim += a.scatter.index_vector_dim > static_cast<int64_t>(cut.dim) ? 1 : 0;
-  a.scatter.input_batching_dims = {0};
-  a.scatter.scatter_indices_batching_dims = {static_cast<int64_t>(cut.dim)};
+  ScatterDims& dims = a.scatter.edit();
+  make_room(dims.update_window_dims, static_cast<int64_t>(cut.update_dim));
+  make_room(dims.inserted_window_dims, 0);
+  make_room(dims.scatter_dims_to_operand_dims, 0);
+  dims.index_vector_dim += dims.index_vector_dim > static_cast<int64_t>(cut.dim) ? 1 : 0;
+  dims.input_batching_dims = {0};
+  dims.scatter_indices_batching_dims = {static_cast<int64_t>(cut.dim)};
   Builder::Values operands{from, in_parts(b, s.operand(1), cut.dim, cut),
                            in_parts(b, s.operand(2), cut.update_dim, cut)};
   return b.op(Opcode::kScatter, std::move(operands), std::move(a), {s.to_apply()});

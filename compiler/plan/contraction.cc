@@ -145,7 +145,7 @@ class BlockPlanner {
   void check_products() {
     for (const Instruction* d : making_) {
       if (d->shape.dims != plan_.domain) refuse(quoted(d) + " has other sizes than the rows");
-      Ints batch = d->attrs.dot.lhs_batch;
+      Ints batch = d->attrs.dot->lhs_batch;
       std::iota(batch.begin(), batch.end(), 0);
       if (d != making_[0] && batch != batch_) refuse(quoted(d) + " has other batch dims");
       batch_ = batch;
@@ -160,7 +160,7 @@ class BlockPlanner {
     for (size_t t = 0; t < taking_.size(); ++t) {
       const Instruction* d = taking_[t];
       bool left = operands_[t] == d->operand(0);
-      Ints batch = left ? d->attrs.dot.lhs_batch : d->attrs.dot.rhs_batch;
+      Ints batch = left ? d->attrs.dot->lhs_batch : d->attrs.dot->rhs_batch;
       if (!std::ranges::is_sorted(batch)) refuse(quoted(d) + " has batch dims in another order");
       if ((t > 0 || !making_.empty()) && batch != batch_) refuse(quoted(d) + " has other batch dims");
       batch_ = batch;

@@ -178,7 +178,7 @@ class Sweep {
   bool places_elements() const {
     if (plan_.kind != KernelKind::kScatter) return false;
     double window = 1;
-    for (int64_t d : plan_.hero->attrs.scatter.update_window_dims)
+    for (int64_t d : plan_.hero->attrs.scatter->update_window_dims)
       window *= static_cast<double>(plan_.domain[static_cast<size_t>(d)]);
     return window < target_.vector_bytes / 4;
   }

@@ -43,11 +43,11 @@ void read_ints_into(AttributeTarget& t) {
 // A list inside one of the groups of Attributes; empty lists print where `always` says so.
 template <auto group, auto member>
 void read_list(AttributeTarget& t) {
-  t.a.*group.*member = read_ints(t.in);
+  (t.a.*group).edit().*member = read_ints(t.in);
 }
 template <auto group, auto member, bool always>
 bool print_list(const Instruction& i, std::string& out) {
-  const Ints& list = i.attrs.*group.*member;
+  const Ints& list = (*(i.attrs.*group)).*member;
   if (list.empty() && !always) return false;
   append_ints(list, out);
   return true;
@@ -73,11 +73,11 @@ bool print_count(const Instruction& i, std::string& out) {
 }
 template <auto group, auto member>
 void read_group_int(AttributeTarget& t) {
-  t.a.*group.*member = t.in.integer("an integer");
+  (t.a.*group).edit().*member = t.in.integer("an integer");
 }
 template <auto group, auto member>
 bool print_group_int(const Instruction& i, std::string& out) {
-  append_int(i.attrs.*group.*member, out);
+  append_int((*(i.attrs.*group)).*member, out);
   return true;
 }
 template <auto member>
@@ -102,12 +102,13 @@ bool print_enum(const Instruction& i, std::string& out) {
 }
 template <auto member>
 void read_braces(AttributeTarget& t) {
-  t.a.*member = t.in.balanced();
+  t.a.*member = std::string(t.in.balanced());
 }
 template <auto member>
 bool print_text(const Instruction& i, std::string& out) {
-  out += i.attrs.*member;
-  return !(i.attrs.*member).empty();
+  const std::string& text = i.attrs.*member;
+  out += text;
+  return !text.empty();
 }
 // Names of computations or instructions; none do not print.
 bool print_names(const auto& named, std::string& out) {
@@ -210,7 +211,9 @@ bool print_precision(const Instruction& i, std::string& out) {
   return true;
 }
 
-void read_dot_algorithm(AttributeTarget& t) { t.a.dot_algorithm = t.in.identifier("the name of an algorithm"); }
+void read_dot_algorithm(AttributeTarget& t) {
+  t.a.dot_algorithm = std::string(t.in.identifier("the name of an algorithm"));
+}
 
 void read_aliasing(AttributeTarget& t) { t.a.output_to_operand_aliasing = read_aliases(t.in); }
 bool print_aliasing(const Instruction& i, std::string& out) {
@@ -278,7 +281,7 @@ bool prints_nothing(const Instruction&, std::string&) { return false; }
 
 void read_labels(AttributeTarget& t) { t.a.conv = read_dim_labels(t.in); }
 bool print_labels(const Instruction& i, std::string& out) {
-  if (i.opcode != Opcode::kConvolution && i.attrs.conv == ConvDims{}) return false;
+  if (i.opcode != Opcode::kConvolution && *i.attrs.conv == ConvDims{}) return false;
   append_dim_labels(i.attrs.conv, out);
   return true;
 }
@@ -356,7 +359,7 @@ void read_accuracy(AttributeTarget& t) {
     in.fail(in.pos(), "result-accuracy", "'" + std::string(form) + "' is no accuracy: mode= and tolerance= are");
   }
   in.expect('}', "after an accuracy");
-  t.a.result_accuracy = in.text().substr(start, in.pos() - start);
+  t.a.result_accuracy = std::string(in.text().substr(start, in.pos() - start));
 }
 
 void read_replication(AttributeTarget& t) {

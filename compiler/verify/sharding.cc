@@ -64,7 +64,7 @@ void need_shardings_agree(const Instruction& i) {
     if (!loop || c != i.while_condition()) all.push_back(c->root());
     if (loop && !c->parameters().empty()) all.push_back(c->parameters()[0]);
   }
-  auto says = [](const Instruction* a) { return !a->attrs.sharding.empty(); };
+  auto says = [](const Instruction* a) { return !a->attrs.sharding->empty(); };
   auto first = std::ranges::find_if(all, says);
   for (auto other = first; other != all.end(); ++other) {
     if (!says(*other)) continue;

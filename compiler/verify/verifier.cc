@@ -232,7 +232,7 @@ class Verifier {
     operands.reserve(i.operand_count());
     for (const Instruction* o : i.operands()) operands.push_back(&o->shape);
     try {
-      rules::need_sharding(i.attrs.sharding, i.shape);
+      rules::need_sharding(*i.attrs.sharding, i.shape);
       if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) rules::need_shardings_agree(i);
       Shape expected = rules::apply({i.opcode, operands, i.attrs, i.called, &i.shape});
       if (!compatible(expected, i.shape)) {

@@ -94,7 +94,7 @@ void give(const StepCall& call, HostQueues::Impl::Key key, const Shape& shape, c
 // keeps in frontend attributes; without them a channel leads back to its own device.
 std::vector<std::pair<int64_t, int64_t>> channel_pairs(const Instruction& i) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
-  std::string_view text = i.attrs.frontend_attributes;
+  std::string_view text = *i.attrs.frontend_attributes;
   size_t at = text.find("_xla_send_recv_source_target_pairs");
   if (at == text.npos) return pairs;
   size_t open = text.find("{{", at), close = text.find("}}", at);

@@ -46,7 +46,7 @@ CustomCallSite site_of(const Instruction& i) {
   site.api_version = text_attribute(i.attrs, "api_version");
   if (site.api_version.empty()) site.api_version = "API_VERSION_ORIGINAL";
   site.backend_config = unquoted(i.attrs.backend_config);
-  site.frontend_attributes = i.attrs.frontend_attributes;
+  site.frontend_attributes = *i.attrs.frontend_attributes;
   for (const Instruction* o : i.operands()) {
     for (const Shape* leaf : leaves(o->shape)) site.operands.push_back(*leaf);
   }

@@ -67,7 +67,7 @@ bool is_brief(const Module& module) {
 bool calls_python(const Module& module) {
   auto calls = [](const auto& i) {
     return i->is(Opcode::kCustomCall) &&
-           frontend_attribute(i->attrs.frontend_attributes, "hlojit.calls_python") == "true";
+           frontend_attribute(*i->attrs.frontend_attributes, "hlojit.calls_python") == "true";
   };
   return std::ranges::any_of(module.computations(),
                              [&](const auto& c) { return std::ranges::any_of(c->instructions(), calls); });

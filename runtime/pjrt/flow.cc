@@ -121,9 +121,9 @@ std::vector<Shards> ShardFlow::compute(const Instruction& i, const Meshes& meshe
 Shards ShardFlow::combined(const Instruction& i) const {
   using enum OpClass;
   Shards out = no_shards(i.shape.dims.size(), devices_);
-  if (is_annotation(i) && !i.attrs.sharding.empty()) {
+  if (is_annotation(i) && !i.attrs.sharding->empty()) {
     try {
-      return read_shards(i.attrs.sharding, i.shape, devices_);
+      return read_shards(*i.attrs.sharding, i.shape, devices_);
     } catch (const Error&) {  // unequal parts: the frontend gets whole arrays
       return out;
     }

@@ -154,9 +154,9 @@ class Regions {
   void cross(Instruction& call) {
     const bool enter = enters_region(call);
     std::vector<std::string> axes =
-        read_manual_axes(frontend_attribute(call.attrs.frontend_attributes, "xla.sdy.manual_axes"));
+        read_manual_axes(frontend_attribute(*call.attrs.frontend_attributes, "xla.sdy.manual_axes"));
     std::vector<NamedSharding> shardings = read_named_shardings(
-        frontend_attribute(call.attrs.frontend_attributes, enter ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings"),
+        frontend_attribute(*call.attrs.frontend_attributes, enter ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings"),
         meshes_, devices_);
     if (shardings.size() != call.operand_count()) {
       throw Error(ErrorKind::kUnsupported, call.location, "a region with another number of shardings than of values");

@@ -7,7 +7,7 @@ namespace hlojit::pjrt {
 namespace {
 
 bool is_for_parts(const Instruction& i) {
-  return i.is(Opcode::kCustomCall) && frontend_attribute(i.attrs.frontend_attributes, "hlojit.each_part") == "true";
+  return i.is(Opcode::kCustomCall) && frontend_attribute(*i.attrs.frontend_attributes, "hlojit.each_part") == "true";
 }
 
 Instruction* part_of(Builder& b, Instruction* whole, const Shards& shards, size_t device) {

@@ -143,7 +143,7 @@ void cut(Program& p, Module& module, bool inspected, bool apart) {
   Computation& entry = *module.entry();
   size_t next = 0;
   for (const Instruction* i : entry.parameters()) {
-    for (std::string_view text : split_sharding(i->attrs.sharding, static_cast<size_t>(count_leaves(i->shape)))) {
+    for (std::string_view text : split_sharding(*i->attrs.sharding, static_cast<size_t>(count_leaves(i->shape)))) {
       Leaf& leaf = p.parameters.at(next++);
       cut_leaf(leaf, read(leaf, text), p.whole_parameters, p.parameter_shards);
     }

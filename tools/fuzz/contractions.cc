@@ -149,8 +149,7 @@ Instruction* ragged_dot(Draft& s) {
   Ints lhs = {m, k}, rhs = contracting ? Ints{k, n} : Ints{g, k, n};
   if (!s.fits({g, m, k, n})) return nullptr;
   Attributes a;
-  a.dot.lhs_contracting = {1};
-  a.dot.rhs_contracting = {contracting ? 0 : 1};
+  a.dot = DotDims{{}, {}, {1}, {contracting ? 0 : 1}};
   a.other.emplace_back("lhs_ragged_dims", contracting ? "{1}" : "{0}");
   a.other.emplace_back("rhs_group_dims", contracting ? "{}" : "{0}");
   Instruction* sizes = s.of(DType::kS32, {g});
@@ -165,8 +164,7 @@ Instruction* scaled_dot(Draft& s) {
   int64_t m = s.random.between(1, 9), n = s.random.between(1, 9), blocks = s.random.between(1, 4);
   int64_t k = blocks * s.random.pick(Ints{1, 2, 16, 32});
   Attributes a;
-  a.dot.lhs_contracting = {1};
-  a.dot.rhs_contracting = {1};
+  a.dot = DotDims{{}, {}, {1}, {1}};
   DType scale = t == kBF16 ? kBF16 : kF8E8M0FNU;
   Instruction *one = s.splat(scale, 1, {m, blocks}), *two = s.splat(scale, 2, {n, blocks});
   return s.b.op(kScaledDot, Shape::array(kF32, {m, n}), {s.of(t, {m, k}), s.of(t, {n, k}), one, two}, std::move(a));

@@ -26,7 +26,7 @@ Instruction* annotation(Draft& s) {
       "Sharding",         "SPMDFullToShardShape", "SPMDShardToFullShape", "ShardBarrierFrom",          "ShardBarrierTo",
       "LayoutConstraint", "MoveToHost",           "MoveToDevice",         "xla.sdy.FuncResultSharding"};
   a.custom_call_target = s.random.pick(kTargets);
-  a.sharding = "{replicated}";
+  a.sharding = std::string("{replicated}");
   return s.b.op(kCustomCall, x->shape, {x}, std::move(a));
 }
 

@@ -355,9 +355,10 @@ Instruction* rows_added_up(Draft& s) {
   Instruction* numbers = s.of(DType::kS32, {count, 1});
   numbers = s.b.binary(kAnd, numbers, s.splat(DType::kS32, s.random.pick(std::vector{3.0, 7.0}), {count, 1}));
   Attributes a;
-  a.scatter.update_window_dims = {1};
-  a.scatter.inserted_window_dims = a.scatter.scatter_dims_to_operand_dims = {0};
-  a.scatter.index_vector_dim = 1;
+  ScatterDims& g = a.scatter.edit();
+  g.update_window_dims = {1};
+  g.inserted_window_dims = g.scatter_dims_to_operand_dims = {0};
+  g.index_vector_dim = 1;
   Instruction* updates = summable(s.of(t, {count, columns}));
   return s.b.op(kScatter, {x, numbers, updates}, std::move(a), {combiner(s, kAdd, t)});
 }
