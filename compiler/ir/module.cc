@@ -8,6 +8,8 @@
 #include <unordered_set>
 
 #include "compiler/ir/ensure.h"
+#include "compiler/ir/instruction_set.h"
+#include "compiler/ir/instruction_table.h"
 
 namespace hlojit {
 namespace {
@@ -116,20 +118,17 @@ Computation* Module::clone_computation(const Computation& from, std::string_view
   Computation* to = add_computation_before(computation_name, next);
   to->execution_thread = from.execution_thread;
   to->location = from.location;
-  std::unordered_map<const Instruction*, Instruction*> copies;
-  copies.reserve(from.instructions_.size());
+  InstructionTable<Instruction*> copies(from);
   for (const auto& i : from.instructions_) {
     std::vector<Instruction*> operands;
     operands.reserve(i->operand_count());
-    for (Instruction* o : i->operands()) operands.push_back(copies.at(o));
+    for (Instruction* o : i->operands()) operands.push_back(copies[o]);
     copies[i.get()] = to->clone_instruction(*i, std::move(operands), i->name);
   }
   for (const auto& i : from.instructions_) {
-    for (Instruction* p : i->control_predecessors) {
-      copies.at(i.get())->control_predecessors.push_back(copies.at(p));
-    }
+    for (Instruction* p : i->control_predecessors) copies[i.get()]->control_predecessors.push_back(copies[p]);
   }
-  if (from.root_) to->root_ = copies.at(from.root_);
+  if (from.root_) to->root_ = copies[from.root_];
   to->names_ = from.names_;
   return to;
 }
@@ -165,6 +164,7 @@ Instruction* Computation::add(Opcode opcode, Shape shape, std::vector<Instructio
   names_.try_emplace(unique, 1);
   std::unique_ptr<Instruction> made(new Instruction(opcode, std::move(unique), std::move(shape)));
   made->parent_ = this;
+  made->number_ = numbers_++;
   Instruction* raw = made.get();
   if (before) {
     auto at = find_owned(instructions_, static_cast<const Instruction*>(before));
@@ -213,7 +213,7 @@ void Computation::remove(Instruction* instruction) {
 }
 
 void Computation::remove_all(std::span<Instruction* const> dead) {
-  std::unordered_set<const Instruction*> gone(dead.begin(), dead.end());
+  const InstructionSet gone(dead);
   for (const auto& i : instructions_) {
     auto& order = i->control_predecessors;
     if (order.empty() || gone.contains(i.get())) continue;
@@ -251,17 +251,28 @@ void Computation::renumber_parameters() {
   }
 }
 
+bool Computation::is_sorted() const {
+  InstructionTable<char> placed(*this);
+  auto is_placed = [&](const Instruction* i) { return placed[i] != 0; };
+  for (const auto& i : instructions_) {
+    if (!std::ranges::all_of(i->operands_, is_placed)) return false;
+    if (!std::ranges::all_of(i->control_predecessors, is_placed)) return false;
+    placed[i.get()] = 1;
+  }
+  return true;
+}
+
 bool Computation::sort_topologically() {
+  if (is_sorted()) return true;  // as most edits leave it
   // Depth first in the present order: an instruction moves only if something before it needs it.
   enum class State : uint8_t { kNew, kOpen, kDone };
   struct Frame {
     Instruction* instruction;
     size_t next = 0;
   };
-  std::unordered_map<const Instruction*, State> state;
-  state.reserve(instructions_.size());
-  std::unordered_map<const Instruction*, size_t> rank;
-  rank.reserve(instructions_.size());
+  InstructionTable<State> state(*this, State::kNew);
+  std::vector<Instruction*> order;
+  order.reserve(instructions_.size());
   std::vector<Frame> stack;
   for (const auto& first : instructions_) {
     if (state[first.get()] == State::kDone) continue;
@@ -272,7 +283,7 @@ bool Computation::sort_topologically() {
       size_t operands = i->operands_.size();
       if (next == operands + i->control_predecessors.size()) {
         state[i] = State::kDone;
-        rank[i] = rank.size();
+        order.push_back(i);
         stack.pop_back();
         continue;
       }
@@ -286,16 +297,17 @@ bool Computation::sort_topologically() {
       }
     }
   }
-  std::ranges::sort(instructions_, {}, [&](const auto& i) { return rank.at(i.get()); });
+  set_order(order);
   return true;
 }
 
 void Computation::set_order(std::span<Instruction* const> order) {
   ensure(order.size() == instructions_.size(), "an order lacks instructions");
-  std::unordered_map<const Instruction*, size_t> rank;
-  rank.reserve(order.size());
-  for (const Instruction* i : order) rank.emplace(i, rank.size());
-  std::ranges::sort(instructions_, {}, [&](const auto& i) { return rank.at(i.get()); });
+  InstructionTable<size_t> rank(*this);
+  for (size_t k = 0; k < order.size(); ++k) rank[order[k]] = k;
+  std::vector<std::unique_ptr<Instruction>> sorted(order.size());
+  for (auto& i : instructions_) sorted[rank[i.get()]] = std::move(i);
+  instructions_ = std::move(sorted);
 }
 
 Instruction* Computation::find(std::string_view instruction_name) const {

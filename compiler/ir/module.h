@@ -44,6 +44,8 @@ class Instruction {
   Location location;  ///< in the text it came from
 
   Computation* parent() const { return parent_; }
+  /// Unlike those of all others that its computation ever had, and below Computation::numbers().
+  size_t number() const { return number_; }
   std::span<Instruction* const> operands() const { return operands_; }
   Instruction* operand(size_t i) const { return operands_[i]; }
   size_t operand_count() const { return operands_.size(); }
@@ -71,6 +73,7 @@ class Instruction {
   void drop_user(Instruction* user);
 
   Computation* parent_ = nullptr;
+  size_t number_ = 0;
   std::vector<Instruction*> operands_;
   std::vector<Instruction*> users_;
 };
@@ -91,6 +94,8 @@ class Computation {
   const std::vector<std::unique_ptr<Instruction>>& instructions() const { return instructions_; }
   /// Snapshot of pointers in that order: safe to iterate while adding or removing.
   std::vector<Instruction*> snapshot() const;
+  /// How many instructions it ever had.
+  size_t numbers() const { return numbers_; }
 
   /// Appends (or inserts before `before`). The name is made unique by a numeric suffix if taken.
   Instruction* add(Opcode opcode, Shape shape, std::vector<Instruction*> operands, std::string_view name = {},
@@ -118,9 +123,11 @@ class Computation {
  private:
   friend class Module;
   friend class Instruction;
+  bool is_sorted() const;
   Module* parent_ = nullptr;
   Instruction* root_ = nullptr;
   std::vector<std::unique_ptr<Instruction>> instructions_;
+  size_t numbers_ = 0;
   std::vector<Instruction*> parameters_;
   std::unordered_map<std::string, int> names_;  // name -> next suffix to try
 };

@@ -24,11 +24,8 @@ InstructionSet run_before(const Instruction& i) {
 
 }  // namespace
 
-ClusterGraph::ClusterGraph(const Computation& computation) {
-  const size_t count = computation.instructions().size();
-  position_.reserve(count);
-  home_.reserve(count);
-  in_.reserve(count);
+ClusterGraph::ClusterGraph(const Computation& computation)
+    : position_(computation), home_(computation, -1), in_(computation) {
   for (size_t position = 0; const auto& owned : computation.instructions()) {
     Instruction* i = owned.get();
     position_[i] = position++;
@@ -39,7 +36,7 @@ ClusterGraph::ClusterGraph(const Computation& computation) {
       pinned_.insert(i);
     }
     if (i->is(Opcode::kGetTupleElement) && is_kernel_op(*i)) {
-      int c = home_.at(i->operand(0));
+      int c = home_[i->operand(0)];
       clusters_[c].members.push_back(i);
       home_[i] = c;
       in_[i] = {c};
@@ -61,22 +58,16 @@ ClusterGraph::ClusterGraph(const Computation& computation) {
   }
 }
 
-int ClusterGraph::home(const Instruction* value) const {
-  const int* at = home_.find(value);
-  return at ? *at : -1;
-}
+int ClusterGraph::home(const Instruction* value) const { return home_[value]; }
 
 bool ClusterGraph::contains(int cluster, const Instruction* value) const {
-  const std::vector<int>* at = in_.find(value);
-  return at && std::ranges::binary_search(*at, cluster);
+  return std::ranges::binary_search(in_[value], cluster);
 }
 
 std::vector<int> ClusterGraph::readers(const Instruction* value) const {
   std::vector<int> found;
   for (const Instruction* user : value->users()) {
-    const std::vector<int>* at = in_.find(user);
-    if (!at) continue;
-    for (int c : *at) {
+    for (int c : in_[user]) {
       if (!contains(c, value)) found.push_back(c);
     }
   }
@@ -89,7 +80,7 @@ std::vector<int> ClusterGraph::readers(const Instruction* value) const {
 
 std::vector<Instruction*> ClusterGraph::joined(int a, int b) const {
   std::vector<Instruction*> all;
-  auto by_position = [&](const Instruction* i) { return position_.at(i); };
+  auto by_position = [&](const Instruction* i) { return position_[i]; };
   std::ranges::set_union(clusters_[a].members, clusters_[b].members, std::back_inserter(all), {}, by_position,
                          by_position);
   return all;
@@ -103,9 +94,7 @@ std::vector<Instruction*> ClusterGraph::roots_of(const std::vector<Instruction*>
     bool outside = m->is_root();
     for (const Instruction* user : m->users()) {
       if (outside) break;
-      const std::vector<int>* in = in_.find(user);
-      if (!in) continue;
-      outside = std::ranges::any_of(*in, [&](int c) { return c != a && c != b && !contains(c, m); });
+      outside = std::ranges::any_of(in_[user], [&](int c) { return c != a && c != b && !contains(c, m); });
     }
     if (outside) roots.push_back(m);
   }
@@ -117,9 +106,7 @@ void ClusterGraph::for_successors(int c, F f) const {
   const Cluster& cluster = clusters_[c];
   auto visit = [&](const Instruction* i) {
     for (const Instruction* user : i->users()) {
-      const std::vector<int>* at = in_.find(user);
-      if (!at) continue;
-      for (int next : *at) {
+      for (int next : in_[user]) {
         if (next != c && !contains(next, i)) f(next);
       }
     }
@@ -129,7 +116,7 @@ void ClusterGraph::for_successors(int c, F f) const {
     const auto* at = control_successors_.find(m);
     if (!at) continue;
     for (const Instruction* next : *at) {
-      for (int n : in_.at(next)) f(n);
+      for (int n : in_[next]) f(n);
     }
   }
 }

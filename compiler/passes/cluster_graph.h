@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/ir/instruction_set.h"
+#include "compiler/ir/instruction_table.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/kernel.h"
@@ -42,7 +43,7 @@ class ClusterGraph {
   Cluster& operator[](int c) { return clusters_[c]; }
   const Cluster& operator[](int c) const { return clusters_[c]; }
   /// Position of an instruction in the computation.
-  size_t position(const Instruction* i) const { return position_.at(i); }
+  size_t position(const Instruction* i) const { return position_[i]; }
   /// The cluster that hands out the value, or -1.
   int home(const Instruction* value) const;
   /// Clusters that read `value` from outside, ascending by order.
@@ -73,9 +74,9 @@ class ClusterGraph {
 
   std::vector<Cluster> clusters_;
   std::vector<int> sequence_;  // clusters by order; -1 where one was merged away
-  InstructionMap<size_t> position_;
-  InstructionMap<int> home_;             // -1: none any more
-  InstructionMap<std::vector<int>> in_;  // ascending
+  InstructionTable<size_t> position_;
+  InstructionTable<int> home_;             // -1: none, or none any more
+  InstructionTable<std::vector<int>> in_;  // ascending
   InstructionMap<std::vector<const Instruction*>> control_successors_;
   InstructionSet pinned_;
   std::vector<int> seen_;     // cluster -> number of the walk that saw it

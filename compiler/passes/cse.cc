@@ -9,6 +9,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/effects.h"
+#include "compiler/ir/instruction_table.h"
 #include "compiler/passes/dce.h"
 
 namespace hlojit {
@@ -38,7 +39,7 @@ using ComputationNumbers = std::unordered_map<const Computation*, size_t>;
 /// Numbers the instructions of one computation as it goes through them in order.
 class Numbering {
  public:
-  explicit Numbering(const ComputationNumbers& computations) : computations_(computations) {}
+  Numbering(const Computation& c, const ComputationNumbers& computations) : computations_(computations), numbers_(c) {}
 
   struct Key {
     const Instruction* instruction;
@@ -48,7 +49,7 @@ class Numbering {
 
   Key key(const Instruction& i) const {
     Key k{&i, {}, {}, 0};
-    for (const Instruction* o : i.operands()) k.operands.push_back(numbers_.at(o));
+    for (const Instruction* o : i.operands()) k.operands.push_back(numbers_[o]);
     if (has_trait(i, op_trait::kCombines)) std::ranges::sort(k.operands);
     for (const Computation* c : i.called) k.called.push_back(computations_.at(c));
     const Attributes& a = i.attrs;
@@ -70,7 +71,7 @@ class Numbering {
 
  private:
   const ComputationNumbers& computations_;
-  std::unordered_map<const Instruction*, size_t> numbers_;
+  InstructionTable<size_t> numbers_;
 };
 
 /// Ops whose layout is part of what they mean. All others are laid out later, by `layouts`: told apart by layouts that
@@ -94,7 +95,7 @@ struct Signature {
   size_t root = 0, hash = 0;
 
   Signature(const Computation& c, const ComputationNumbers& computations) {
-    Numbering numbering(computations);
+    Numbering numbering(c, computations);
     for (const auto& i : c.instructions()) {
       if (i.get() == c.root()) root = keys.size();
       numbering.set(i.get(), keys.size());
@@ -138,7 +139,7 @@ bool may_merge(const Instruction& i, const Effects& effects) {
 }
 
 bool merge_in(Computation& c, const ComputationNumbers& computations, const Effects& effects) {
-  Numbering numbering(computations);
+  Numbering numbering(c, computations);
   std::unordered_map<size_t, std::vector<std::pair<Numbering::Key, Instruction*>>> seen;
   bool changed = false;
   size_t next = 0;

@@ -1,18 +1,19 @@
 // See dce.h. Marks backwards from roots and effects, then removes what is not marked.
 #include "compiler/passes/dce.h"
 
-#include <unordered_set>
+#include <utility>
 
 #include "compiler/analysis/effects.h"
+#include "compiler/ir/instruction_table.h"
 
 namespace hlojit {
 namespace {
 
 bool sweep(Computation& c, const Effects& effects) {
-  std::unordered_set<const Instruction*> live;
+  InstructionTable<char> live(c);
   std::vector<Instruction*> work;
   auto mark = [&](Instruction* i) {
-    if (live.insert(i).second) work.push_back(i);
+    if (std::exchange(live[i], 1) == 0) work.push_back(i);
   };
   mark(c.root());
   for (const auto& i : c.instructions()) {
@@ -25,7 +26,7 @@ bool sweep(Computation& c, const Effects& effects) {
   }
   std::vector<Instruction*> dead;
   for (const auto& i : c.instructions()) {
-    if (!live.contains(i.get())) dead.push_back(i.get());
+    if (live[i.get()] == 0) dead.push_back(i.get());
   }
   if (!dead.empty()) c.remove_all(dead);
   return !dead.empty();

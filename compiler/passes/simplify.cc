@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <unordered_set>
 #include <vector>
 
 #include "compiler/analysis/dataflow.h"
@@ -49,7 +48,7 @@ class Simplifier {
     while (!work_.empty()) {
       Instruction* i = work_.front();
       work_.pop_front();
-      waiting_.erase(i);
+      waiting_[i->number()] = false;
       visit(i);
     }
     if (changed_) c_.sort_topologically();
@@ -58,7 +57,10 @@ class Simplifier {
 
  private:
   void push(Instruction* i) {
-    if (waiting_.insert(i).second) work_.push_back(i);
+    if (waiting_.size() < c_.numbers()) waiting_.resize(c_.numbers());
+    if (waiting_[i->number()]) return;
+    waiting_[i->number()] = true;
+    work_.push_back(i);
   }
 
   void visit(Instruction* i) {
@@ -99,7 +101,7 @@ class Simplifier {
   const RulesOf& rules_;
   SimplifyContext context_;
   std::deque<Instruction*> work_;
-  std::unordered_set<const Instruction*> waiting_;
+  std::vector<bool> waiting_;  // by number
   bool changed_ = false;
 };
 
