@@ -30,6 +30,19 @@ for wrong in (np.zeros(4, np.float32), np.zeros(3, np.int32)):
     except ValueError as e:
         assert "parameter 0" in str(e)
 
+# What NumPy has no type for is named.
+BITS = """HloModule bits
+ENTRY e {
+  x = f32[3] parameter(0)
+  p = s1[3] parameter(1)
+  ROOT r = s1[3] add(p, p)
+}"""
+try:
+    hlojit.compile(BITS)(np.zeros(3, np.float32), np.zeros(3, np.int8))
+    raise AssertionError("an array of a type that NumPy does not have")
+except ValueError as e:
+    assert str(e) == "parameter 1 is s1[3]{0}, and NumPy has no type for s1", e
+
 # A size that is known at run time only is that of the result.
 CUT = """HloModule cut
 ENTRY e {

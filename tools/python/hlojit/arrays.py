@@ -34,10 +34,10 @@ def as_array(value: object) -> np.ndarray:
     return np.asarray(value)
 
 
-def dtype_of(shape: ShapeFacts) -> np.dtype:
-    """Raises ValueError for an element type that NumPy does not have."""
+def dtype_of(shape: ShapeFacts, name: str) -> np.dtype:
+    """Raises ValueError for an element type that NumPy does not have, with the name of what has it."""
     if shape[0] not in DTYPES:
-        raise ValueError(f"NumPy has no type for {shape[2]}")
+        raise ValueError(f"{name} is {shape[2]}, and NumPy has no type for {shape[0]}")
     return DTYPES[shape[0]]
 
 
@@ -46,20 +46,20 @@ def to_bytes(value: object, shape: ShapeFacts, number: int | None = None) -> np.
 
     Raises ValueError if its sizes or its element type are not the shape's.
     """
-    dtype = dtype_of(shape)
+    name = "a constant" if number is None else f"parameter {number}"
+    dtype = dtype_of(shape, name)
     _, dims, text = shape
     array = as_array(value)
     if isinstance(value, (bool, int, float, complex, list, tuple)):
         array = array.astype(dtype)  # Python's own have no such type
     if array.dtype != dtype or list(array.shape) != list(dims):
-        name = "a constant" if number is None else f"parameter {number}"
         raise ValueError(f"{name} is {text}, got {array.dtype}{list(array.shape)}")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def from_bytes(data: np.ndarray, shape: ShapeFacts) -> np.ndarray:
-    """The array that lies in `data`, whose memory it shares."""
-    return data.view(dtype_of(shape)).reshape(shape[1])
+def from_bytes(data: np.ndarray, shape: ShapeFacts, number: int) -> np.ndarray:
+    """The array of result `number` that lies in `data`, whose memory it shares."""
+    return data.view(dtype_of(shape, f"result {number}")).reshape(shape[1])
 
 
 def made_up(shape: ShapeFacts) -> np.ndarray | None:

@@ -24,7 +24,8 @@ def _options(threads: int = 0, isa: str = "native", strict: bool = False, keep_s
 
 
 def _leaves(results: list, shapes: list) -> np.ndarray | tuple[np.ndarray, ...]:
-    out = tuple(arrays.from_bytes(data, (s[0], sizes, s[2])) for (data, sizes), s in zip(results, shapes))
+    leaves = enumerate(zip(results, shapes))
+    out = tuple(arrays.from_bytes(data, (s[0], sizes, s[2]), k) for k, ((data, sizes), s) in leaves)
     return out[0] if len(out) == 1 else out
 
 
@@ -174,7 +175,7 @@ def parse(source: Source, *, elided: Callable[[tuple[int, ...], np.dtype], np.nd
     except UnicodeDecodeError:
         text = ""
     def made(shape: arrays.ShapeFacts) -> np.ndarray:
-        values = elided(tuple(shape[1]), arrays.dtype_of(shape))
+        values = elided(tuple(shape[1]), arrays.dtype_of(shape, "a constant"))
         return arrays.to_bytes(values, shape)
 
     with translated(text):
