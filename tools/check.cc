@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "compiler/eval/stop.h"
 #include "layout/index.h"
 #include "tools/error_bound.h"
 #include "tools/fenced.h"
@@ -110,6 +111,7 @@ using Bounds = std::vector<std::vector<ErrorBound>>;
 // What the evaluator says, by device.
 Bounds evaluated(const Request& r, const ModulePtr& module, const std::vector<std::vector<Buffer>>& inputs,
                  const HostSide& host) {
+  const eval::Stoppable stoppable(stop_of(r));
   std::vector<std::vector<Literal>> leaves;
   for (const std::vector<Buffer>& set : inputs) {
     leaves.emplace_back();
@@ -117,7 +119,7 @@ Bounds evaluated(const Request& r, const ModulePtr& module, const std::vector<st
   }
   bool window = r.scatter_oob == "window";
   try {
-    return evaluate_with_bounds(*module, leaves, r.strict, window, stop_of(r), &host);
+    return evaluate_with_bounds(*module, leaves, r.strict, window, &host);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kUnsupported) throw;
   }

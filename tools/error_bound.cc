@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compiler/eval/evaluator.h"
+#include "compiler/eval/stop.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/async.h"
 #include "tools/actual_sizes.h"
@@ -34,13 +35,12 @@ void hand_over(std::vector<BoundedValue>& values) {
 
 class Walk {
  public:
-  Walk(const ModuleConfig& config, bool strict, bool window, const std::atomic<bool>* stop, const HostSide* host)
+  Walk(const ModuleConfig& config, bool strict, bool window, const HostSide* host)
       : host_(host),
         all_(config.replica_count * config.num_partitions),
         devices_(all_),
         partitions_(config.num_partitions),
         handed_(static_cast<size_t>(all_)),
-        stop_(stop),
         rules_(strict, [this](const Instruction& i, const std::vector<Literal>& in) { return evaluated(i, in); }) {
     options_.scatter_oob_window = window;
   }
@@ -73,7 +73,6 @@ class Walk {
   const HostSide* host_;
   int64_t all_, devices_, partitions_;
   std::vector<Handed> handed_;
-  const std::atomic<bool>* stop_;
   int depth_ = 0;
   int64_t device_ = 0;  ///< whose turn it is
   EvalOptions options_;
@@ -98,7 +97,7 @@ Walk::Lanes Walk::run(const Computation& c, const std::vector<Lanes>& arguments)
       values[i.get()] = arguments.at(static_cast<size_t>(i->attrs.parameter_number));
       continue;
     }
-    if (stop_ && *stop_) throw Error(ErrorKind::kFailed, "stopped while evaluating");
+    eval::check_stop();
     std::vector<const Lanes*> in;
     for (const Instruction* o : i->operands()) in.push_back(&values.at(o));
     values[i.get()] = together(*i, in);
@@ -343,8 +342,7 @@ bool is_part(const Literal& value, const Shape& said) {
 
 std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
                                                           const std::vector<std::vector<Literal>>& leaves, bool strict,
-                                                          bool scatter_oob_window, const std::atomic<bool>* stop,
-                                                          const HostSide* host) {
+                                                          bool scatter_oob_window, const HostSide* host) {
   std::vector<Walk::Lanes> arguments;
   std::vector<size_t> next(leaves.size());
   for (const Instruction* p : module.entry()->parameters()) {
@@ -352,7 +350,7 @@ std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
     for (size_t d = 0; d < leaves.size(); ++d) lanes.push_back(assemble(p->shape, leaves[d], next[d]));
   }
   std::vector<std::vector<ErrorBound>> results;
-  Walk walk(module.config, strict, scatter_oob_window, stop, host);
+  Walk walk(module.config, strict, scatter_oob_window, host);
   const std::vector<const Shape*> said = hlojit::leaves(module.entry()->root()->shape);
   for (const BoundedValue& v : walk.run(*module.entry(), arguments)) {
     collect(v, results.emplace_back());

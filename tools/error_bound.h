@@ -7,7 +7,6 @@
 // claimed). So a right program raises no alarm, and a wrong one has nowhere to hide.
 #pragma once
 
-#include <atomic>
 #include <vector>
 
 #include "compiler/ir/module.h"
@@ -23,13 +22,10 @@ struct ErrorBound {
 
 /// Evaluates the entry computation on every device that the module's header says; `leaves[d]` are the values
 /// of its parameters' arrays on device d, depth first. The results by device, and behind them what it handed to the
-/// host (HostSide::taken), which null knows nothing of. Throws what evaluate throws, and Error(kFailed) once `stop` is
-/// set.
+/// host (HostSide::taken), which null knows nothing of. Throws what evaluate throws.
 std::vector<std::vector<ErrorBound>> evaluate_with_bounds(const Module& module,
                                                           const std::vector<std::vector<Literal>>& leaves, bool strict,
-                                                          bool scatter_oob_window,
-                                                          const std::atomic<bool>* stop = nullptr,
-                                                          const HostSide* host = nullptr);
+                                                          bool scatter_oob_window, const HostSide* host = nullptr);
 
 /// As much of `got` as `want` speaks of.
 Literal said_part(Literal got, const ErrorBound& want);

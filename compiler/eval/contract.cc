@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "compiler/eval/ops.h"
+#include "compiler/eval/stop.h"
 #include "compiler/eval/strided.h"
 #include "compiler/ir/ragged.h"
 
@@ -115,6 +116,7 @@ void dot_in(const DotDims& d, std::optional<DType> rounding, const Literal& x, c
       for (int64_t p = 0; p < k; ++p) turned[p * n + j] = rhs[j * k + p];
     }
     for (int64_t i = 0; i < m; ++i) {
+      check_stop();
       T* row = sums.data() + (batch * m + i) * n;
       const T* lhs = a.data() + (batch * m + i) * k;
       for (int64_t p = 0; p < k; ++p) {
@@ -149,6 +151,7 @@ void convolution_in(const Instruction& op, Operands in, Literal& result) {
   std::vector<T> sums(op.shape.element_count());
   int64_t at = 0;
   for_each_index(op.shape.dims, [&](std::span<const int64_t> out) {
+    check_stop();
     const int64_t o = out[c.out_feature];
     const int64_t first_feature = o / per_feature_group * features;
     const int64_t batch = o / per_batch_group * group_batch + out[c.out_batch];

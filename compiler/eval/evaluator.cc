@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "compiler/eval/ops.h"
+#include "compiler/eval/stop.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/async.h"
 #include "compiler/ir/top_k_call.h"
@@ -165,6 +166,7 @@ void Evaluator::check_shape_size(const Instruction& op, const Shape& shape) cons
 }
 
 void Evaluator::check_resources(const Instruction& op) {
+  eval::check_stop();
   if (options_.max_steps > 0 && ++steps_ > options_.max_steps) {
     throw Error(ErrorKind::kFailed, op.location,
                 "evaluation takes more than " + std::to_string(options_.max_steps) + " steps");

@@ -9,7 +9,7 @@
 //
 // Modules must have passed the verifier. What a hostile module can still do is ask for too much: an
 // array above `max_bytes` or calls nested too deep end in Error(kFailed). Time is the caller's
-// matter: `max_steps` bounds executed instructions for those who need a bound.
+// matter: `max_steps` bounds executed instructions for those who need a bound, stop.h ends it from outside.
 #pragma once
 
 #include <cstdint>

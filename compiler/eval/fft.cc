@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "compiler/eval/ops.h"
+#include "compiler/eval/stop.h"
 #include "compiler/eval/strided.h"
 
 namespace hlojit::eval {
@@ -22,6 +23,7 @@ struct Array {
 void line(const std::vector<Z>& in, std::vector<Z>& out, const std::vector<Z>& twiddles, bool half) {
   const int64_t n = static_cast<int64_t>(twiddles.size());
   for (size_t k = 0; k < out.size(); ++k) {
+    check_stop();
     Z sum = 0;
     for (int64_t j = 0; j < n; ++j) {
       Z x;

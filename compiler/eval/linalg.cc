@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/eval/ops.h"
+#include "compiler/eval/stop.h"
 
 namespace hlojit::eval {
 namespace {
@@ -38,6 +39,7 @@ template <class T>
 void factor(T* a, int64_t n, bool lower) {
   std::vector<T> l(n * n);
   for (int64_t i = 0; i < n; ++i) {
+    check_stop();
     for (int64_t j = 0; j <= i; ++j) {
       T sum = lower ? a[i * n + j] : conjugate(a[j * n + i]);
       if (i == j) sum = real_part(sum);
@@ -87,6 +89,7 @@ Literal solve_in(const Instruction& op, Operands in) {
   for (int64_t base_a = 0, base_b = 0; base_b < static_cast<int64_t>(b.size());
        base_a += m * m, base_b += rows * columns) {
     for (int64_t other = 0; other < others; ++other) {
+      check_stop();
       T* x = b.data() + base_b + other * across;
       for (int64_t done = 0; done < m; ++done) {
         const int64_t i = lower ? done : m - 1 - done;

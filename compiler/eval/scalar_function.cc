@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "compiler/eval/stop.h"
 #include "compiler/ir/combining.h"
 #include "layout/shape.h"
 
@@ -143,6 +144,7 @@ void ScalarFunction::widen_to_f64() {
 }
 
 void ScalarFunction::run(int64_t n, const void* const* parameters, void* const* results) {
+  check_stop();
   if (!straight_line_) return run_slowly(n, parameters, results);
   if (n <= kLanes) return run_block(n, parameters, results);
   std::vector<const void*> inputs(parameter_types_.size());

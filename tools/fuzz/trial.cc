@@ -90,7 +90,7 @@ std::vector<ErrorBound> evaluated(const Module& module, const Inputs& inputs, bo
   for (const Buffer& b : inputs.parameters) leaves.push_back(dense(b));
   auto devices = static_cast<size_t>(module.config.replica_count * module.config.num_partitions);
   std::vector<ErrorBound> all;
-  for (auto& own : evaluate_with_bounds(module, {devices, leaves}, strict, false, nullptr, &inputs.host)) {
+  for (auto& own : evaluate_with_bounds(module, {devices, leaves}, strict, false, &inputs.host)) {
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
