@@ -128,6 +128,19 @@ double discontinuous(const BoundedValue& x) {
   return 0;
 }
 
+// What x^p may be off by where x is off by `ex` and p by `ep`; `out` is what it is. Of (e^y)^p, which becomes e^(y p),
+// e^y may be beyond the largest number or nothing, and the result neither.
+double power_error(double x, double p, double out, double ex, double ep) {
+  const double large = std::fabs(x), near = large - ex;
+  if (std::isinf(out) || std::isinf(x) || (x == 0 && p == 0)) return kUnbounded;
+  if (std::isnan(x) || std::isnan(p)) return 0;
+  if (ep == 0 && p >= 0 && p == std::floor(p)) return p == 0 ? 0 : p * std::pow(large + ex, p - 1) * ex;
+  if (near <= ex || (x < 0 && ep > 0)) return kUnbounded;  // may have another sign
+  if (std::isnan(out)) return 0;
+  const double relative = std::fabs(p) * ex / near + ep * (std::fabs(std::log(large)) + ex / near);
+  return relative < 1 ? std::fabs(out) * std::expm1(2 * relative) : kUnbounded;
+}
+
 // What combines element k of a reduction, if it is one op; else an op that no rule knows.
 Opcode combination(const Computation& c, size_t k, size_t count) {
   const Instruction* root = c.root();
@@ -388,8 +401,25 @@ double ErrorRules::elementwise(const Instruction& i, const In& in, const Literal
       double least = range(*in[1]->leaf).least;
       return own + (least <= 2 * eb ? kUnbounded : 2 * (ea + m * eb) / least) + slack;
     }
+    case Opcode::kPower:
+      if (!is_complex(t)) return power(in, out);
+      [[fallthrough]];
     default: return ea + eb > 0 ? kUnbounded : strict_ ? 0 : 4 * u * m;
   }
+}
+
+double ErrorRules::power(const In& in, const Literal& out) const {
+  const double u = unit_roundoff(out.shape().type);
+  const bool exact = in[0]->error + in[1]->error == 0;
+  double most = 0;
+  for (int64_t k = 0, n = out.shape().element_count(); k < n; ++k) {
+    const double x = in[0]->leaf->as_double(k), p = in[1]->leaf->as_double(k), z = out.as_double(k);
+    if (!exact) most = std::max(most, power_error(x, p, z, in[0]->error, in[1]->error));
+    if (!std::isfinite(z) || z == 0) continue;
+    // The logarithm: the power of an exponential is made the exponential of a product.
+    if (!strict_) most = std::max(most, (4 + std::fabs(std::log(std::fabs(z)))) * u * std::fabs(z));
+  }
+  return exact ? most : most + 4 * u * largest_magnitude(out);
 }
 
 double ErrorRules::reduced(const Instruction& i, const In& in, size_t k, const Literal& out) const {

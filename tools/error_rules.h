@@ -51,6 +51,7 @@ class ErrorRules {
 
  private:
   double elementwise(const Instruction& i, const In& in, const Literal& out) const;
+  double power(const In& in, const Literal& out) const;
   double unary(const Instruction& i, const BoundedValue& x, const Literal& out) const;
   double reduced(const Instruction& i, const In& in, size_t k, const Literal& out) const;
   double contracted(const Instruction& i, const In& in, const Literal& out) const;
