@@ -268,8 +268,12 @@ bool has_masks(Float<N>) {
   return recorder.avx512;
 }
 
+using Values = std::span<llvm::Value* const>;
+
 /// Emits the cold block: fast where ok, elsewhere what the scalar function `name` gives.
-llvm::Value* cold_lanes(std::span<llvm::Value* const> arguments, llvm::Value* ok, llvm::Value* fast, const char* name);
+llvm::Value* cold_lanes(Values arguments, llvm::Value* ok, llvm::Value* fast, const char* name);
+/// The same of each of `fast`, by a function that puts what it gives in place of its first arguments.
+void cold_parts(Values arguments, llvm::Value* ok, std::span<llvm::Value*> fast, const char* name);
 
 template <int N, class T>
 Float<N> cold(Float<N> x, Mask ok, Float<N> fast, const math::ScalarFunction1<T>& fn) {
@@ -280,6 +284,14 @@ template <int N, class T>
 Float<N> cold(Float<N> x, Float<N> y, Mask ok, Float<N> fast, const math::ScalarFunction2<T>& fn) {
   llvm::Value* arguments[] = {x.v, y.v};
   return {cold_lanes(arguments, ok.v, fast.v, fn.name)};
+}
+
+template <int N, class T>
+std::array<Float<N>, 2> cold(const std::array<Float<N>, 4>& x, Mask ok, std::array<Float<N>, 2> fast,
+                             const math::LaneFunction<T>& fn) {
+  llvm::Value *arguments[] = {x[0].v, x[1].v, x[2].v, x[3].v}, *parts[] = {fast[0].v, fast[1].v};
+  cold_parts(arguments, ok.v, parts, fn.name);
+  return {Float<N>{parts[0]}, Float<N>{parts[1]}};
 }
 
 }  // namespace hlojit::codegen::ir

@@ -7,6 +7,8 @@
 // is the plain formula, without C's recovery of infinities.
 #pragma once
 
+#include <array>
+
 #include "compiler/math/functions.h"
 
 namespace hlojit::math {
@@ -41,22 +43,18 @@ Cx<F> scale(Cx<F> a, F by) {
   return {a.re * by, a.im * by};
 }
 
-// Smith's quotient: by the larger part of b, so that its squares neither overflow nor vanish. What is finite by an
-// infinite b is zero: 1 / (1 + e^-z), a sigmoid, needs it where both parts of e^-z are beyond the largest number.
+// Smith's quotient: by the larger part of b, so that its squares neither overflow nor vanish. Where it is NaN in both
+// parts it may be infinite or zero (scalar.cc).
 template <class F>
 Cx<F> operator/(Cx<F> a, Cx<F> b) {
+  using T = typename Number<F>::Scalar;
   auto swap = abs_(b.re) < abs_(b.im);
   F large = select(swap, b.im, b.re), small = select(swap, b.re, b.im);
   F p = select(swap, a.im, a.re), q = select(swap, a.re, a.im);
-  // Two infinite parts: d is infinite by r = +-1 where the quotient would be NaN, and with that z is zero.
-  F one = like(large, 1.0), inf = like(large, kInf);
-  F r = select(abs_(small) == inf, copysign_(one, small * large), small / large);
-  F d = fma(small, r, large);
-  F re = fma(q, r, p) / d, im = fma(-p, r, q) / d;
-  Cx<F> z = {re, select(swap, -im, im)};
-  // z / 0: infinite parts by the sign of b's real part, NaN for zero parts.
-  auto zero = (b.re == like(r, 0.0)) & (b.im == like(r, 0.0));
-  return select(zero, scale(a, copysign_(inf, b.re)), z);
+  F r = small / large, d = fma(small, r, large);
+  std::array<F, 2> z = {fma(q, r, p) / d, fma(select(swap, p, -p), r, select(swap, -q, q)) / d};  // of zeros, +0
+  z = cold(std::array<F, 4>{a.re, a.im, b.re, b.im}, (z[0] == z[0]) | (z[1] == z[1]), z, kColdQuotient<T>);
+  return {z[0], z[1]};
 }
 
 // x, y scaled by 2^-e (e even if asked for) so that the larger part lies in [1, 4).

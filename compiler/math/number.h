@@ -43,6 +43,7 @@
 //   cold(x, ok, fast, fn) -> F    lanes of fast where ok, else fn of that lane's x: rare lanes
 //   cold(x, y, ok, fast, fn) -> F
 //                                 fn: ScalarFunction1<T> or 2<T> of scalar.h, T = Number<F>::Scalar
+//   cold(a, ok, fast, fn) -> std::array<F, 2>    the same of two parts, a: std::array<F, 4> (no batch has it)
 //
 // Masks of different widths never mix. Not an operation: what a compare, a select and the above
 // say.
@@ -304,6 +305,14 @@ template <class T>
   requires std::is_floating_point_v<T>
 inline T cold(T x, T y, bool ok, T fast, const ScalarFunction2<T>& fn) {
   return ok ? fast : fn.call(x, y);
+}
+
+template <class T>
+  requires std::is_floating_point_v<T>
+inline std::array<T, 2> cold(std::array<T, 4> x, bool ok, std::array<T, 2> fast, const LaneFunction<T>& fn) {
+  if (ok) return fast;
+  fn.call(&x[0], &x[1], &x[2], &x[3], 1);
+  return {x[0], x[1]};
 }
 
 }  // namespace hlojit::math
