@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/analysis/movement.h"
+#include "compiler/eval/factors.h"
 #include "compiler/ir/combining.h"
 #include "layout/dtype.h"
 
@@ -169,6 +170,26 @@ double in_chains(double n, double u, double sum) {
 // is a third of their number at the end. A slice of a dot's depth is one chain, of some thousand terms at most.
 double in_step(double n, double u, double sum) { return std::min(n, 4096.0) / 3 * u * sum; }
 
+// Of what is solved or factored, from a matrix whose elements are `total` in sum; pivots are integers.
+double factored(double total, double error, const Literal& out) {
+  const DType t = out.shape().type;
+  if (!floating(t)) return error > 0 ? kUnbounded : 0;
+  return (64 * unit_roundoff(t)) * (total + largest_magnitude(out)) * 16 + error * 1e3 + 1e-300;  // -0 may be 0
+}
+
+// A factorisation says so in its last result, by another number than 0; then the others are anything.
+bool has_failed(const BoundedValue& results) {
+  if (results.elements.size() < 2) return false;
+  const Literal& info = *results.elements.back().leaf;
+  return is_integral(info.shape().type) && any_magnitude(info, [](double m) { return m != 0; });
+}
+
+// Eigenvectors may have another phase; of a tridiagonal system the solution alone means something.
+bool is_unique(const Instruction& call, size_t result) {
+  if (eval::is_spectrum_call(call)) return result > 0;
+  return !call.attrs.custom_call_target.ends_with("gtsv_ffi") || result > 2;
+}
+
 }  // namespace
 
 double largest_magnitude(const Literal& l) { return l.shape().is_array() ? range(l).most : 0; }
@@ -261,8 +282,16 @@ BoundedValue ErrorRules::apply(const Instruction& i, const In& in) const {
     case Opcode::kTriangularSolve: {
       double total = 0;
       for (const Literal& l : operands) total += range(l).sum;
-      set([&](size_t, const Literal& o) {  // the last term: -0 may be 0
-        return (64 * unit_roundoff(o.shape().type)) * (total + largest_magnitude(o)) * 16 + error * 1e3 + 1e-300;
+      set([&](size_t, const Literal& o) { return factored(total, error, o); });
+      return out;
+    }
+    case Opcode::kCustomCall: {
+      if (!eval::is_factor_call(i)) break;
+      double total = 0;
+      for (const Literal& l : operands) total += range(l).sum;
+      const bool known = !has_failed(out);
+      set([&](size_t k, const Literal& o) {
+        return known && is_unique(i, k) ? factored(total, error, o) : kUnbounded;
       });
       return out;
     }

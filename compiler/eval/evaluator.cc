@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "compiler/eval/factors.h"
 #include "compiler/eval/ops.h"
 #include "compiler/eval/stop.h"
 #include "compiler/ir/annotation.h"
@@ -310,6 +311,7 @@ Value Evaluator::custom_call(const Instruction& op, const std::vector<const Valu
     plain->attrs = std::move(*attrs);
     return share(array_op(*plain, in));
   }
+  if (eval::is_factor_call(op)) return share(array_op(op, in));
   throw Error(ErrorKind::kUnsupported,
               {{.location = op.location,
                 .instruction = op.name,
@@ -330,6 +332,7 @@ Literal Evaluator::array_op(const Instruction& op, const std::vector<const Value
     size.set_int(0, in[0]->shape().dims.at(op.attrs.dimensions.at(0)));
     return size;
   }
+  if (op.is(Opcode::kCustomCall)) return eval::factors(op, in);
   eval::Meaning meaning = eval::meaning_of(op.opcode);
   if (!meaning) unsupported(op, "");
   return meaning({op, in, run_scalar_, options_.scatter_oob_window});

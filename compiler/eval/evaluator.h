@@ -31,8 +31,8 @@ struct EvalOptions {
 
 /// Runs a computation. Arguments by parameter number, of compatible shapes (layouts are ignored);
 /// tuples are tuple literals, tokens are empty literals of token shape. The result has the root's
-/// shape. Throws Error: kUnsupported for ops without a meaning here (custom calls, host queues,
-/// channels, run-time sizes), kInput for arguments that do not fit, kFailed for resources.
+/// shape. Throws Error: kUnsupported for ops without a meaning here (custom calls but those of
+/// factors.h, host queues, channels, run-time sizes), kInput for arguments that do not fit, kFailed for resources.
 Literal evaluate(const Computation& computation, std::span<const Literal> arguments, const EvalOptions& options = {});
 
 /// Value of one instruction for given operand values, or nullopt if it has none that depends on

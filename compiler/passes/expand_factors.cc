@@ -18,8 +18,8 @@ namespace {
 
 /// With matrices column by column, as LAPACK has them; `batch` dims outside.
 Shape column_major(Shape shape, int64_t batch) {
+  shape.layout = Layout{};
   Ints& order = shape.layout.minor_to_major;
-  order.clear();
   for (int64_t d = batch; d < shape.rank(); ++d) order.push_back(d);
   for (int64_t d = batch - 1; d >= 0; --d) order.push_back(d);
   return shape;

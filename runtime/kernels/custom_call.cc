@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/ir/lapack_call.h"
 #include "compiler/ir/text_attributes.h"
 #include "hlojit/custom_call.h"
 #include "layout/index.h"

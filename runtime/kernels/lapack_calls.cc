@@ -4,12 +4,12 @@
 #include "runtime/kernels/lapack_calls.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
 
+#include "compiler/ir/lapack_call.h"
 #include "layout/index.h"
 #include "runtime/kernels/lapack.h"
 #include "runtime/kernels/small_matrices.h"
@@ -19,8 +19,6 @@ namespace {
 
 /// A call on one matrix of each leaf.
 using Matrices = std::function<void(void* const* p)>;
-
-constexpr std::string_view kPrefix = "lapack_", kSuffix = "_ffi";
 
 template <class T>
 struct Real {
@@ -67,20 +65,7 @@ class Site {
   }
 
   /// An attribute's number, `missing` if it is not there.
-  int number(std::string_view name, int missing) const {
-    const std::string& text = call_.attrs.backend_config;
-    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-      size_t value = text.find_first_not_of(' ', at + name.size());
-      if (value == std::string::npos || text[value] != '=') continue;
-      value = text.find_first_not_of(' ', value + 1);
-      if (text.compare(value, 4, "true") == 0) return 1;
-      if (text.compare(value, 5, "false") == 0) return 0;
-      int n = missing;
-      std::from_chars(text.data() + value, text.data() + text.size(), n);
-      return n;
-    }
-    return missing;
-  }
+  int number(std::string_view name, int missing) const { return lapack_option(call_, name, missing); }
   char letter(std::string_view name, char missing) const { return static_cast<char>(number(name, missing)); }
 
   template <class F>
@@ -542,16 +527,9 @@ constexpr Row kRows[] = {
 #undef HLOJIT_LAPACK
 static_assert(std::ranges::all_of(kRows, [](const Row& r) { return r.operands + r.results <= kMostLeaves; }));
 
-/// What stands in the target between prefix and suffix: a letter for the type, and the function's name.
-std::string_view function_name(const Instruction& call) {
-  std::string_view name = call.attrs.custom_call_target;
-  return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
-}
-
 /// nullptr for a function that is not served.
 const Row* row_of(const Instruction& call) {
-  const std::string_view name = function_name(call);
-  const Row* row = std::ranges::find(kRows, name.substr(name.empty() ? 0 : 1), &Row::name);
+  const Row* row = std::ranges::find(kRows, lapack_function(call), &Row::name);
   return row == std::end(kRows) ? nullptr : row;
 }
 
@@ -565,11 +543,6 @@ double cost_ns(const Row& row, const Site& site) {
 
 }  // namespace
 
-bool is_lapack_call(const Instruction& call) {
-  std::string_view target = call.attrs.custom_call_target;
-  return target.starts_with(kPrefix) && target.ends_with(kSuffix);
-}
-
 double lapack_call_ns(const Instruction& call) {
   const Row* row = row_of(call);
   return row && call.operand_count() >= row->operands ? cost_ns(*row, Site(call)) : 0;
@@ -578,9 +551,7 @@ double lapack_call_ns(const Instruction& call) {
 StepFunction lapack_call_step(const Instruction& call) {
   Site site(call);
   site.check_layouts();
-  const std::string_view name = function_name(call);
-  constexpr std::string_view kLetters = "sdcz";
-  size_t letter = name.empty() ? std::string_view::npos : kLetters.find(name[0]);
+  const size_t letter = std::string_view("sdcz").find(lapack_type(call));
   constexpr DType kTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
   const Row* row = row_of(call);
   if (!row || letter == std::string_view::npos) site.refuse("no such function is served");

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compiler/analysis/access.h"
+#include "compiler/ir/lapack_call.h"
 #include "layout/lists.h"
 #include "runtime/kernels/lapack_calls.h"
 #include "runtime/kernels/linalg.h"
@@ -28,7 +29,7 @@ double comparisons_an_element(const Instruction& i) {
   return std::log2(static_cast<double>(keys.dims[static_cast<size_t>(i.attrs.dimensions[0])]) + 1);
 }
 
-bool calls_lapack(const Instruction& i) { return i.is(Opcode::kCustomCall) && is_lapack_call(i); }
+bool calls_lapack(const Instruction& i) { return is_lapack_call(i); }
 
 double work_ns(const Instruction& i) {
   if (!i.shape.is_array() && !i.is(Opcode::kCustomCall) && !i.is(Opcode::kSort)) return 0;

@@ -68,8 +68,9 @@ void force(Shape& shape, Layouts layouts) {
 }
 
 // Ops that may be given any result layout by themselves; others share theirs with tuples or
-// literals.
+// literals, or what is called gives it.
 bool takes_any_layout(const Instruction& instruction) {
+  if (instruction.is(Opcode::kCustomCall)) return false;
   switch (instruction.info().op_class) {
     case OpClass::kControl:
     case OpClass::kEffect: return false;
