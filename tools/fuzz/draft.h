@@ -189,6 +189,7 @@ Family size_family();
 Family order_family();
 Family first_family();
 Family top_k_call_family();
+Family factor_call_family();
 Family algebra_family();
 Family effect_family();
 Family host_family();

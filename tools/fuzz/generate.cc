@@ -104,7 +104,8 @@ const std::vector<Family>& families() {
                                                 rows_by_long_columns_family(),
                                                 width_family(),
                                                 top_k_call_family(),
-                                                short_loop_family()};
+                                                short_loop_family(),
+                                                factor_call_family()};
   return kFamilies;
 }
 

@@ -126,6 +126,35 @@ Instruction* triangular_solve(Draft& s) {
   return s.b.op(kTriangularSolve, {dominant(s, t, batch, n), s.of(t, sizes)}, std::move(a));
 }
 
+// XLA's own calls of linear algebra: reflectors and what they are the product of, or eigenvalues, whose vectors are
+// told but for a phase.
+Instruction* factor_call(Draft& s) {
+  const DType t = matrix_type(s);
+  const Ints batch = batch_sizes(s);
+  const int64_t rows = s.random.between(1, 9), columns = s.random.between(1, rows);
+  Instruction* a = dominant(s, t, batch, rows);
+  Ints sizes = a->shape.dims, line = batch;
+  Attributes attrs;
+  if (s.random.chance(0.4)) {
+    line.push_back(rows);
+    attrs.custom_call_target = "Eigh";
+    attrs.backend_config = s.random.chance(0.5) ? "\"1,1,100,1e-6\"" : "\"0,1,100,1e-6\"";
+    Shape both = Shape::tuple({a->shape, Shape::array(component_type(t), line)});
+    return s.b.get_tuple_element(s.b.op(kCustomCall, both, {a}, std::move(attrs)), 1);
+  }
+  sizes.back() = columns;
+  line.push_back(columns);
+  a = s.b.slice(a, Ints(sizes.size(), 0), sizes);
+  attrs.custom_call_target = "Qr";
+  Instruction* qr =
+      s.b.op(kCustomCall, Shape::tuple({Shape::array(t, sizes), Shape::array(t, line)}), {a}, std::move(attrs));
+  if (s.random.chance(0.4)) return s.b.get_tuple_element(qr, s.random.below(2));
+  Attributes product;
+  product.custom_call_target = "ProductOfElementaryHouseholderReflectors";
+  const Builder::Values parts = {s.b.get_tuple_element(qr, 0), s.b.get_tuple_element(qr, 1)};
+  return s.b.op(kCustomCall, Shape::array(t, sizes), parts, std::move(product));
+}
+
 }  // namespace
 
 Family norm_family() {
@@ -134,5 +163,6 @@ Family norm_family() {
 Family algebra_family() {
   return {"transforms and factorisations", {{fft, 4}, {cholesky, 2}, {triangular_solve, 2}}, 0.04};
 }
+Family factor_call_family() { return {"calls for factors", {{factor_call, 10}}, 0.02}; }
 
 }  // namespace hlojit::tools::fuzz

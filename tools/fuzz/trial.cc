@@ -131,6 +131,7 @@ std::string relaid(const std::string& text, uint64_t seed) {
   for (const auto& c : module->computations()) {
     for (const auto& i : c->instructions()) {
       if (i->is(Opcode::kBitcast)) pinned.insert({i.get(), i->operand(0)});
+      if (!i->attrs.operand_layout_constraints.empty()) pinned.insert(i.get());  // a call that asks for its layouts
       if (!i->is(Opcode::kFusion)) continue;
       for (const auto& inner : i->to_apply()->instructions()) {
         if (!inner->is(Opcode::kTuple)) pinned.insert(inner.get());  // tuples may disagree with their elements
