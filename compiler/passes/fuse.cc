@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <unordered_set>
 
 #include "compiler/analysis/access.h"
@@ -90,6 +91,9 @@ bool is_cheap(const Instruction* i) {
 /// A copy that changes the layout was put there for its readers: it stays a buffer.
 bool changes_layout(const Instruction* i) {
   return i->is(Opcode::kCopy) && i->shape.layout != i->operand(0)->shape.layout;
+}
+bool reads_at_random_places(std::span<Instruction* const> members) {
+  return std::ranges::any_of(members, [](const Instruction* i) { return has_trait(*i, op_trait::kRandomPlaces); });
 }
 /// One that only products read may as well be part of their packing.
 bool packs(const Instruction* i) {
@@ -182,6 +186,11 @@ class Fuser {
   std::optional<Candidate> evaluate_joined(int a, int b, std::string* why) {
     if (graph_.tied(a, b)) {
       *why = "another kernel stands between them";
+      return std::nullopt;
+    }
+    // Windows are put together and then copied because written apart each element would be read alone (layout_rules.h).
+    if (changes_layout(graph_[b].members[0]) && reads_at_random_places(graph_[a].members)) {
+      *why = fmt::format("{} copies windows that lie in rows", graph_[b].members[0]->name);
       return std::nullopt;
     }
     std::vector<Instruction*> members = graph_.joined(a, b);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/analysis/access.h"
 #include "compiler/plan/blocks.h"
 
 namespace hlojit {
@@ -107,6 +108,58 @@ bool cuts_whole_tiles(const Instruction& slice, const Layout& layout) {
   return true;
 }
 
+bool reads_at_random_places(const Instruction& i) {
+  return has_trait(i, op_trait::kRandomPlaces) && !has_trait(i, op_trait::kUpdates) && i.shape.is_array();
+}
+
+/// Of what is read at places known at run time only: the result's dim that goes along each of the operand's, those of
+/// windows (and of a batch); -1: none, or one of one element.
+Ints along_windows(const Instruction& i) {
+  VarSource vars;
+  Coords at;
+  for (int64_t n : i.shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
+  const AccessRelation relation = access_relation(i, at, {}, vars);
+  Ints result(i.operand(0)->shape.dims.size(), -1);
+  for (const Read& read : relation.reads) {
+    for (size_t d = 0; d < result.size(); ++d) {
+      for (size_t k = 0; k < at.size(); ++k) {
+        if (i.shape.dims[k] > 1 && read.coords[d].depends_on(at[k].variables()[0])) result[d] = static_cast<int64_t>(k);
+      }
+    }
+  }
+  return result;
+}
+
+/// The most minor dim of more than one element; -1: there is none.
+int64_t most_minor(const Shape& shape) {
+  auto at = std::ranges::find_if(shape.layout.minor_to_major,
+                                 [&](int64_t d) { return shape.dims[static_cast<size_t>(d)] > 1; });
+  return at == shape.layout.minor_to_major.end() ? -1 : *at;
+}
+
+/// A copy of the operand in which windows lie together costs about as much an element as it saves one of the result.
+bool windows_may_be_copied(const Instruction& i) {
+  return !i.operand(0)->shape.layout.tiled() && i.operand(0)->shape.element_count() <= i.shape.element_count();
+}
+
+/// Windows next to each other, the elements of each as they lie in the operand.
+std::optional<Layout> windows_in_a_row(const Instruction& i, const Layout& layout) {
+  const Ints along = along_windows(i);
+  Shape from = i.operand(0)->shape;
+  from.layout = layout;
+  const int64_t near = most_minor(from);
+  if (near < 0 || std::ranges::count(along, -1) == std::ssize(along)) return std::nullopt;
+  if (along[static_cast<size_t>(near)] < 0 && !windows_may_be_copied(i)) return std::nullopt;
+  Ints order;
+  for (int64_t d : layout.minor_to_major) {
+    if (along[static_cast<size_t>(d)] >= 0) order.push_back(along[static_cast<size_t>(d)]);
+  }
+  for (int64_t d = i.shape.rank(); d-- > 0;) {
+    if (std::ranges::count(order, d) == 0) order.push_back(d);
+  }
+  return plain(std::move(order));
+}
+
 Ints kept_dims(const Instruction& reduce) {
   Ints kept;
   for (int64_t d = 0; d < reduce.operand(0)->shape.rank(); ++d) {
@@ -140,6 +193,7 @@ std::optional<Layout> along_operand(const Instruction& i, size_t k, const Layout
       if (k > 0) return std::nullopt;
       return plain(layout.minor_to_major);
     default:
+      if (reads_at_random_places(i)) return k == 0 ? windows_in_a_row(i, layout) : std::nullopt;
       if (!is_elementwise(i.opcode) || !keeps_dims(i, k)) return std::nullopt;
       return plain(layout.minor_to_major, layout.tiles);
   }
@@ -216,6 +270,34 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
   return ConvolutionLayouts{ordered(minor, d.lhs_spatial, other, true),
                             ordered(d.rhs_output_feature, d.rhs_spatial, d.rhs_input_feature, of_weights),
                             ordered(d.out_feature, d.out_spatial, d.out_batch, !of_weights)};
+}
+
+bool scatters_windows(const Instruction& i, const Layout& result) {
+  constexpr int64_t kLongWindow = 8;
+  if (!reads_at_random_places(i) || !windows_may_be_copied(i)) return false;
+  const Ints along = along_windows(i);
+  int64_t window = 1;
+  for (int64_t k : along) window *= k < 0 ? 1 : i.shape.dims[static_cast<size_t>(k)];
+  Shape written = i.shape;
+  written.layout = result;
+  return window >= kLongWindow && std::ranges::count(along, most_minor(written)) == 0;
+}
+
+std::optional<Layout> layout_by_windows(const Instruction& i) {
+  if (!reads_at_random_places(i) || !windows_may_be_copied(i)) return std::nullopt;
+  const Ints along = along_windows(i);
+  const int64_t near = most_minor(i.operand(0)->shape), written = most_minor(i.shape);
+  if (near < 0 || along[static_cast<size_t>(near)] >= 0) return std::nullopt;
+  if (std::ranges::count(along, written) == 0) return std::nullopt;
+  Ints order;
+  for (int64_t k : i.shape.layout.minor_to_major) {
+    auto at = std::ranges::find(along, k);
+    if (at != along.end()) order.push_back(at - along.begin());
+  }
+  for (int64_t d : i.operand(0)->shape.layout.minor_to_major) {
+    if (std::ranges::count(order, d) == 0) order.push_back(d);
+  }
+  return plain(std::move(order));
 }
 
 double mismatch(const Ints& dims, const Layout& a, const Layout& b) {

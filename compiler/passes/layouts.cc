@@ -49,8 +49,12 @@ bool layout_is_free(const Instruction* i) {
 
 double bytes(const Shape& shape) { return static_cast<double>(shape.element_count()) * dtype_bytes(shape.type); }
 
-// What is read of memory where `o` is: a broadcast is made where it is used.
-double bytes_read(const Instruction* o) { return bytes((o->is(Opcode::kBroadcast) ? o->operand(0) : o)->shape); }
+// What `i` reads of memory where `o` is: a broadcast is made where it is used, of windows those are read that are asked
+// for.
+double bytes_read(const Instruction& i, const Instruction* o) {
+  if (has_trait(i, op_trait::kRandomPlaces)) return bytes(i.shape);
+  return bytes((o->is(Opcode::kBroadcast) ? o->operand(0) : o)->shape);
+}
 
 class Assignment {
  public:
@@ -111,6 +115,8 @@ class Assignment {
       } else if (auto by = by_features(*i)) {
         wish(i->operand(0), with_layout(i->operand(0)->shape, by->lhs), false);
         wish(i->operand(1), with_layout(i->operand(1)->shape, by->rhs), false);
+      } else if (auto windows = layout_by_windows(*i)) {
+        wish(i->operand(0), with_layout(i->operand(0)->shape, *windows), false);
       } else if (auto own = wishes_.find(i); own != wishes_.end() && i->shape.is_array()) {
         for (size_t k = 0; k < i->operand_count(); ++k) {
           Shape shape = i->operand(k)->shape;
@@ -155,6 +161,8 @@ class Assignment {
       i->shape = with_default_layouts(i->shape);
     } else if (i->shape.is_array()) {
       i->shape.layout = choose(*i);
+      if (auto by = layout_by_windows(*i))
+        i->set_operand(0, matched(c, i->operand(0), with_layout(i->operand(0)->shape, *by), i));
     } else {
       i->shape = with_default_layouts(i->shape);
     }
@@ -225,7 +233,7 @@ class Assignment {
   Layout choose(const Instruction& i) {
     auto own = wishes_.find(&i);
     const Wish* wanted = own == wishes_.end() ? nullptr : &own->second;
-    if (wanted && wanted->fixed && layout_is_free(&i)) {
+    if (wanted && wanted->fixed && layout_is_free(&i) && !scatters_windows(i, wanted->shape.layout)) {
       explain(i, wanted->shape, "fixed by its reader");
       return wanted->shape.layout;
     }
@@ -239,13 +247,13 @@ class Assignment {
       if (!o->shape.is_array()) continue;
       if (auto layout = along_operand(i, k, o->shape.layout)) reads.emplace_back(o, *layout);
     }
-    std::ranges::stable_sort(reads, std::greater<>(), [](const auto& r) { return bytes_read(r.first); });
+    std::ranges::stable_sort(reads, std::greater<>(), [&](const auto& r) { return bytes_read(i, r.first); });
 
     std::vector<Choice> choices;
     auto add = [&](const Layout& layout, const std::string& rule) {
       if (std::ranges::find(choices, layout, &Choice::layout) != choices.end()) return;
       Choice& choice = choices.emplace_back(Choice{layout, rule});
-      for (const auto& [o, along] : reads) choice.cost += bytes_read(o) * mismatch(i.shape.dims, along, layout);
+      for (const auto& [o, along] : reads) choice.cost += bytes_read(i, o) * mismatch(i.shape.dims, along, layout);
       if (wanted) {
         choice.cost += wanted->readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
       }
