@@ -176,9 +176,11 @@ ModulePtr made_alone(const ModulePtr& module, const Kernel& k) {
   if (!k.instruction->is(Opcode::kFusion)) return own;
   std::unique_ptr<Module> copy = own->clone();
   const bool several = k.instruction->shape.is_tuple();
-  for (const Update& u : updated_parameters(*k.instruction->to_apply()))
-    copy->config.input_output_alias.push_back(
-        {.output_index = several ? Ints{u.result} : Ints{}, .operand = u.parameter});
+  for (const Update& u : updated_parameters(*k.instruction->to_apply())) {
+    auto& alias = copy->config.input_output_alias.emplace_back();
+    if (several) alias.output_index = {u.result};
+    alias.operand = u.parameter;
+  }
   return copy;
 }
 
