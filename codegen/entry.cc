@@ -299,12 +299,12 @@ class EntryEmitter : EntryFunctions {
     if (!state) return while_blocks(i);
     llvm::Function* loop = function(fmt::format("loop{}", parts_++), [&] {
       frame_.loop = state;
-      begin_scalars();
+      load_slots();
       auto* begin = llvm::BasicBlock::Create(context_, "begin", frame_.function);
       b_.CreateBr(begin);
       b_.SetInsertPoint(begin);
       while_blocks(i);
-      end_scalars();
+      store_slots();
     });
     call(loop);
   }

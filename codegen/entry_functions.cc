@@ -51,11 +51,11 @@ llvm::Value* EntryFunctions::bytes_at(llvm::Value* base, int64_t offset) {
 
 llvm::Value* EntryFunctions::pointer(const BufferSlice& slice) {
   if (!frame_.loop) return in_memory(slice);
-  for (size_t k = 0; k < frame_.scalars.size(); ++k) {
-    const BufferSlice& s = frame_.loop->scalars[k];
+  for (size_t k = 0; k < frame_.slots.size(); ++k) {
+    const BufferSlice& s = frame_.loop->slots[k];
     bool inside =
         s.kind == slice.kind && s.index == slice.index && s.offset <= slice.offset && slice.offset < s.offset + s.size;
-    if (inside) return bytes_at(frame_.scalars[k], slice.offset - s.offset);
+    if (inside) return bytes_at(frame_.slots[k], slice.offset - s.offset);
   }
   // Where arrays lie is known before the loop.
   llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -81,20 +81,20 @@ void EntryFunctions::copy_bytes(llvm::Value* from, llvm::Value* to, int64_t size
   b_.CreateMemCpy(to, llvm::MaybeAlign(1), from, llvm::MaybeAlign(1), static_cast<uint64_t>(size));
 }
 
-void EntryFunctions::begin_scalars() {
-  for (const BufferSlice& s : frame_.loop->scalars) {
+void EntryFunctions::load_slots() {
+  for (const BufferSlice& s : frame_.loop->slots) {
     auto* slot = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(s.size)));
     slot->setAlignment(llvm::Align(32));  // none lies across cache lines
     copy_bytes(in_memory(s), slot, s.size);
-    frame_.scalars.push_back(slot);
+    frame_.slots.push_back(slot);
   }
 }
 
-void EntryFunctions::end_scalars() {
-  for (size_t k = 0; k < frame_.scalars.size(); ++k) {
-    const BufferSlice& s = frame_.loop->scalars[k];
+void EntryFunctions::store_slots() {
+  for (size_t k = 0; k < frame_.slots.size(); ++k) {
+    const BufferSlice& s = frame_.loop->slots[k];
     bool written = s.kind == BufferSlice::Kind::kArena || s.kind == BufferSlice::Kind::kResult;
-    if (written) copy_bytes(frame_.scalars[k], in_memory(s), s.size);
+    if (written) copy_bytes(frame_.slots[k], in_memory(s), s.size);
   }
 }
 

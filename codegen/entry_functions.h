@@ -25,8 +25,8 @@ class EntryFunctions {
     llvm::Function* function = nullptr;
     llvm::BasicBlock* failed = nullptr;
     llvm::PHINode* status = nullptr;
-    const LoopState* loop = nullptr;      ///< of a loop function
-    std::vector<llvm::Value*> scalars{};  ///< its slots
+    const LoopState* loop = nullptr;    ///< of a loop function
+    std::vector<llvm::Value*> slots{};  ///< its slots
     llvm::Value* call() const { return function->getArg(0); }
     llvm::Value* params() const { return function->getArg(1); }
     llvm::Value* results() const { return function->getArg(2); }
@@ -46,9 +46,9 @@ class EntryFunctions {
   /// Where an array lies: in a slot of the loop's, or in memory.
   llvm::Value* pointer(const BufferSlice& slice);
   void copy_bytes(llvm::Value* from, llvm::Value* to, int64_t size);
-  /// The loop's scalars go into slots, and back into memory.
-  void begin_scalars();
-  void end_scalars();
+  /// What stands in the loop's slots goes there, and back into memory.
+  void load_slots();
+  void store_slots();
 
   llvm::Module& ir_;
   llvm::LLVMContext& context_;

@@ -40,19 +40,19 @@ class Slots {
     places_[{s.kind, s.index}].push_back({s, known && s.size <= kRegisterBytes});
   }
 
-  std::vector<BufferSlice> scalars() const {
+  std::vector<BufferSlice> all() const {
     std::vector<BufferSlice> found;
     for (auto [key, places] : places_) {
       std::ranges::sort(places, {}, [](const Place& p) { return std::pair(p.slice.offset, p.slice.size); });
       for (size_t k = 0; k < places.size();) {
-        BufferSlice all = places[k].slice;
-        bool scalar = true;
-        for (; k < places.size() && places[k].slice.offset < all.offset + all.size; ++k) {
+        BufferSlice whole = places[k].slice;
+        bool fits = true;
+        for (; k < places.size() && places[k].slice.offset < whole.offset + whole.size; ++k) {
           const BufferSlice& s = places[k].slice;
-          all.size = std::max(all.size, s.offset + s.size - all.offset);
-          scalar &= places[k].scalar;
+          whole.size = std::max(whole.size, s.offset + s.size - whole.offset);
+          fits &= places[k].fits;
         }
-        if (scalar) found.push_back(all);
+        if (fits) found.push_back(whole);
       }
     }
     return found;
@@ -61,7 +61,7 @@ class Slots {
  private:
   struct Place {
     BufferSlice slice;
-    bool scalar;
+    bool fits;
   };
   std::map<std::pair<BufferSlice::Kind, int64_t>, std::vector<Place>> places_;
 };
@@ -94,7 +94,7 @@ LoopState loop_state(const Instruction& loop, const BufferPlan& plan, const Targ
     for (const Instruction* o : i.operands()) touch(o, known);
     touch(&i, known);
   });
-  state.scalars = slots.scalars();
+  state.slots = slots.all();
   return state;
 }
 

@@ -16,7 +16,7 @@ namespace hlojit::codegen {
 
 struct LoopState {
   std::unordered_set<const Instruction*> inlined;  ///< fusions
-  std::vector<BufferSlice> scalars;                ///< slots: slices of one kind do not overlap
+  std::vector<BufferSlice> slots;                  ///< what stands in them: slices of one kind do not overlap
 };
 
 /// For a while of the entry's own sequence, with all that is nested in it. Nothing to be inlined: empty.
