@@ -48,10 +48,12 @@ bool ColumnStrips::only_sums() const {
 }
 
 // Native vectors that a step adds to. Eight rows of each are written out, which of a few operations already takes twice
-// as long to compile as by registers, and no less to run. (Positions of the largest: 10 ms, 22 by four vectors.)
+// as long to compile as by registers, and no less to run. (Positions of the largest: 10 ms, 22 by four vectors;
+// conditions 25 and 41.)
 int ColumnStrips::vectors_of_step(const StripRows& rows) const {
   constexpr int kFewOperations = 8, kMost = 4;
-  return rows.operations <= kFewOperations && plan_.hero->shape.is_array() ? kMost : 1;
+  const Shape& sum = plan_.hero->shape;
+  return rows.operations <= kFewOperations && sum.is_array() && !is_pred(sum.type) ? kMost : 1;
 }
 
 // What is in the last cache comes as fast by registers, unless half a page of each row is read at a time. (4096x1024
