@@ -42,7 +42,9 @@ Pass ColumnStrips::pass(const Coords& at) const {
 // A stage that adds up, and one that stores what comes of it.
 bool ColumnStrips::only_sums() const {
   const std::vector<Stage>& stages = plan_.stages;
-  if (plan_.kind == KernelKind::kContraction) return stages.size() == 1 && plan_.roots[0] == plan_.hero;
+  const DType type = plan_.hero->shape.type;
+  if (plan_.kind == KernelKind::kContraction)
+    return stages.size() == 1 && plan_.roots[0] == plan_.hero && dtype_bits(type) >= 8 && !is_complex(type);
   return plan_.kind == KernelKind::kColumns && stages.size() == 2 && !stages[1].inner && stages[0].keeps.empty() &&
          stages[0].stores.empty() && std::ranges::all_of(stages[0].reduces, keeps_in_memory);
 }
