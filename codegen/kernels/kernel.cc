@@ -16,6 +16,7 @@
 #include "codegen/kernels/block_kernel.h"
 #include "codegen/kernels/column_strips.h"
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/row_ahead.h"
 #include "codegen/kernels/row_block.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
@@ -248,14 +249,19 @@ class Emission {
   // What the stages of a row read, keep and write.
   int64_t bytes_of_row() const {
     const int64_t rows = std::max<int64_t>(1, product(plan_.outer_sizes()));
-    int64_t bytes = 0, kept = 0;
-    for (const Instruction* o : fusion_.operands()) bytes += physical_size(o->shape);
-    for (const Instruction* r : plan_.roots) bytes += physical_size(r->shape);
+    int64_t kept = 0;
     for (const Stage& s : plan_.stages) {
       for (const Instruction* v : s.keeps)
         kept += product(plan_.inner_sizes()) * dtype_bytes(working_type(v->shape.type));
     }
-    return std::max<int64_t>(1, bytes / rows + kept);
+    return std::max<int64_t>(1, bytes_of_all() / rows + kept);
+  }
+
+  int64_t bytes_of_all() const {
+    int64_t bytes = 0;
+    for (const Instruction* o : fusion_.operands()) bytes += physical_size(o->shape);
+    for (const Instruction* r : plan_.roots) bytes += physical_size(r->shape);
+    return bytes;
   }
 
   // Every plan without products: an outer nest, in which the stages run in order.
@@ -329,12 +335,13 @@ class Emission {
     return *builder_;
   }
 
-  // Where rows go through the stages together, a task has whole blocks of them.
+  // Where rows go through the stages together, a task has whole blocks of them. A row or block may ask for the next.
   size_t cut_into_tasks(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int64_t ns,
                         int native, bool overlap, RowBlock& rows) {
     const bool blocked = rows.cut(piece, rows_of_block(piece, chunks_for(ns)), vars_);
     const size_t split = cut_into_tasks(piece, walk, ns, native, overlap);
     if (blocked) rows.take(piece);
+    stages_.ask_for(row_ahead(plan_, stages_, piece, rows.count(), bytes_of_all(), target_, vars_));
     return split;
   }
 

@@ -120,10 +120,12 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
     }
     walk(w, stage, joined(at, along));
   };
-  const bool more = !stage.keeps.empty() || !stage.stores.empty();
+  const bool asks = ahead_ && ahead_->stage == number;
+  const bool more = asks || !stage.keeps.empty() || !stage.stores.empty();
   if (more)
     pass.with = [&](Scope& s, const Coords& along) {
       for (const Coords& c : e.elements(at, unroll)) {
+        if (asks) ask_ahead(*ahead_, plan_, *this, e, s, joined(c, along));
         for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
       }
       if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);

@@ -3,10 +3,12 @@
 // block of rows stage by stage (block_kernel.cc).
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/row_ahead.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit::codegen {
@@ -19,6 +21,9 @@ class Stages {
   /// over the inner dims, or its stores. `overlap`: elements may be computed twice.
   void run(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll,
            bool overlap) const;
+
+  /// From now on a stage of each row asks for the next one.
+  void ask_for(std::optional<RowAhead> ahead) { ahead_ = ahead; }
 
   /// Reads and writes of a stage at one element; of one element of some roots.
   void walk(AccessWalk& walk, const Stage& stage, const Coords& at) const;
@@ -37,6 +42,7 @@ class Stages {
 
   const KernelPlan& plan_;
   VarSource& vars_;
+  std::optional<RowAhead> ahead_;
 };
 
 }  // namespace hlojit::codegen

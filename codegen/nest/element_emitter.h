@@ -18,6 +18,7 @@
 #include "codegen/nest/lane_widths.h"
 #include "codegen/nest/loop_plan.h"
 #include "codegen/nest/scope.h"
+#include "codegen/number/memory.h"
 #include "codegen/options.h"
 #include "codegen/target.h"
 #include "compiler/analysis/movement.h"
@@ -138,9 +139,9 @@ class ElementEmitter {
   void store(Scope& scope, const BufferRef& buffer, const IndexExpr& address, Value value, llvm::Value* mask = nullptr);
   /// `mask`: which lanes may be read (i1, scalar or a lane each); others get zero. Null: all.
   Value load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask = nullptr);
-  /// Brings the vector that is read, which may lie behind all there is, into the second cache. Single elements come by
+  /// Brings the vector that is read, which may lie behind all there is, into a cache. Single elements come by
   /// themselves.
-  void prefetch(Scope& scope, const Access& access);
+  void prefetch(Scope& scope, const Access& access, Cache cache = Cache::kSecond);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
   void store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,

@@ -503,16 +503,16 @@ Value ElementEmitter::load_run(Scope& scope, const BufferRef& buffer, DType type
   return from_storage(b, type, stride == 1 ? l : reversed(b, l), pairs_along(address));
 }
 
-void ElementEmitter::prefetch(Scope& scope, const Access& access) {
+void ElementEmitter::prefetch(Scope& scope, const Access& access, Cache cache) {
   llvm::IRBuilder<>& b = scope.builder;
   const int lanes = lane_count(access.address);
-  if (lanes == 1) return;
+  if (lanes == 1 || access.address.coefficient(lane_var(access.address)) != 1) return;
   const IndexExpr first = access.address.substitute(lane_var(access.address), 0);
   llvm::Type* element = storage_type(b, access.parameter->shape.type, 1);
   llvm::Value* at = address_of(scope, buffers_.at(access.parameter), element, first);
   for (int64_t line = 0; line < lanes * access.bytes; line += kCacheLine) {
     llvm::Value* to = b.CreateConstGEP1_64(b.getInt8Ty(), at, static_cast<uint64_t>(line));
-    codegen::prefetch(b, to, Cache::kSecond);
+    codegen::prefetch(b, to, cache);
   }
 }
 
