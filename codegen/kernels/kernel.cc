@@ -239,10 +239,12 @@ class Emission {
   }
 
   // How many rows go through the stages together: where there are several passes over each, and blocks enough for all
-  // tasks.
+  // tasks. Pages from memory come while the one before them is computed with. (Layernorm of 32768x512 floats, a Zen 4,
+  // one core and two: 4.6 and 2.2 ms by blocks of four rows, 3.3 and 1.8 by rows; 16384x1024 4.1 and 2.2, 3.3 and 1.8.)
   int64_t rows_of_block(const LoopPiece& piece, int64_t tasks) const {
     const auto passes = std::ranges::count_if(plan_.stages, [](const Stage& s) { return s.inner; });
     if (plan_.kind != KernelKind::kRows || passes < 2 || piece.loops.empty()) return 1;
+    if (bytes_of_row() >= kPage && bytes_of_all() > target_.llc_bytes) return 1;
     return std::min(rows_together(target_, bytes_of_row()), piece.loops.back().extent / tasks);
   }
 
