@@ -155,11 +155,13 @@ class Roof:
         return json.loads(subprocess.run([*self.command, *arguments], capture_output=True, check=True).stdout)
 
     def of(self, text):
-        """(us at the roof, bytes, operations) of HLO text."""
+        """(us at the roof, bytes, operations of contractions) of HLO text."""
         read, written = work.traffic(text)
-        count, dtype = work.operations(text)
+        contractions, elements = work.operations(text)
         moved = (read + written) / (self._ask("--read", str(read), "--write", str(written))["gb_per_s"] * 1e3)
-        return max(moved, count / (self.rates.get(dtype, self.rates["f32"]) * 1e3)), read + written, count
+        computed = sum(count / (self.rates.get(dtype, self.rates["f32"]) * 1e3)
+                       for counts in (contractions, elements) for dtype, count in counts.items())
+        return max(moved, computed), read + written, sum(contractions.values())
 
 
 def arguments():

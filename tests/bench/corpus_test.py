@@ -7,6 +7,7 @@ usage: corpus_test.py [-v]
 
 import ast
 import json
+import math
 import pathlib
 import re
 import struct
@@ -100,16 +101,44 @@ class Work(unittest.TestCase):
         self.assertEqual(hlo_signature.donations(text), {1: 1, 2: 2})
         self.assertEqual(work.traffic(text)[1], 2 * 64 * 4)
 
-    def test_operations_of_dots(self):
-        self.assertEqual(work.operations(text_of("gemm")), (2 * 97 * 130 * 161, "f32"))
-        self.assertEqual(work.operations(text_of("batched_matmul")), (2 * 5 * 33 * 40 * 50, "f32"))
-        self.assertEqual(work.operations(text_of("gemm_bf16")), (2 * 65 * 96 * 130, "bf16"))
-        self.assertEqual(work.operations(text_of("softmax")), (0, "f32"))
+    def test_operations_of_contractions(self):
+        def of(name):
+            return work.operations(text_of(name))[0]
 
-    def test_operations_in_loops(self):
-        self.assertEqual(work.operations(text_of("rnn_tiny")), (50 * 2 * 64 * 64, "f32"))
+        self.assertEqual(of("gemm"), {"f32": 2 * 97 * 130 * 161})
+        self.assertEqual(of("batched_matmul"), {"f32": 2 * 5 * 33 * 40 * 50})
+        self.assertEqual(of("gemm_bf16"), {"bf16": 2 * 65 * 96 * 130})
+        self.assertEqual(of("softmax"), {})
+        self.assertEqual(of("fft_1d"), {"f32": int(4 * 7 * 60 * math.log2(60))})
         per_step = 2 * 4 * (20 + 32) * 128
-        self.assertEqual(work.operations(text_of("lstm")), (12 * per_step, "f32"))
+        self.assertEqual(of("lstm"), {"f32": 12 * per_step})
+        self.assertEqual(of("rnn_tiny"), {"f32": 50 * 2 * 64 * 64})
+
+    def test_zeros_that_dilate_are_not_multiplied(self):
+        text = """HloModule m
+ENTRY e {
+  x = f32[1,8,8,4] parameter(0)
+  w = f32[3,3,4,5] parameter(1)
+  ROOT r = f32[1,16,16,5] convolution(x, w), window={size=3x3 pad=1_2x1_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f
+}
+"""
+        self.assertEqual(work.operations(text)[0], {"f32": 2 * 16 * 16 * 5 * 9 * 4 // 4})
+
+    def test_operations_of_elements(self):
+        # Two reductions, a difference, a quotient, a function of twenty; a maximum for each row.
+        self.assertEqual(work.operations(text_of("softmax"))[1], {"f32": 43 * 200 * 24 + 43})
+        # What is the same for all elements is computed once; three operations on bits are one.
+        text = """HloModule m
+ENTRY e {
+  x = u32[90] parameter(0)
+  three = u32[] constant(3)
+  b = u32[90] broadcast(three), dimensions={}
+  c = u32[90] multiply(b, b)
+  d = u32[90] xor(x, c)
+  ROOT r = (u32[90]) tuple(d)
+}
+"""
+        self.assertEqual(work.operations(text)[1], {"f32": 1 + 90 / 3})
 
 
 if __name__ == "__main__":
