@@ -2,11 +2,8 @@
 // is a task, and where values that stages keep lie.
 #include "codegen/kernels/kernel.h"
 
-#include "codegen/kernels/merge.h"
-
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <memory>
 #include <span>
 
@@ -16,19 +13,19 @@
 #include "codegen/kernels/block_kernel.h"
 #include "codegen/kernels/column_strips.h"
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/merge.h"
 #include "codegen/kernels/row_ahead.h"
 #include "codegen/kernels/row_block.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
+#include "codegen/kernels/tile_edges.h"
 #include "codegen/kernels/vector_count.h"
 #include "codegen/nest/lines.h"
 #include "codegen/nest/loop_merge.h"
 #include "codegen/nest/loop_split.h"
-#include "codegen/nest/pass.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
-#include "compiler/ir/combining.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/cost.h"
 #include "compiler/plan/stages.h"
@@ -41,30 +38,6 @@ namespace {
 
 /// Results side by side whose reductions read the same elements. (Of four, more have a part beyond a border.)
 constexpr int kShared = 2;
-/// Rows of a common tile, T(8,128). They alternate in memory: side by side, it is read from end to end.
-constexpr int kTileRows = 8;
-
-/// Of the depth, side by side in a panel.
-constexpr int64_t kMostTerms = 4;
-
-/// Of a tiled array's dims: rounded up to what its tiles hold.
-Ints padded_sizes(const Shape& shape) {
-  Ints sizes = shape.dims;
-  const Layout& layout = shape.layout;
-  if (!layout.tiled() || layout.tiles[0].dims.size() > sizes.size()) return sizes;
-  size_t k = layout.tiles[0].dims.size();
-  for (int64_t size : layout.tiles[0].dims) {
-    if (size == Tile::kCombine) return shape.dims;
-    int64_t& n = sizes[static_cast<size_t>(layout.minor_to_major[--k])];
-    n = round_up(n, size);
-  }
-  return sizes;
-}
-
-/// As the columns of a product may lie (panel_layout in compiler/plan/contraction.h).
-bool in_panels(const Layout& layout) {
-  return layout.tiles.size() == 1 && layout.tiles[0].dims.size() == 2 && layout.tiles[0].dims[1] <= kMostTerms;
-}
 
 class Emission {
  public:
@@ -90,7 +63,8 @@ class Emission {
     if (plan_.has_products()) return {emit_block_kernel(module_, fusion_, plan_, around_, options_, cost_ns_)};
     if (plan_.kind == KernelKind::kScatter) return {emit_scatter(module_, fusion_, plan_, around_, options_, vars_)};
     loops();
-    clear_rest_of_panels();
+    for (KernelFunction& f : clear_rest_of_panels(module_, fusion_, plan_, around_, options_, vars_))
+      functions_.push_back(f);
     return std::move(functions_);
   }
 
@@ -118,37 +92,6 @@ class Emission {
       }
     }
     return along_result >= along_contracted;
-  }
-
-  // Sizes of the outer nest. What tiles leave empty at their edges is part of all buffers that have the same tiles:
-  // there it is computed like the rest, from whatever stands in it, so that no digit is cut short. No result may have
-  // an element there, as one whose tiles begin anew in the next row does. (Swish of 1021 x 1019 bf16 in T(8,128)(2,1)
-  // took three times as long as untiled.)
-  Ints nest_sizes(const std::function<void(AccessWalk&, const Coords&)>& walk) {
-    const Ints outer = plan_.outer_sizes();
-    auto whole = std::ranges::find_if(plan_.roots, [&](const Instruction* r) { return r->shape.dims == plan_.domain; });
-    const bool nest = plan_.kind == KernelKind::kNest, rows = plan_.kind == KernelKind::kRows;
-    if (whole == plan_.roots.end() || !(nest || rows)) return outer;
-    const Ints padded = plan_.outer_of(padded_sizes((*whole)->shape));
-    auto empty_in_all = [&](const Ints& sizes) {
-      if (sizes == outer || 4 * product(sizes) > 5 * product(outer)) return false;
-      const bool in_results = std::ranges::all_of(plan_.roots, [&](const Instruction* r) {
-        return r->shape.dims == plan_.domain &&
-               std::ranges::equal(sizes, plan_.outer_of(padded_sizes(r->shape)), std::less_equal());
-      });
-      if (!in_results) return false;
-      AccessWalk accesses(vars_);
-      Coords at;
-      for (int64_t n : sizes) at.push_back(IndexExpr::var(vars_.fresh(), n));
-      walk(accesses, at);
-      return accesses.within_buffers();
-    };
-    if (nest && empty_in_all(padded)) return padded;
-    // Where others are empty elsewhere, as a transposed operand is, at least small tiles are whole: 885x1427 took five
-    // times as long as 888x1427. Of whole rows no more: those of a small tile are then handled together.
-    Ints in_part = outer;
-    for (size_t d = 0; d < outer.size(); ++d) in_part[d] = std::min(padded[d], round_up(outer[d], kTileRows));
-    return empty_in_all(in_part) ? in_part : outer;
   }
 
   // What nothing is computed with. What is made for a later stage may be kept in another type.
@@ -286,7 +229,7 @@ class Emission {
       guarded = !w.edges().empty();
       waits = waits_for_memory(w);
     };
-    const Ints outer = nest_sizes(walk);
+    const Ints outer = nest_sizes(plan_, walk, vars_);
     bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
     bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
     const bool overlap = overlaps();
@@ -355,31 +298,7 @@ class Emission {
     // across lines: 12.3 us, 11.0.) Columns are read, in rows that begin anywhere, and by as many as registers hold
     // sums for: 256 of 1019, not 315. (Sums of the columns of 1021x1019: 103 us, 57.)
     const int64_t begin = plan_.kind == KernelKind::kNest ? kCacheLine : 1;
-    return split_for_chunks(piece, tasks, grain, vars_, overlap ? begin : 0, writes_apart(piece, walk));
-  }
-
-  // Of the piece's loops, those of which two parts share hardly a line of what is written: steps that are lines apart,
-  // the longest steps, lanes side by side. (Sines of 3000x3 coordinates at six scales, a task a coordinate: 84 us with
-  // two threads, 40 by rows, 47 with one. Sums of three for 300 rays by 30 triangles, a task fifteen of those: 75 us,
-  // 20 with one thread.)
-  std::function<bool(int)> writes_apart(const LoopPiece& piece,
-                                        const std::function<void(AccessWalk&, const Coords&)>& walk) {
-    AccessWalk accesses(vars_);
-    walk(accesses, piece.element(piece.coords, 0));
-    auto step_of = [](const Access& a, const LoopDigit& l) {
-      const auto step = a.address.coefficient(l.var);
-      return step ? std::abs(*step) : 0;
-    };
-    std::map<int, bool> apart;
-    for (const LoopDigit& l : piece.loops) {
-      const bool in_lanes = piece.has_lanes && &l == &piece.loops.back();
-      apart[l.var] = std::ranges::all_of(accesses.accesses(), [&](const Access& a) {
-        const int64_t step = a.write ? step_of(a, l) : 0;
-        if (step == 0 || step * a.bytes >= kCacheLine || (in_lanes && step == 1)) return true;
-        return std::ranges::all_of(piece.loops, [&](const LoopDigit& other) { return step_of(a, other) <= step; });
-      });
-    }
-    return [apart](int var) { return apart.at(var); };
+    return split_for_chunks(piece, tasks, grain, vars_, overlap ? begin : 0, writes_apart(piece, walk, vars_));
   }
 
   // Asked twice: of whole rows, whether to go by lines (tasks of a single row begin with a vector anyway), and of the
@@ -391,31 +310,9 @@ class Emission {
     return elements_into_line(piece, walk, vars_, lanes, target_);
   }
 
-  // What all rows read, such as what channels are scaled by, is loaded once for many of them. (A normalisation of
-  // f32[3675,84] on a Zen 4, five loads a vector: 45 us, 27; XLA:CPU 35. Half as wide vectors are loaded two at a time:
-  // 1.1 times as long by strips. Nor does it pay for two of six loads where the rows are several strips: scaled and
-  // shifted ones of 300 took 1.16 times as long. Loads are not what a transcendental waits for: with an exponential
-  // behind them rows of 224 took 12.6 us, 15.8 by strips; with an erf 18.4 and 25.2.)
   bool put_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native) {
-    constexpr int64_t kFewRows = 4, kRegisters = 24, kMostVectors = 8, kMany = 3, kFewOperations = 11;
     if (plan_.kind != KernelKind::kNest || options_.target->isa() != Isa::kAvx512 || !overlaps()) return false;
-    if (!piece.known_lanes() || piece.together > 1 || piece.loops.size() < 2) return false;
-    const LoopDigit &row = piece.loops[piece.loops.size() - 2], &lane = piece.loops.back();
-    AccessWalk accesses(vars_);
-    walk(accesses, piece.coords);
-    if (!waits_for_memory(accesses) || accesses.operations() > kFewOperations) return false;
-    if (!accesses.edges().empty()) return false;
-    int64_t shared = 0, bytes = 1;
-    for (const Access& a : accesses.accesses()) {
-      if (a.bytes == 0 || a.address.coefficient(lane.var) == 0) continue;
-      const bool same = !a.write && a.address.coefficient(row.var) == 0;
-      (same ? shared : bytes) += same ? 1 : a.bytes;
-    }
-    if (shared < 2) return false;
-    const int64_t vectors = std::min(kRegisters / shared, kMostVectors);
-    if (shared < kMany && lane.extent > vectors * native) return false;
-    const int64_t rows = target_.l1_bytes / 2 / (lane.extent * bytes);
-    return rows >= kFewRows && vectors > 0 && put_rows_in_strips(piece, native, vectors, rows, vars_);
+    return put_shared_in_strips(piece, walk, native, target_.l1_bytes, vars_);
   }
 
   // (A mask costs a machine without registers for them more than a few elements one by one.)
@@ -429,35 +326,6 @@ class Emission {
   // A border gets its share of the chunks, not an equal part.
   int64_t share_of_cost(const LoopPiece& piece, double total) const {
     return static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
-  }
-
-  // Zeros behind the columns of a product's last panel: they are multiplied like the rest, and what stood there may be
-  // subnormal, which takes a hundred times as long (131x7 by 7x171 on Sapphire Rapids: 44 us, 3.5 without).
-  void clear_rest_of_panels() {
-    const Shape& shape = plan_.roots[0]->shape;
-    if (!plan_.roots[0]->is(Opcode::kCopy) || !is_float(shape.type) || !in_panels(shape.layout)) return;
-    Shape whole = shape;
-    whole.dims = padded_sizes(shape);
-    const auto d = static_cast<size_t>(std::ranges::mismatch(shape.dims, whole.dims).in1 - shape.dims.begin());
-    if (d == shape.dims.size() || shape.element_count() == 0) return;
-    Ints rest = whole.dims;
-    rest[d] -= shape.dims[d];
-    auto place = [&](Coords at) {
-      at[d] = at[d] + shape.dims[d];
-      return linear_index(whole, at);
-    };
-    auto walk = [&](AccessWalk& w, const Coords& at) { w.write(shape.type, place(at)); };
-    const int lanes = std::max<int>(1, vector_bytes_ / std::max<int>(4, static_cast<int>(dtype_bytes(shape.type))));
-    for (LoopPiece& piece : plan_loops(rest, vars_, walk, {.max_lanes = lanes})) {
-      KernelBuilder kernel(module_, fusion_, around_, options_, vars_, fmt::format(".rest{}", functions_.size()));
-      ElementEmitter& e = kernel.emitter();
-      e.loops(kernel.root(), piece, 0, lane_widths(piece, lanes, lanes, false), {},
-              [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
-                e.store(s, kernel.result(0), place(at), constant(s.builder, shape.type, 0, part.count));
-                return ElementEmitter::Carried{};
-              });
-      finish(kernel, 1, 0);
-    }
   }
 
   // Sums of far columns. False where registers do as well.

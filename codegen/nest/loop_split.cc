@@ -2,8 +2,10 @@
 #include "codegen/nest/loop_split.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
+#include "codegen/nest/lines.h"
 #include "codegen/nest/loop_order.h"
 #include "compiler/plan/target_info.h"
 #include "layout/divide.h"
@@ -278,6 +280,48 @@ std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSou
     }
   }
   return cuts;
+}
+
+std::function<bool(int)> writes_apart(const LoopPiece& piece,
+                                      const std::function<void(AccessWalk&, const Coords&)>& walk, VarSource& vars) {
+  AccessWalk accesses(vars);
+  walk(accesses, piece.element(piece.coords, 0));
+  auto step_of = [](const Access& a, const LoopDigit& l) {
+    const auto step = a.address.coefficient(l.var);
+    return step ? std::abs(*step) : 0;
+  };
+  std::map<int, bool> apart;
+  for (const LoopDigit& l : piece.loops) {
+    const bool in_lanes = piece.has_lanes && &l == &piece.loops.back();
+    apart[l.var] = std::ranges::all_of(accesses.accesses(), [&](const Access& a) {
+      const int64_t step = a.write ? step_of(a, l) : 0;
+      if (step == 0 || step * a.bytes >= kCacheLine || (in_lanes && step == 1)) return true;
+      return std::ranges::all_of(piece.loops, [&](const LoopDigit& other) { return step_of(a, other) <= step; });
+    });
+  }
+  return [apart](int var) { return apart.at(var); };
+}
+
+bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native,
+                          int64_t l1_bytes, VarSource& vars) {
+  constexpr int64_t kFewRows = 4, kRegisters = 24, kMostVectors = 8, kMany = 3, kFewOperations = 11;
+  if (!piece.known_lanes() || piece.together > 1 || piece.loops.size() < 2) return false;
+  const LoopDigit &row = piece.loops[piece.loops.size() - 2], &lane = piece.loops.back();
+  AccessWalk accesses(vars);
+  walk(accesses, piece.coords);
+  if (!waits_for_memory(accesses) || accesses.operations() > kFewOperations) return false;
+  if (!accesses.edges().empty()) return false;
+  int64_t shared = 0, bytes = 1;
+  for (const Access& a : accesses.accesses()) {
+    if (a.bytes == 0 || a.address.coefficient(lane.var) == 0) continue;
+    const bool same = !a.write && a.address.coefficient(row.var) == 0;
+    (same ? shared : bytes) += same ? 1 : a.bytes;
+  }
+  if (shared < 2) return false;
+  const int64_t vectors = std::min(kRegisters / shared, kMostVectors);
+  if (shared < kMany && lane.extent > vectors * native) return false;
+  const int64_t rows = l1_bytes / 2 / (lane.extent * bytes);
+  return rows >= kFewRows && vectors > 0 && put_rows_in_strips(piece, native, vectors, rows, vars);
 }
 
 }  // namespace hlojit::codegen

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "codegen/nest/accesses.h"
 #include "codegen/nest/loop_plan.h"
 
 namespace hlojit::codegen {
@@ -29,6 +30,15 @@ void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars
 /// neighbouring blocks of steps, may compute some elements both. False where these loops are not of fixed lengths.
 bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows, VarSource& vars);
 
+/// What all rows read, such as what channels are scaled by, is loaded once for many of them. (A normalisation of
+/// f32[3675,84] on a Zen 4, five loads a vector: 45 us, 27; XLA:CPU 35. Half as wide vectors are loaded two at a time:
+/// 1.1 times as long by strips. Nor does it pay for two of six loads where the rows are several strips: scaled and
+/// shifted ones of 300 took 1.16 times as long. Loads are not what a transcendental waits for: with an exponential
+/// behind them rows of 224 took 12.6 us, 15.8 by strips; with an erf 18.4 and 25.2.)
+/// False where it would not pay. `walk`: reads and writes at an element of the piece.
+bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native,
+                          int64_t l1_bytes, VarSource& vars);
+
 /// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
 int64_t chunks_for(int64_t ns);
 
@@ -42,6 +52,13 @@ int64_t chunks_for(int64_t ns);
 /// Other loops are not cut where one of these can be: two cores that write one line by turns take many times as long.
 size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSource& vars, int64_t overlap = 0,
                         const std::function<bool(int)>& apart = nullptr);
+
+/// Of the piece's loops, those of which two parts share hardly a line of what is written: steps that are lines apart,
+/// the longest steps, lanes side by side. (Sines of 3000x3 coordinates at six scales, a task a coordinate: 84 us with
+/// two threads, 40 by rows, 47 with one. Sums of three for 300 rays by 30 triangles, a task fifteen of those: 75 us,
+/// 20 with one thread.)
+std::function<bool(int)> writes_apart(const LoopPiece& piece,
+                                      const std::function<void(AccessWalk&, const Coords&)>& walk, VarSource& vars);
 
 /// Cuts the piece's loops into levels of at most `most` steps each, so that a sum over them can be made of
 /// partial sums of that length, combined level by level: its error grows with `most` and the number of
