@@ -13,8 +13,8 @@
 #include "codegen/kernels/block_kernel.h"
 #include "codegen/kernels/column_strips.h"
 #include "codegen/kernels/function.h"
+#include "codegen/kernels/look_ahead.h"
 #include "codegen/kernels/merge.h"
-#include "codegen/kernels/row_ahead.h"
 #include "codegen/kernels/row_block.h"
 #include "codegen/kernels/scatter.h"
 #include "codegen/kernels/stages.h"
@@ -286,7 +286,7 @@ class Emission {
     const bool blocked = rows.cut(piece, rows_of_block(piece, chunks_for(ns)), vars_);
     const size_t split = cut_into_tasks(piece, walk, ns, native, overlap);
     if (blocked) rows.take(piece);
-    stages_.ask_for(row_ahead(plan_, stages_, piece, rows.count(), bytes_of_all(), target_, vars_));
+    stages_.look_to(look_ahead(plan_, stages_, piece, rows.count(), bytes_of_all(), target_, vars_));
     return split;
   }
 

@@ -125,7 +125,7 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
   if (more)
     pass.with = [&](Scope& s, const Coords& along) {
       for (const Coords& c : e.elements(at, unroll)) {
-        if (asks) ask_ahead(*ahead_, plan_, *this, e, s, joined(c, along));
+        if (asks) bring_next(*ahead_, plan_, *this, e, s, joined(c, along));
         for (const Instruction* v : stage.keeps) e.emit(v, joined(c, along), s);
       }
       if (!stage.stores.empty()) store_roots(kernel, s, joined(at, along), unroll, stage.stores);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codegen/kernels/function.h"
-#include "codegen/kernels/row_ahead.h"
+#include "codegen/kernels/look_ahead.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit::codegen {
@@ -22,8 +22,8 @@ class Stages {
   void run(KernelBuilder& kernel, Scope& scope, size_t number, const Coords& at, const Unroll& unroll,
            bool overlap) const;
 
-  /// From now on a stage of each row asks for the next one.
-  void ask_for(std::optional<RowAhead> ahead) { ahead_ = ahead; }
+  /// From now on a stage of each row, or strip of columns, asks for the next one.
+  void look_to(std::optional<LookAhead> ahead) { ahead_ = ahead; }
 
   /// Reads and writes of a stage at one element; of one element of some roots.
   void walk(AccessWalk& walk, const Stage& stage, const Coords& at) const;
@@ -42,7 +42,7 @@ class Stages {
 
   const KernelPlan& plan_;
   VarSource& vars_;
-  std::optional<RowAhead> ahead_;
+  std::optional<LookAhead> ahead_;
 };
 
 }  // namespace hlojit::codegen

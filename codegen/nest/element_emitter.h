@@ -213,6 +213,8 @@ class ElementEmitter {
   int vector_bytes() const { return options_.vector_size(); }
   VarSource& vars() { return vars_; }
   Scope& root() { return root_; }
+  /// Of the vector that the expression is; 1: a scalar.
+  int lane_count(const IndexExpr& expr) const;
 
  private:
   friend class PassRun;
@@ -319,7 +321,6 @@ class ElementEmitter {
   std::vector<llvm::Value*> rows_at(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& start, int per,
                                     int there);
   std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& asked);
-  int lane_count(const IndexExpr& expr) const;
   int lane_var(const IndexExpr& expr) const;
   /// Of how many lanes each pairs of the expression's vector are, if its lanes are in pairs; else 0.
   int pairs_along(const IndexExpr& expr) const;
