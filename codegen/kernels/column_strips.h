@@ -20,6 +20,7 @@ class ColumnStrips {
     size_t tasks = 0;
     StripRows rows;
     bool from_memory = false;
+    bool end_to_end = false;  ///< the strip's rows follow each other
   };
   /// The piece, which has lanes on its columns, in strips, each a task; none where registers do as well.
   /// `vector_bytes`: of a native vector; `wide`: vectors that registers hold the sums of.
@@ -30,6 +31,7 @@ class ColumnStrips {
 
  private:
   bool only_sums() const;
+  int64_t strips_of(const StripRows& rows, int64_t columns, int64_t outer) const;
   int vectors_of_step(const StripRows& rows) const;
   Pass pass(const Coords& at) const;
 

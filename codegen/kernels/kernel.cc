@@ -243,7 +243,7 @@ class Emission {
       LoopPiece& piece = pieces[p];
       piece.side_by_side = nest && !pulls;
       const int64_t ns = share_of_cost(piece, total);
-      if (overlap && count_.long_columns() && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
+      if (overlap && count_.sums_columns() && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
         continue;
       const bool by_lines = !put_in_strips(piece, visit, native) && into_line(piece, visit, native).has_value();
       RowBlock block(plan_, stages_);

@@ -26,9 +26,10 @@ struct Strip {
   LoopPiece columns;  ///< all loops but the lanes' are bound
   LaneWidths widths;  ///< none is moved back: no column may be counted twice
   StripRows rows;
-  bool looks_down = false;                                   ///< rows are prefetched: they come from memory
-  llvm::Value* memory = nullptr;                             ///< for the sums, aligned to a cache line
-  std::function<Pass(const Coords&)> pass;                   ///< the reductions of a column
+  int64_t rows_together = 1;                ///< added up in registers before they are added to the sums
+  bool looks_down = false;                  ///< rows are prefetched: they come from memory
+  llvm::Value* memory = nullptr;            ///< for the sums, aligned to a cache line
+  std::function<Pass(const Coords&)> pass;  ///< the reductions of a column
   std::function<void(Scope&, const Coords&)> with_the_sums;  ///< what is done once they are known
 };
 
