@@ -250,6 +250,7 @@ bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
   made->shape.layout = old->shape.layout;
   made->location = old->location;
   old->replace_all_uses_with(made);
+  c.remove(old);  // not a reader of what it read any more
   return true;
 }
 
