@@ -60,10 +60,15 @@ Ints dims_to_cut(const Instruction* reduce) {
   return dims;
 }
 
-/// Rows are summed up, into one as short as the strip that a core takes. From memory longer ones come faster, too, if
-/// each core reads its own from end to end. (Sums of the columns of 32768x1024 floats, one and two cores of a Zen
-/// 4: 9.7 and 5.4 ms by strips of a kilobyte, 5.0 and 2.6 so; of 16384x2048 8.0 and 4.3, 5.5 and 2.6; 8192x4096 6.0
-/// and 2.2 either way.)
+/// Bytes of a row of sums up to which rows are cut into parts: what a strip takes that is a core's. From memory longer
+/// ones come faster, too, if each core reads its own from end to end. (Sums of the columns of 32768x1024 floats, one
+/// and two cores of a Zen 4: 9.7 and 5.4 ms by strips of a kilobyte, 5.0 and 2.6 so; of 16384x2048 8.0 and 4.3, 5.5
+/// and 2.6; 8192x4096 6.0 and 2.2 either way.)
+int64_t longest_row(const Shape& rows, const TargetInfo& target) {
+  return rows.dense_bytes() > target.llc_bytes ? kShortRowOfMemory : kShortRow;
+}
+
+/// Rows are summed up, into one that is short.
 bool sums_short_rows(const Instruction* reduce, const TargetInfo& target) {
   const Shape& shape = reduce->operand(0)->shape;
   Ints order;  // of the dims, minor first
@@ -71,9 +76,8 @@ bool sums_short_rows(const Instruction* reduce, const TargetInfo& target) {
     if (shape.dims[d] > 1) order.push_back(d);
   }
   auto reduced = [&](int64_t d) { return std::ranges::count(reduce->attrs.dimensions, d) > 0; };
-  const int64_t most = shape.dense_bytes() > target.llc_bytes ? kShortRowOfMemory : kShortRow;
-  return order.size() > 1 && !reduced(order.front()) && reduced(order.back()) && reduce->shape.dense_bytes() < most &&
-         shape.element_count() >= kMinInColumns;
+  return order.size() > 1 && !reduced(order.front()) && reduced(order.back()) &&
+         reduce->shape.dense_bytes() < longest_row(shape, target) && shape.element_count() >= kMinInColumns;
 }
 
 /// So that all cores have some of the few results' work.
@@ -210,7 +214,7 @@ Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut
 }
 
 /// A vector times a matrix of short rows: sums of columns, too.
-std::optional<Cut> cut_of_dot(const Instruction& dot) {
+std::optional<Cut> cut_of_dot(const Instruction& dot, const TargetInfo& target) {
   const DotDims& d = dot.attrs.dot;
   const Shape &x = dot.operand(0)->shape, &y = dot.operand(1)->shape;
   const bool plain = d.lhs_batch.empty() && d.lhs_contracting == Ints{0} && d.rhs_contracting == Ints{0} &&
@@ -219,7 +223,8 @@ std::optional<Cut> cut_of_dot(const Instruction& dot) {
   if (!plain) return std::nullopt;
   const Shape& matrix = x.rank() == 2 ? x : y;
   if (matrix.has_dynamic_dims() || matrix.layout != Layout::descending(2)) return std::nullopt;
-  if (dot.shape.dense_bytes() >= kShortRow || matrix.element_count() < kMinInColumns) return std::nullopt;
+  const bool few = dot.shape.dense_bytes() < longest_row(matrix, target);
+  if (!few || matrix.element_count() < kMinInColumns) return std::nullopt;
   const int64_t parts = parts_of_rows(matrix.dims[0], matrix.dims[1]);
   return matrix.dims[0] % parts == 0 ? std::optional(Cut{0, parts}) : std::nullopt;
 }
@@ -247,7 +252,7 @@ Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
 bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
   const bool reduces = old->is(Opcode::kReduce);
   if (!reduces && !old->is(Opcode::kDot)) return false;
-  const auto cut = reduces ? cut_of(old, options.target) : cut_of_dot(*old);
+  const auto cut = reduces ? cut_of(old, options.target) : cut_of_dot(*old, options.target);
   if (!cut) return false;
   explain(options, "split_reductions", c, "{}: {} parts along dimension {}{}", old->name, cut->parts, cut->dim,
           old->operand(0)->shape.dims[cut->dim] % cut->parts != 0 ? " and a rest" : "");
