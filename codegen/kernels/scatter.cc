@@ -8,7 +8,7 @@
 //
 //   for each index vector, in order        scalar
 //     starts, guards                       outside, or in another task's part: skipped
-//     for each element of its window       lanes
+//     for each element of its window       lanes; where not all are inside, once more under masks
 //       target = combine(target, update)
 //
 // Where all elements of a window lie apart in the target, and the index vectors side by side in the updates (columns
@@ -76,33 +76,52 @@ class ScatterEmission {
     // Walking all indices in every part must cost less than what is shared out.
     auto most_tested = static_cast<int64_t>(std::clamp(vectors / kWalkNs, 1.0, double{kMaxTested}));
     split_ = choose_split(std::min(chunks_for(cost), kMaxChunks), most_tested);
-    chunk_ = IndexExpr::var(vars_.fresh(), split_.parts);
-    if (split_.parts > 1) e_.bind(chunk_.variables()[0], kernel_.root(), kernel_.chunk());
-    narrow(batch_dims_, batch);
-    narrow(window_dims_, window);
-
-    auto walk = [&](AccessWalk& w, const Coords& at) {
-      Coords inner;
-      for (int64_t n : window) inner.push_back(IndexExpr::var(vars_.fresh(), n));
-      walk_element(w, element(at, inner));
-    };
-    if (windows_lie_apart()) {
-      auto walk_all = [&](AccessWalk& w, const Coords& at) {
-        Coords all;
-        for (int64_t n : batch) all.push_back(IndexExpr::var(vars_.fresh(), n));
-        walk_element(w, element(all, at));
-      };
-      in_order(kernel_.root(), window, walk_all, [&](Scope& outer, const Coords& inner) {
-        auto walk_one = [&](AccessWalk& w, const Coords& at) { walk_element(w, element(at, inner)); };
-        in_order(outer, batch, walk_one, [&](Scope& s, const Coords& at) { apply_one(s, element(at, inner)); });
-      });
+    const int64_t rest = splits_updates() ? sizes_[static_cast<size_t>(split_.update_dim)] % split_.per : 0;
+    if (rest == 0) {
+      emit_parts(kernel_.root(), split_.parts);
     } else {
-      in_order(kernel_.root(), batch, walk, [&](Scope& s, const Coords& at) { apply(s, at, window); });
+      llvm::IRBuilder<>& b = kernel_.root().builder;
+      llvm::Value* last = b.CreateICmpEQ(kernel_.chunk(), b.getInt64(split_.parts - 1));
+      when(b.CreateNot(last), kernel_.root(), [&](Scope& s) { emit_parts(s, split_.parts - 1); });
+      when(last, kernel_.root(), [&](Scope& s) { emit_part(s, (split_.parts - 1) * split_.per, rest); });
     }
     return {kernel_.finish(), split_.parts, 0, cost};
   }
 
  private:
+  // The one of the first `parts` parts that the chunk is, all of one size.
+  void emit_parts(Scope& scope, int64_t parts) {
+    const int var = vars_.fresh();
+    if (parts > 1) e_.bind(var, scope, kernel_.chunk());
+    emit_part(scope, IndexExpr::var(var, parts) * split_.per, split_.per);
+  }
+
+  // The part of the target that begins at `begin`, of `size` entries if it is the updates that are split.
+  void emit_part(Scope& scope, const IndexExpr& begin, int64_t size) {
+    begin_ = begin;
+    Ints batch = sizes_of(batch_dims_), window = sizes_of(window_dims_);
+    narrow(batch_dims_, size, batch);
+    narrow(window_dims_, size, window);
+    auto walk = [&](AccessWalk& w, const Coords& at) {
+      Coords inner;
+      for (int64_t n : window) inner.push_back(IndexExpr::var(vars_.fresh(), n));
+      walk_element(w, element(at, inner));
+    };
+    if (windows_lie_apart() && updates_lie_together()) {
+      auto walk_all = [&](AccessWalk& w, const Coords& at) {
+        Coords all;
+        for (int64_t n : batch) all.push_back(IndexExpr::var(vars_.fresh(), n));
+        walk_element(w, element(all, at));
+      };
+      in_order(scope, window, walk_all, [&](Scope& outer, const Coords& inner) {
+        auto walk_one = [&](AccessWalk& w, const Coords& at) { walk_element(w, element(at, inner)); };
+        in_order(outer, batch, walk_one, [&](Scope& s, const Coords& at) { apply_one(s, element(at, inner)); });
+      });
+    } else {
+      in_order(scope, batch, walk, [&](Scope& s, const Coords& at) { apply(s, at, window); });
+    }
+  }
+
   Ints sizes_of(const std::vector<size_t>& dims) const {
     Ints sizes;
     for (size_t d : dims) sizes.push_back(sizes_[d]);
@@ -131,11 +150,15 @@ class ScatterEmission {
   }
 
   // Measured: f32[340,400], 59 columns: 25 us with the copy so, 45 by lanes along them.
+  bool updates_lie_together() const {
+    const int update = most_minor(op_.operand(count_ + 1)->shape);
+    return std::ranges::find(batch_dims_, static_cast<size_t>(update)) != batch_dims_.end();
+  }
+
+  // All elements of a window do in the target.
   bool windows_lie_apart() const {
-    const int near = most_minor(*targets_[0]), update = most_minor(op_.operand(count_ + 1)->shape);
-    if (near < 0 || update < 0 || window_dims_.empty()) return false;
-    if (std::find(batch_dims_.begin(), batch_dims_.end(), static_cast<size_t>(update)) == batch_dims_.end())
-      return false;
+    const int near = most_minor(*targets_[0]);
+    if (near < 0 || window_dims_.empty()) return false;
     VarSource vars;
     Coords plain;
     for (int64_t n : sizes_) plain.push_back(IndexExpr::var(vars.fresh(), n));
@@ -145,14 +168,13 @@ class ScatterEmission {
   }
 
   // The part's share of the dim that is split.
-  void narrow(const std::vector<size_t>& dims, Ints& sizes) const {
+  void narrow(const std::vector<size_t>& dims, int64_t size, Ints& sizes) const {
     for (size_t k = 0; k < dims.size(); ++k) {
-      if (split_.update_dim == static_cast<int>(dims[k])) sizes[k] = split_.per;
+      if (split_.update_dim == static_cast<int>(dims[k])) sizes[k] = size;
     }
   }
 
   bool splits_updates() const { return split_.update_dim >= 0; }
-  bool has_tail() const { return splits_updates() && sizes_[static_cast<size_t>(split_.update_dim)] % split_.per != 0; }
 
   Split choose_split(int64_t wanted, int64_t most_tested) const {
     // Elements that share a byte belong to one task.
@@ -180,8 +202,7 @@ class ScatterEmission {
       Split s{.target_dim = static_cast<int>(d), .update_dim = same};
       int64_t want = same >= 0 ? wanted : std::min(wanted, most_tested);
       s.per = ((n + want - 1) / want + least - 1) / least * least;
-      // Equal parts, where there are some: what lies behind the end of an array is kept out by masks, and masked
-      // stores are slow.
+      // Equal parts, where there are some: a smaller one has code of its own.
       for (int64_t parts = want; same >= 0 && n % s.per != 0 && parts <= 2 * want; ++parts) {
         if (n % parts == 0 && n / parts % least == 0) s.per = n / parts;
       }
@@ -200,18 +221,15 @@ class ScatterEmission {
     for (size_t k = 0; k < window_dims_.size(); ++k) c[window_dims_[k]] = window[k];
     if (splits_updates()) {
       IndexExpr& e = c[static_cast<size_t>(split_.update_dim)];
-      e = e + chunk_ * split_.per;
+      e = e + begin_;
     }
     return c;
   }
 
   WriteRelation relation_at(const Coords& element) {
     WriteRelation w = write_relation(op_, element, vars_);
-    if (has_tail()) {
-      auto u = static_cast<size_t>(split_.update_dim);
-      w.guards.push_back({element[u], 0, sizes_[u]});
-    } else if (split_.parts > 1 && !splits_updates()) {
-      w.guards.push_back({w.target[static_cast<size_t>(split_.target_dim)] - chunk_ * split_.per, 0, split_.per});
+    if (split_.parts > 1 && !splits_updates()) {
+      w.guards.push_back({w.target[static_cast<size_t>(split_.target_dim)] - begin_, 0, split_.per});
     }
     return w;
   }
@@ -228,65 +246,92 @@ class ScatterEmission {
   // One update.
   void apply_one(Scope& scope, const Coords& placed) {
     const WriteRelation w = relation_at(placed);
-    llvm::Value* tail = has_tail() ? scope.builder.getTrue() : nullptr;
-    e_.under(tail, [&] { e_.bind_symbols(&op_, w.symbols, scope); });
-    when(e_.holds(w.guards, scope), scope,
-         [&](Scope& s) { e_.under(tail, [&] { combine(s, w.target, placed, 1, nullptr); }); });
+    e_.bind_symbols(&op_, w.symbols, scope);
+    where(w.guards, scope, [&](Scope& s) { combine(s, w.target, placed, 1, nullptr); });
   }
 
-  // One index vector: its window, where no guard on the whole of it fails.
-  void apply(Scope& scope, const Coords& batch, const Ints& window) {
-    Coords inner;
-    std::vector<int> inner_vars;
-    for (int64_t n : window) {
-      inner_vars.push_back(vars_.fresh());
-      inner.push_back(IndexExpr::var(inner_vars.back(), n));
+  // One index vector: its window, where no guard on the whole of it fails. Few windows hang over an edge, of the target
+  // or of a part; the others pay for no masks, whose stores what is read next has to wait for.
+  void apply(Scope& scope, const Coords& batch, const Ints& sizes) {
+    Window window;
+    window.sizes = sizes;
+    for (int64_t n : sizes) {
+      window.vars.push_back(vars_.fresh());
+      window.inner.push_back(IndexExpr::var(window.vars.back(), n));
     }
-    Coords placed = element(batch, inner);
-    WriteRelation w = relation_at(placed);
-    std::vector<Guard> whole, single;
+    window.batch = batch;
+    window.placed = element(batch, window.inner);
+    const WriteRelation w = relation_at(window.placed);
+    window.target = w.target;
+    std::vector<Guard> some, all;
+    bool may_fit = true;
     for (const Guard& g : w.guards) {
-      bool varies = std::any_of(inner_vars.begin(), inner_vars.end(), [&](int v) { return g.expr.depends_on(v); });
-      (varies ? single : whole).push_back(g);
+      const auto whole = for_all(g, window.vars);
+      may_fit &= whole.has_value();
+      if (whole) all.push_back(*whole);
+      some.push_back(for_some(g, window.vars).value());
+      if (std::ranges::any_of(window.vars, [&](int v) { return g.expr.depends_on(v); })) window.guards.push_back(g);
     }
-    // A part's last updates may lie behind the end of their array: such reads are masked.
-    llvm::Value* tail = has_tail() ? scope.builder.getTrue() : nullptr;
-    e_.under(tail, [&] { e_.bind_symbols(&op_, w.symbols, scope); });
-    when(e_.holds(whole, scope), scope, [&](Scope& s) {
-      int widest = 4;
-      auto walk = [&](AccessWalk& access, const Coords& at) {
-        walk_element(access, element(batch, at));
-        widest = std::max(widest, access.lane_bytes());
-      };
-      int most = e_.vector_bytes() / 4;
-      for (LoopPiece& piece : plan_loops(window, vars_, walk, {.lanes = true, .max_lanes = most, .unroll = 0})) {
-        int native = std::max(1, e_.vector_bytes() / widest);
-        e_.loops(s, piece, 0, halving_widths(piece, 2 * native, native), {},
-                 [&](Scope& inside, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
-                   int lanes = part.count;
-                   std::vector<IndexExpr::Substitution> values;
-                   for (size_t k = 0; k < at.size(); ++k) values.push_back({inner_vars[k], at[k]});
-                   const Coords target = substitute(w.target, values), from = substitute(placed, values);
-                   std::vector<Guard> guards = single;
-                   for (Guard& g : guards) g.expr = g.expr.substitute(values);
-                   llvm::Value* mask = e_.holds(guards, inside);
-                   auto run = [&](Scope& here, llvm::Value* lanes_mask) {
-                     e_.under(tail, [&] { combine(here, target, from, lanes, lanes_mask); });
-                   };
-                   if (lanes > 1)
-                     run(inside, mask);
-                   else
-                     when(mask, inside, [&](Scope& here) { run(here, nullptr); });
-                   return ElementEmitter::Carried{};
-                 });
-      }
+    e_.bind_symbols(&op_, w.symbols, scope);
+    if (window.guards.empty()) return where(all, scope, [&](Scope& in) { apply_window(in, window, {}); });
+    llvm::Value* inside = may_fit ? e_.holds(all, scope) : scope.builder.getFalse();
+    if (may_fit) when(inside, scope, [&](Scope& in) { apply_window(in, window, {}); });
+    if (!inside) return;
+    when(scope.builder.CreateNot(inside), scope, [&](Scope& out) {
+      // Nothing of it is made for the others.
+      e_.within(out,
+                [&] { when(e_.holds(some, out), out, [&](Scope& in) { apply_window(in, window, window.guards); }); });
     });
+  }
+
+  struct Window {
+    Ints sizes;
+    std::vector<int> vars;
+    Coords batch, inner, placed, target;
+    std::vector<Guard> guards;  ///< that hold for some of its elements only
+  };
+
+  void apply_window(Scope& scope, const Window& window, const std::vector<Guard>& guards) {
+    int widest = 4;
+    auto walk = [&](AccessWalk& access, const Coords& at) {
+      walk_element(access, element(window.batch, at));
+      widest = std::max(widest, access.lane_bytes());
+    };
+    const int most = e_.vector_bytes() / 4;
+    // Elements that lie apart are read, combined and written one by one: a vector's would have to be put together.
+    const bool lanes = !windows_lie_apart();
+    const LoopPlanOptions options{.lanes = lanes, .max_lanes = lanes ? most : 1, .unroll = 0};
+    for (LoopPiece& piece : plan_loops(window.sizes, vars_, walk, options)) {
+      const int native = std::max(1, e_.vector_bytes() / widest);
+      e_.loops(scope, piece, 0, halving_widths(piece, 2 * native, native), {},
+               [&](Scope& inside, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
+                 apply_lanes(inside, window, at, part.count, guards);
+                 return ElementEmitter::Carried{};
+               });
+    }
+  }
+
+  void apply_lanes(Scope& scope, const Window& window, const Coords& at, int lanes, std::vector<Guard> guards) {
+    std::vector<IndexExpr::Substitution> values;
+    for (size_t k = 0; k < at.size(); ++k) values.push_back({window.vars[k], at[k]});
+    const Coords target = substitute(window.target, values), from = substitute(window.placed, values);
+    for (Guard& g : guards) g.expr = g.expr.substitute(values);
+    if (lanes > 1) return combine(scope, target, from, lanes, e_.holds(guards, scope));
+    where(guards, scope, [&](Scope& here) { combine(here, target, from, lanes, nullptr); });
+  }
+
+  // Runs `body` where all guards hold: a branch each, foreseen nearly always. (Put together first they took a third
+  // more instructions an index vector.)
+  template <class F>
+  void where(std::span<const Guard> guards, Scope& scope, const F& body) {
+    if (guards.empty()) return body(scope);
+    when(e_.holds(guards.first(1), scope), scope, [&](Scope& s) { where(guards.subspan(1), s, body); });
   }
 
   // Runs `body` where the condition holds (null: always): a loop of no or one iteration, so that it has a
   // scope of its own.
   template <class F>
-  void when(llvm::Value* condition, Scope& scope, F body) {
+  void when(llvm::Value* condition, Scope& scope, const F& body) {
     if (!condition) return body(scope);
     llvm::Value* trip = scope.builder.CreateZExt(condition, scope.builder.getInt64Ty());
     auto inner = open_loop(scope, trip, 1, "inside");
@@ -317,7 +362,7 @@ class ScatterEmission {
   std::vector<const BufferRef*> results_;  // by target
   std::vector<size_t> batch_dims_, window_dims_;
   Split split_;
-  IndexExpr chunk_;
+  IndexExpr begin_;  ///< of the part, along the dim that is split
 };
 
 }  // namespace

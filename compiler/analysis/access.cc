@@ -228,22 +228,43 @@ bool takes_first_read(const Instruction& i) {
   return i.info().op_class == OpClass::kMoves || i.is(Opcode::kGetTupleElement);
 }
 
-std::optional<Guard> for_all(const Guard& guard, std::span<const int> variables) {
-  IndexExpr outer = guard.expr;
+namespace {
+
+/// A guard's expression as what does not depend on these variables, and the values of what is added to it that does.
+struct Parted {
+  IndexExpr outer;
   Range inner{0, 0};
-  for (const IndexExpr::Term& t : guard.expr.terms()) {
+};
+
+std::optional<Parted> parted(const IndexExpr& expr, std::span<const int> variables) {
+  Parted p{expr, {0, 0}};
+  for (const IndexExpr::Term& t : expr.terms()) {
     bool variable = t.atom->kind == IndexExpr::AtomKind::kVar;
     if (!variable || std::ranges::find(variables, t.atom->var) == variables.end()) continue;
     IndexExpr term = IndexExpr::var(t.atom->var, t.atom->range) * t.coefficient;
-    inner.lo += term.range().lo;
-    inner.hi += term.range().hi;
-    outer = outer - term;
+    p.inner.lo += term.range().lo;
+    p.inner.hi += term.range().hi;
+    p.outer = p.outer - term;
   }
   for (int v : variables) {
-    if (outer.depends_on(v)) return std::nullopt;
+    if (p.outer.depends_on(v)) return std::nullopt;
   }
-  Guard all{outer, guard.lo - inner.lo, guard.hi - inner.hi};
+  return p;
+}
+
+}  // namespace
+
+std::optional<Guard> for_all(const Guard& guard, std::span<const int> variables) {
+  const auto p = parted(guard.expr, variables);
+  if (!p) return std::nullopt;
+  Guard all{p->outer, guard.lo - p->inner.lo, guard.hi - p->inner.hi};
   return all.never() ? std::nullopt : std::optional(all);
+}
+
+std::optional<Guard> for_some(const Guard& guard, std::span<const int> variables) {
+  const auto p = parted(guard.expr, variables);
+  if (!p) return std::nullopt;
+  return Guard{p->outer, guard.lo - p->inner.hi, guard.hi - p->inner.lo};
 }
 
 std::optional<Coords> operand_coords(const Instruction& i, size_t k, std::span<const IndexExpr> result,

@@ -56,6 +56,8 @@ struct Guard {
 
 /// Where the guard holds for every value of these variables; nullopt if nowhere, or if that cannot be told.
 std::optional<Guard> for_all(const Guard& guard, std::span<const int> variables);
+/// Where it holds for some; exact where no coefficient leaves values out; nullopt if that cannot be told.
+std::optional<Guard> for_some(const Guard& guard, std::span<const int> variables);
 
 /// An element of an operand. Where a guard fails the coordinates may lie outside the operand.
 struct Read {
