@@ -11,9 +11,9 @@
 //     for each element of its window       lanes; where not all are inside, once more under masks
 //       target = combine(target, update)
 //
-// Where all elements of a window lie apart in the target, and the index vectors side by side in the updates (columns
-// are scattered), the loops change places: what lies near is touched together, and each place still sees its updates in
-// order.
+// Where all elements of a window lie apart in the target, and the index vectors side by side in the updates (whole
+// columns are scattered), the loops change places: what lies near is touched together, and each place still sees its
+// updates in order.
 #include "codegen/kernels/scatter.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ class ScatterEmission {
       for (int64_t n : window) inner.push_back(IndexExpr::var(vars_.fresh(), n));
       walk_element(w, element(at, inner));
     };
-    if (windows_lie_apart() && updates_lie_together()) {
+    if (may_go_along_windows()) {
       auto walk_all = [&](AccessWalk& w, const Coords& at) {
         Coords all;
         for (int64_t n : batch) all.push_back(IndexExpr::var(vars_.fresh(), n));
@@ -149,22 +149,34 @@ class ScatterEmission {
     return -1;
   }
 
-  // Measured: f32[340,400], 59 columns: 25 us with the copy so, 45 by lanes along them.
-  bool updates_lie_together() const {
+  // Where elements of the updates go, on plain variables.
+  Coords plain_target(Coords& plain) const {
+    VarSource vars;
+    for (int64_t n : sizes_) plain.push_back(IndexExpr::var(vars.fresh(), n));
+    return write_relation(op_, plain, vars).target;
+  }
+
+  // Measured: f32[340,400], 59 columns: 25 us with the copy so, 45 by lanes along them. An element of the target must
+  // be the same one of all windows: of windows that begin anywhere an early one's end would be met after a late one's
+  // beginning.
+  bool may_go_along_windows() const {
     const int update = most_minor(op_.operand(count_ + 1)->shape);
-    return std::ranges::find(batch_dims_, static_cast<size_t>(update)) != batch_dims_.end();
+    if (std::ranges::find(batch_dims_, static_cast<size_t>(update)) == batch_dims_.end()) return false;
+    Coords plain;
+    const Coords target = plain_target(plain);
+    return windows_lie_apart() && std::ranges::all_of(window_dims_, [&](size_t d) {
+             return sizes_[d] == 1 || std::ranges::find(target, plain[d]) != target.end();
+           });
   }
 
   // All elements of a window do in the target.
   bool windows_lie_apart() const {
     const int near = most_minor(*targets_[0]);
     if (near < 0 || window_dims_.empty()) return false;
-    VarSource vars;
     Coords plain;
-    for (int64_t n : sizes_) plain.push_back(IndexExpr::var(vars.fresh(), n));
-    const IndexExpr at = write_relation(op_, plain, vars).target[static_cast<size_t>(near)];
-    return std::none_of(window_dims_.begin(), window_dims_.end(),
-                        [&](size_t d) { return sizes_[d] > 1 && at.depends_on(plain[d].variables()[0]); });
+    const IndexExpr at = plain_target(plain)[static_cast<size_t>(near)];
+    return std::ranges::none_of(window_dims_,
+                                [&](size_t d) { return sizes_[d] > 1 && at.depends_on(plain[d].variables()[0]); });
   }
 
   // The part's share of the dim that is split.
@@ -181,18 +193,16 @@ class ScatterEmission {
     bool shared = std::any_of(targets_.begin(), targets_.end(), [](const Shape* t) { return element_bits(*t) < 8; });
     if (wanted < 2 || targets_[0]->rank() == 0 || shared) return {};
     // The relation on plain variables shows which dims of target and updates are the same.
-    VarSource vars;
     Coords plain;
-    for (int64_t n : sizes_) plain.push_back(IndexExpr::var(vars.fresh(), n));
-    WriteRelation w = write_relation(op_, plain, vars);
+    const Coords target = plain_target(plain);
     Split direct, tested;
     const auto& minor = targets_[0]->layout.minor_to_major;
     for (size_t k = minor.size(); k-- > 0;) {  // most major first
       auto d = static_cast<size_t>(minor[k]);
-      if (w.target[d].is_constant()) continue;
+      if (target[d].is_constant()) continue;
       int same = -1;
       for (size_t u = 0; u < plain.size(); ++u) {
-        if (w.target[d] == plain[u]) same = static_cast<int>(u);
+        if (target[d] == plain[u]) same = static_cast<int>(u);
       }
       // Of a window that always begins at 0, and may be smaller than the target, its own size is what is gone through.
       const int64_t n = same >= 0 ? sizes_[static_cast<size_t>(same)] : targets_[0]->dims[d];

@@ -363,6 +363,26 @@ Instruction* rows_added_up(Draft& s) {
   return s.b.op(kScatter, {x, numbers, updates}, std::move(a), {combiner(s, kAdd, t)});
 }
 
+// Pieces of columns, side by side in the updates or not, that lie over each other: which one is first is seen.
+Instruction* pieces_of_columns(Draft& s) {
+  const DType t = s.type();
+  const int64_t rows = s.random.between(4, 12), columns = s.random.between(2, 9), count = s.random.between(2, 40);
+  const int64_t length = s.random.between(2, rows - 1);
+  auto summable = [&](Instruction* v) { return is_float(t) ? s.small(v, 4) : v; };
+  Instruction* places = s.of(DType::kS32, {count, 2});
+  places = s.b.binary(kAnd, places, s.splat(DType::kS32, s.random.pick(std::vector{3.0, 7.0}), {count, 2}));
+  Attributes a;
+  ScatterDims& g = a.scatter.edit();
+  const bool together = s.random.chance(0.6);
+  g.update_window_dims = {together ? 0 : 1};
+  g.inserted_window_dims = {1};
+  g.scatter_dims_to_operand_dims = {0, 1};
+  g.index_vector_dim = 1;
+  Instruction* x = summable(s.of(t, {rows, columns}));
+  Instruction* updates = summable(s.of(t, together ? Ints{length, count} : Ints{count, length}));
+  return s.b.op(kScatter, {x, places, updates}, std::move(a), {update_rule(s, t)});
+}
+
 // Indices that depend on where they stand alone: steps along two dims from anywhere, maybe divided or masked, with the
 // branch for negative ones that frontends write; inside of the array mostly, not always.
 Instruction* known_gather(Draft& s) {
@@ -406,6 +426,6 @@ Family row_number_family() { return {"rows by numbers", {{rows_by_numbers, 20}},
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family part_update_family() { return {"updates of parts", {{update_of_part, 12}}, 0.05}; }
 Family part_row_family() { return {"rows in place", {{rows_in_place, 20}}, 0.05}; }
-Family scatter_family() { return {"scatter", {{scatter, 6}, {rows_added_up, 3}}, 0.08}; }
+Family scatter_family() { return {"scatter", {{scatter, 6}, {rows_added_up, 3}, {pieces_of_columns, 3}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
