@@ -188,9 +188,12 @@ class Fuser {
       *why = "another kernel stands between them";
       return std::nullopt;
     }
-    // Windows are put together and then copied because written apart each element would be read alone (layout_rules.h).
-    if (changes_layout(graph_[b].members[0]) && reads_at_random_places(graph_[a].members)) {
-      *why = fmt::format("{} copies windows that lie in rows", graph_[b].members[0]->name);
+    // Windows are copied, before or after they lie in rows, because written or read apart each element would be alone
+    // (layout_rules.h).
+    const Instruction *before = graph_[a].members.back(), *after = graph_[b].members[0];
+    const bool reads_copy = changes_layout(before) && reads_at_random_places(graph_[b].members);
+    if (reads_copy || (changes_layout(after) && reads_at_random_places(graph_[a].members))) {
+      *why = fmt::format("{} copies windows that lie in rows", (reads_copy ? before : after)->name);
       return std::nullopt;
     }
     std::vector<Instruction*> members = graph_.joined(a, b);

@@ -311,6 +311,46 @@ std::optional<Layout> layout_by_windows(const Instruction& i) {
   return plain(std::move(order));
 }
 
+std::optional<UpdateLayouts> layouts_of_updates(const Instruction& i) {
+  constexpr int64_t kMany = 4096, kLongWindow = 8;
+  if (!has_trait(i, op_trait::kUpdates) || !has_trait(i, op_trait::kRandomPlaces)) return std::nullopt;
+  const Shape &target = i.operand(0)->shape, &updates = i.operand(i.operand_count() / 2 + 1)->shape;
+  if (updates.element_count() < kMany || target.layout.tiled() || updates.layout.tiled()) return std::nullopt;
+  VarSource vars;
+  Coords at;
+  for (int64_t n : updates.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
+  const WriteRelation written = write_relation(i, at, vars);
+  Ints of_target(target.dims.size(), -1), of_updates(updates.dims.size(), -1);  // the other one's along a window
+  int64_t window = 1;
+  for (int64_t u : i.attrs.scatter->update_window_dims) {
+    const auto k = static_cast<size_t>(u);
+    window *= updates.dims[k];
+    for (size_t d = 0; d < target.dims.size() && updates.dims[k] > 1; ++d) {
+      if (!written.target[d].depends_on(at[k].variables()[0])) continue;
+      of_target[d] = u;
+      of_updates[k] = static_cast<int64_t>(d);
+    }
+  }
+  const int64_t near_target = most_minor(target), near_updates = most_minor(updates);
+  if (window < kLongWindow || near_target < 0 || near_updates < 0) return std::nullopt;
+  const bool target_fits = of_target[static_cast<size_t>(near_target)] >= 0;
+  if (target_fits == (of_updates[static_cast<size_t>(near_updates)] >= 0)) return std::nullopt;
+  // The dims of windows first, as they lie in the other one, then what is left.
+  auto ordered = [](const Layout& own, const Layout& other, const Ints& of_other) {
+    Ints order;
+    for (int64_t d : other.minor_to_major) {
+      if (of_other[static_cast<size_t>(d)] >= 0) order.push_back(of_other[static_cast<size_t>(d)]);
+    }
+    for (int64_t d : own.minor_to_major) {
+      if (std::ranges::count(order, d) == 0) order.push_back(d);
+    }
+    return plain(std::move(order));
+  };
+  if (target_fits) return UpdateLayouts{target.layout, ordered(updates.layout, target.layout, of_target)};
+  if (target.element_count() > updates.element_count()) return std::nullopt;
+  return UpdateLayouts{ordered(target.layout, updates.layout, of_updates), updates.layout};
+}
+
 double mismatch(const Ints& dims, const Layout& a, const Layout& b) {
   auto order = [&](const Layout& l) {
     Ints list;

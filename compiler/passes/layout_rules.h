@@ -30,6 +30,14 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& convolu
 /// already, are not written in one, or are fewer than the operand's. (f64[6,364], 50,000 columns: 160 us, 60 so.)
 std::optional<Layout> layout_by_windows(const Instruction& gather);
 
+/// Layouts of a scatter's targets (and results) and of its updates.
+struct UpdateLayouts {
+  Layout target, updates;
+};
+/// Those in which the elements of a window lie in a row in both; nullopt where they do already, are few, or lie apart
+/// in both (the kernel then goes along the windows), and where copies of the targets would be dearer than the updates.
+std::optional<UpdateLayouts> layouts_of_updates(const Instruction& scatter);
+
 /// Whether a gather's windows are long enough, and would lie so far apart in such a result, that they are better put
 /// together first and copied then.
 bool scatters_windows(const Instruction& gather, const Layout& result);

@@ -143,6 +143,15 @@ class Assignment {
     } else if (forwards(*i) && !i->is(Opcode::kBitcast)) {
       i->shape = i->operand(0)->shape;
     } else if (has_trait(*i, op_trait::kUpdates)) {
+      if (auto by = layouts_of_updates(*i)) {
+        const size_t count = i->operand_count() / 2;
+        for (size_t k = 0; k < count; ++k) {
+          for (auto [operand, layout] : {std::pair{k, &by->target}, {count + 1 + k, &by->updates}})
+            i->set_operand(operand,
+                           matched(c, i->operand(operand), with_layout(i->operand(operand)->shape, *layout), i));
+        }
+        explain(*i, i->operand(0)->shape, "windows lie in a row");
+      }
       for (size_t k = 0; k < i->shape.elements.size(); ++k) i->shape.elements[k] = i->operand(k)->shape;
       if (i->shape.is_array()) i->shape = i->operand(0)->shape;
     } else if (is_step(*i)) {
