@@ -30,23 +30,19 @@ struct GapDim {
   int64_t taps = 1;    ///< of the new window
   int64_t before = 0;  ///< zeros put in front of the window's taps
   int64_t dropped = 0, results = 0;
-  WindowDim window;
+  WindowDim window = {};
   bool spread = false;  ///< a window of one tap
 };
 
-/// nullopt: not of this form. `n` elements of the input, `out` of the result. `exact`: no phase may have fewer taps
-/// than others, for zeros in their place would make NaNs of infinite inputs that it does not see.
-std::optional<GapDim> gap_dim(const WindowDim& w, int64_t n, int64_t out, bool exact) {
-  GapDim d{.gap = w.lhs_dilate, .taps = w.size, .results = out, .window = w};
-  if (d.gap == 1) return d;
-  if (w.stride != 1 || w.rhs_dilate != 1 || w.reversal || n == 0 || out == 0) return std::nullopt;
-  d.window = WindowDim{};
-  if (w.size == 1) {
-    d.spread = true;
-    d.results = n;
-    return d;
-  }
-  if (exact && w.size % d.gap != 0) return std::nullopt;
+/// `n` elements of the input, `out` of the result. A dim that is not of this form stays as it is, gaps and all. `few`
+/// features: phases are worth it. `exact`: no phase may have fewer taps than others, for zeros in their place would
+/// make NaNs of infinite inputs that it does not see.
+GapDim gap_dim(const WindowDim& w, int64_t n, int64_t out, bool few, bool exact) {
+  const GapDim as_it_is{.gap = 1, .taps = w.size, .results = out, .window = w};
+  if (w.lhs_dilate == 1 || w.stride != 1 || w.rhs_dilate != 1 || w.reversal || n == 0 || out == 0) return as_it_is;
+  GapDim d{.gap = w.lhs_dilate, .taps = w.size, .results = n, .spread = w.size == 1};
+  if (d.spread) return d;
+  if (!few || (exact && w.size % d.gap != 0)) return as_it_is;
   const int64_t fewest = ceil_div(w.size, d.gap), left = mod(w.pad_low, d.gap);
   d.before = d.gap - 1 - left;
   d.taps = ceil_div(w.size + d.before, d.gap);
@@ -195,11 +191,9 @@ Instruction* expand_dilated(Builder& b, const Instruction& op, const TargetInfo&
   double less = 1;
   for (size_t s = 0; s < op.attrs.window.size(); ++s) {
     const int64_t n = x->shape.dims[op.attrs.conv->lhs_spatial[s]], out = op.shape.dims[op.attrs.conv->out_spatial[s]];
-    auto d = gap_dim(op.attrs.window[s], n, out, !is_integral(op.shape.type));
-    if (!d || (d->gap > 1 && !d->spread && !few)) return nullptr;
-    const int64_t before = out * op.attrs.window[s].size, after = d->results * d->taps * (d->spread ? 1 : d->gap);
+    const GapDim& d = gaps.dims.emplace_back(gap_dim(op.attrs.window[s], n, out, few, !is_integral(op.shape.type)));
+    const int64_t before = out * op.attrs.window[s].size, after = d.results * d.taps * (d.spread ? 1 : d.gap);
     less *= static_cast<double>(before) / static_cast<double>(std::max<int64_t>(after, 1));
-    gaps.dims.push_back(*d);
   }
   return less >= kWorth && op.shape.element_count() > 0 ? gaps.result(b, target) : nullptr;
 }
