@@ -334,21 +334,23 @@ std::optional<UpdateLayouts> layouts_of_updates(const Instruction& i) {
   const int64_t near_target = most_minor(target), near_updates = most_minor(updates);
   if (window < kLongWindow || near_target < 0 || near_updates < 0) return std::nullopt;
   const bool target_fits = of_target[static_cast<size_t>(near_target)] >= 0;
-  if (target_fits == (of_updates[static_cast<size_t>(near_updates)] >= 0)) return std::nullopt;
-  // The dims of windows first, as they lie in the other one, then what is left.
-  auto ordered = [](const Layout& own, const Layout& other, const Ints& of_other) {
-    Ints order;
-    for (int64_t d : other.minor_to_major) {
-      if (of_other[static_cast<size_t>(d)] >= 0) order.push_back(of_other[static_cast<size_t>(d)]);
-    }
-    for (int64_t d : own.minor_to_major) {
-      if (std::ranges::count(order, d) == 0) order.push_back(d);
-    }
-    return plain(std::move(order));
-  };
-  if (target_fits) return UpdateLayouts{target.layout, ordered(updates.layout, target.layout, of_target)};
-  if (target.element_count() > updates.element_count()) return std::nullopt;
-  return UpdateLayouts{ordered(target.layout, updates.layout, of_updates), updates.layout};
+  const bool updates_fit = of_updates[static_cast<size_t>(near_updates)] >= 0;
+  if (target_fits && updates_fit) return std::nullopt;
+  if (!target_fits && target.element_count() > updates.element_count()) return std::nullopt;
+  // The dims of windows first, as they lie in one of both, then what is left.
+  Ints windows, rest;
+  const Shape& known = target_fits ? target : updates;
+  const Ints &of_known = target_fits ? of_target : of_updates, &of_other = target_fits ? of_updates : of_target;
+  for (int64_t d : known.layout.minor_to_major) (of_known[static_cast<size_t>(d)] >= 0 ? windows : rest).push_back(d);
+  Ints order;
+  for (int64_t d : windows) order.push_back(of_known[static_cast<size_t>(d)]);
+  for (int64_t d : (target_fits ? updates : target).layout.minor_to_major) {
+    if (of_other[static_cast<size_t>(d)] < 0) order.push_back(d);
+  }
+  if (target_fits) return UpdateLayouts{target.layout, plain(std::move(order))};
+  if (updates_fit) return UpdateLayouts{plain(std::move(order)), updates.layout};
+  windows.insert(windows.end(), rest.begin(), rest.end());
+  return UpdateLayouts{plain(std::move(order)), plain(std::move(windows))};
 }
 
 double mismatch(const Ints& dims, const Layout& a, const Layout& b) {
