@@ -288,7 +288,7 @@ class ScatterEmission {
     e_.bind_symbols(&op_, w.symbols, scope);
     if (window.guards.empty()) return where(all, scope, [&](Scope& in) { apply_window(in, window, {}); });
     llvm::Value* inside = may_fit ? e_.holds(all, scope) : scope.builder.getFalse();
-    if (may_fit) when(inside, scope, [&](Scope& in) { apply_window(in, window, {}); });
+    if (may_fit) when(inside, scope, [&](Scope& in) { apply_window(in, window, {}); }, true);
     if (!inside) return;
     when(scope.builder.CreateNot(inside), scope, [&](Scope& out) {
       // Nothing of it is made for the others.
@@ -338,16 +338,17 @@ class ScatterEmission {
   template <class F>
   void where(std::span<const Guard> guards, Scope& scope, const F& body) {
     if (guards.empty()) return body(scope);
-    when(e_.holds(guards.first(1), scope), scope, [&](Scope& s) { where(guards.subspan(1), s, body); });
+    when(e_.holds(guards.first(1), scope), scope, [&](Scope& s) { where(guards.subspan(1), s, body); }, true);
   }
 
-  // Runs `body` where the condition holds (null: always): a loop of no or one iteration, so that it has a
-  // scope of its own.
+  // Runs `body` where the condition holds (null: always), as it nearly always does if that is `likely`: a loop of no or
+  // one iteration, so that it has a scope of its own.
   template <class F>
-  void when(llvm::Value* condition, Scope& scope, const F& body) {
+  void when(llvm::Value* condition, Scope& scope, const F& body, bool likely = false) {
     if (!condition) return body(scope);
     llvm::Value* trip = scope.builder.CreateZExt(condition, scope.builder.getInt64Ty());
     auto inner = open_loop(scope, trip, 1, "inside");
+    inner->likely = likely;
     body(*inner);
     close_loop(scope, std::move(inner));
   }

@@ -1,6 +1,8 @@
 // See scope.h.
 #include "codegen/nest/scope.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 namespace hlojit::codegen {
 
 llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) {
@@ -70,7 +72,8 @@ std::vector<llvm::Value*> close_loop(Scope& parent, std::unique_ptr<Scope> loop,
     parent.builder.CreateBr(loop->header);
   } else {
     llvm::Value* enters = parent.builder.CreateICmpNE(loop->trip, parent.builder.getInt64(0));
-    parent.builder.CreateCondBr(enters, loop->header, exit);
+    llvm::MDNode* weights = loop->likely ? llvm::MDBuilder(context).createLikelyBranchWeights() : nullptr;
+    parent.builder.CreateCondBr(enters, loop->header, exit, weights);
   }
   loop->counter->addIncoming(parent.builder.getInt64(0), before);
   if (advanced) loop->counter->addIncoming(advanced, latch);

@@ -118,6 +118,7 @@ struct Scope : Known {
   int64_t step = 1;
   bool once = false;    ///< the trip is none or one
   bool enters = false;  ///< the trip is not none
+  bool likely = false;  ///< it hardly ever is
   std::vector<llvm::PHINode*> carried;
   std::vector<llvm::Value*> initial;
 
