@@ -3,10 +3,11 @@
 //
 // It is the last vector once more, moved back so that it ends where the digit ends: it computes some elements twice,
 // which a kernel that does not overwrite what it reads cannot notice: the loop's start is clamped, there is no second
-// body. Where moving back is not allowed (a clipped digit, a result in its operand's memory, stores past the cache that
-// must be aligned) narrower vectors follow, then scalars; or, where these have much to do, a vector under a mask. (Not
-// else: what is read next out of the lines of a store under a mask waits until it is done.) Rows that begin within a
-// line may be gone through from line to line instead.
+// body. (Less than one machine vector has a narrower one instead, if one does it: 3 elements are 2 and 1.) Where moving
+// back is not allowed (a clipped digit, a result in its operand's memory, stores past the cache that must be aligned)
+// narrower vectors follow, then scalars; or, where these have much to do, a vector under a mask. (Not else: what is
+// read next out of the lines of a store under a mask waits until it is done.) Rows that begin within a line may be gone
+// through from line to line instead.
 #pragma once
 
 #include <optional>
@@ -37,8 +38,9 @@ struct LaneWidths {
   std::optional<IndexExpr> into_line = std::nullopt;
 };
 
-/// One width, if elements may be computed twice; else wide, then native, then 1, as far as the piece's extent needs
-/// them. `ends_narrow`: nothing is carried, and what is left of few vectors may be a narrower one.
+/// One width, two for less than a native vector, if elements may be computed twice; else wide, then native, then 1, as
+/// far as the piece's extent needs them. `ends_narrow`: nothing is carried, and what is left of few vectors may be a
+/// narrower one.
 LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false);
 /// The same where no element may be computed twice: what is left of a native vector is halves, quarters and so on, each
 /// at most once.
