@@ -208,7 +208,7 @@ class ScatterEmission {
       // Of a window that always begins at 0, and may be smaller than the target, its own size is what is gone through.
       const int64_t n = same >= 0 ? sizes_[static_cast<size_t>(same)] : targets_[0]->dims[d];
       if (n < 2) continue;
-      // Tasks do not write into one cache line. (Two that wrote every other 8 bytes of 768: 6,500 us, 600 by whole lines.)
+      // Tasks do not write into one cache line. (Two that wrote every other 8 bytes of 768: 6,500 us, by lines 600.)
       int64_t bytes = dtype_bytes(targets_[0]->type);
       for (size_t m = 0; m < k; ++m) bytes *= targets_[0]->dims[static_cast<size_t>(minor[m])];
       const int64_t least = ceil_div(kCacheLine, std::max<int64_t>(1, bytes));

@@ -34,8 +34,8 @@ std::optional<Layout> layout_by_windows(const Instruction& gather);
 struct UpdateLayouts {
   Layout target, updates;
 };
-/// Those in which the elements of a window lie in a row in both; nullopt where they do already, are few, or lie apart
-/// in both (the kernel then goes along the windows), and where copies of the targets would be dearer than the updates.
+/// Those in which the elements of a window lie in a row in both; nullopt where they do already or are few, and where
+/// copies of the targets would be dearer than the updates.
 std::optional<UpdateLayouts> layouts_of_updates(const Instruction& scatter);
 
 /// Whether a gather's windows are long enough, and would lie so far apart in such a result, that they are better put
