@@ -1,6 +1,8 @@
-// Rows, or strips of columns, that come from memory and are gone through several times. The first pass waits for
-// memory, those behind it find the row in the caches and leave memory idle: no prefetcher gets from one row to the next
-// while a row is computed with. So one of these passes asks for what is read of the next row.
+// What comes from memory sooner than prefetchers bring it. Rows, or strips of columns, that are gone through several
+// times: the first pass waits for memory, those behind it find the row in the caches and leave memory idle, and no
+// prefetcher gets from one row to the next meanwhile. So one of these passes asks for what is read of the next row. And
+// rows beside which others are read anew each time, such as what channels are scaled by: where these are more than the
+// first cache holds, prefetchers fall behind, and what is a little further on is asked for.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +18,20 @@ namespace hlojit::codegen {
 class Stages;
 
 struct LookAhead {
-  size_t stage = 0;  ///< that asks
-  std::optional<int>
-      loop;          ///< variable of the loop over rows, or blocks of them, whose next turn is meant; none: columns
-  int64_t step = 1;  ///< of this variable, a turn
+  size_t stage = 0;         ///< that asks
+  size_t reads = 0;         ///< for what this many stages read
+  std::optional<int> loop;  ///< over rows, or blocks of them: its variable; none: over columns
+  int64_t step = 1;         ///< of this variable, to what is asked for
+  int64_t bytes = 0;        ///< > 0: that is so far on instead, along the row
   Cache cache = Cache::kSecond;
 };
 
-/// Whether the next rows or columns are asked for. `piece`: its loops go over them, in each of their turns over so many
+/// Whether, and what, is asked for. `piece`: its loops go over them, in each of their turns over so many
 /// rows. `bytes`: of all arrays read and written.
 std::optional<LookAhead> look_ahead(const KernelPlan& plan, const Stages& stages, const LoopPiece& piece,
                                     int64_t rows_of_turn, int64_t bytes, const TargetInfo& target, VarSource& vars);
 
-/// Asks for what passes before this one will read of the next row where they have read the element at `coords`.
+/// Asks for what is read there as the element at `coords` is here.
 void bring_next(const LookAhead& ahead, const KernelPlan& plan, const Stages& stages, ElementEmitter& e, Scope& scope,
                 const Coords& coords);
 

@@ -95,7 +95,12 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
   const Stage& stage = plan_.stages[number];
   ElementEmitter& e = kernel.emitter();
   e.begin_stage(number);
-  if (!stage.inner) return store_roots(kernel, scope, at, unroll, stage.stores);
+  const bool asks = ahead_ && ahead_->stage == number;
+  if (!stage.inner) {
+    for (const Coords& c : asks ? e.elements(at, unroll) : std::vector<Coords>())
+      bring_next(*ahead_, plan_, *this, e, scope, c);
+    return store_roots(kernel, scope, at, unroll, stage.stores);
+  }
   Pass pass;
   for (const Coords& c : e.elements(at, unroll)) {
     for (const Instruction* r : stage.reduces) pass.members.push_back({r, c});
@@ -120,7 +125,6 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
     }
     walk(w, stage, joined(at, along));
   };
-  const bool asks = ahead_ && ahead_->stage == number;
   const bool more = asks || !stage.keeps.empty() || !stage.stores.empty();
   if (more)
     pass.with = [&](Scope& s, const Coords& along) {

@@ -311,16 +311,18 @@ bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&
   walk(accesses, piece.coords);
   if (!waits_for_memory(accesses) || accesses.operations() > kFewOperations) return false;
   if (!accesses.edges().empty()) return false;
-  int64_t shared = 0, bytes = 1;
+  int64_t shared = 0, of_shared = 0, bytes = 1;
   for (const Access& a : accesses.accesses()) {
     if (a.bytes == 0 || a.address.coefficient(lane.var) == 0) continue;
     const bool same = !a.write && a.address.coefficient(row.var) == 0;
-    (same ? shared : bytes) += same ? 1 : a.bytes;
+    shared += same;
+    (same ? of_shared : bytes) += a.bytes;
   }
   if (shared < 2) return false;
   const int64_t vectors = std::min(kRegisters / shared, kMostVectors);
-  if (shared < kMany && lane.extent > vectors * native) return false;
-  const int64_t rows = l1_bytes / 2 / (lane.extent * bytes);
+  const bool far = lane.extent * of_shared > l1_bytes / 2;
+  if (!far && shared < kMany && lane.extent > vectors * native) return false;
+  const int64_t rows = std::max(l1_bytes / 2 / (lane.extent * bytes), far ? kFewRows : 0);
   return rows >= kFewRows && vectors > 0 && put_rows_in_strips(piece, native, vectors, rows, vars);
 }
 

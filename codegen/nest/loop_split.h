@@ -34,8 +34,10 @@ bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows
 /// f32[3675,84] on a Zen 4, five loads a vector: 45 us, 27; XLA:CPU 35. Half as wide vectors are loaded two at a time:
 /// 1.1 times as long by strips. Nor does it pay for two of six loads where the rows are several strips: scaled and
 /// shifted ones of 300 took 1.16 times as long. Loads are not what a transcendental waits for: with an exponential
-/// behind them rows of 224 took 12.6 us, 15.8 by strips; with an erf 18.4 and 25.2.)
-/// False where it would not pay. `walk`: reads and writes at an element of the piece.
+/// behind them rows of 224 took 12.6 us, 15.8 by strips; with an erf 18.4 and 25.2. By so many rows as the first cache
+/// holds; by four at least where it does not hold what they share: 1024x2048, four loads a vector, one core and two of
+/// a Zen 4, 560 and 236 us, 320 and 139.) False where it would not pay. `walk`: reads and writes at an element of the
+/// piece.
 bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native,
                           int64_t l1_bytes, VarSource& vars);
 
