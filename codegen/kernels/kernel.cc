@@ -311,8 +311,8 @@ class Emission {
   }
 
   bool put_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native) {
-    if (plan_.kind != KernelKind::kNest || options_.target->isa() != Isa::kAvx512 || !overlaps()) return false;
-    return put_shared_in_strips(piece, walk, native, target_.l1_bytes, vars_);
+    if (plan_.kind != KernelKind::kNest || !overlaps()) return false;
+    return put_shared_in_strips(piece, walk, native, target_, vars_);
   }
 
   // (A mask costs a machine without registers for them more than a few elements one by one.)

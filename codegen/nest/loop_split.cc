@@ -7,7 +7,6 @@
 
 #include "codegen/nest/lines.h"
 #include "codegen/nest/loop_order.h"
-#include "compiler/plan/target_info.h"
 #include "layout/divide.h"
 
 namespace hlojit::codegen {
@@ -303,8 +302,8 @@ std::function<bool(int)> writes_apart(const LoopPiece& piece,
 }
 
 bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native,
-                          int64_t l1_bytes, VarSource& vars) {
-  constexpr int64_t kFewRows = 4, kRegisters = 24, kMostVectors = 8, kMany = 3, kFewOperations = 11;
+                          const TargetInfo& target, VarSource& vars) {
+  constexpr int64_t kFewRows = 4, kOthers = 8, kMostVectors = 8, kMany = 3, kFewOperations = 11;
   if (!piece.known_lanes() || piece.together > 1 || piece.loops.size() < 2) return false;
   const LoopDigit &row = piece.loops[piece.loops.size() - 2], &lane = piece.loops.back();
   AccessWalk accesses(vars);
@@ -319,10 +318,10 @@ bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&
     (same ? of_shared : bytes) += a.bytes;
   }
   if (shared < 2) return false;
-  const int64_t vectors = std::min(kRegisters / shared, kMostVectors);
-  const bool far = lane.extent * of_shared > l1_bytes / 2;
+  const int64_t vectors = std::min((target.vector_registers - kOthers) / shared, kMostVectors);
+  const bool far = lane.extent * of_shared > target.l1_bytes / 2;
   if (!far && shared < kMany && lane.extent > vectors * native) return false;
-  const int64_t rows = std::max(l1_bytes / 2 / (lane.extent * bytes), far ? kFewRows : 0);
+  const int64_t rows = std::max(target.l1_bytes / 2 / (lane.extent * bytes), far ? kFewRows : 0);
   return rows >= kFewRows && vectors > 0 && put_rows_in_strips(piece, native, vectors, rows, vars);
 }
 

@@ -7,6 +7,7 @@
 
 #include "codegen/nest/accesses.h"
 #include "codegen/nest/loop_plan.h"
+#include "compiler/plan/target_info.h"
 
 namespace hlojit::codegen {
 
@@ -36,10 +37,10 @@ bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows
 /// shifted ones of 300 took 1.16 times as long. Loads are not what a transcendental waits for: with an exponential
 /// behind them rows of 224 took 12.6 us, 15.8 by strips; with an erf 18.4 and 25.2. By so many rows as the first cache
 /// holds; by four at least where it does not hold what they share: 1024x2048, four loads a vector, one core and two of
-/// a Zen 4, 560 and 236 us, 320 and 139.) False where it would not pay. `walk`: reads and writes at an element of the
-/// piece.
+/// a Zen 4, 560 and 236 us, 320 and 139; by AVX2's registers 545 and 320 on one.) False where it would not pay. `walk`:
+/// reads and writes at an element of the piece.
 bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&, const Coords&)>& walk, int native,
-                          int64_t l1_bytes, VarSource& vars);
+                          const TargetInfo& target, VarSource& vars);
 
 /// How many parallel tasks work of `ns` nanoseconds is worth: at least 1.
 int64_t chunks_for(int64_t ns);
