@@ -14,7 +14,8 @@ namespace {
 
 // Operations of a pass along rows that memory has the time of. (Softmax of 4096x4096 floats, a Zen 4, one core and two:
 // 8.9 and 4.5 ms, 4.9 and 2.6 so; 1024x16384 7.8 and 4.4, 5.9 and 3.5. Of fewer, a variance: 2.5 and 1.6 ms, 3.2 and
-// 1.9.) Strips of columns, of which each row is far from the next, no prefetcher brings: any pass may ask. (Variances
+// 1.9; but where the last pass falls behind for what rows share, as layernorms of 4096x4096 do: 6.4 and 3.0, 5.1 and
+// 2.5.) Strips of columns, of which each row is far from the next, no prefetcher brings: any pass may ask. (Variances
 // of 1024x16384 down the columns 8.2 and 4.2 ms, 4.4 and 2.6 so; softmax 10.9 and 6.3, 8.2 and 5.1.)
 constexpr int kFewestOperations = 12;
 
@@ -58,13 +59,18 @@ int64_t apart(const Access& a, const LookAhead& ahead, const ElementEmitter* e) 
   return row != 0 && ahead.bytes > 0 ? ahead.bytes / a.bytes : row * ahead.step;
 }
 
-// The pass that computes most, of those behind the first.
-size_t busiest(const KernelPlan& plan, const Stages& stages, const Coords& row, int fewest, VarSource& vars) {
+// The pass that computes most, of those behind the first that may ask: with operations enough, or any, or any that
+// leaves memory alone.
+enum class Askers { kWithOperations, kWithoutStores, kAny };
+size_t busiest(const KernelPlan& plan, const Stages& stages, const Coords& row, Askers askers, VarSource& vars) {
   size_t stage = 0;
+  int most = -1;
   for (size_t k = 1; k < plan.stages.size(); ++k) {
     if (!plan.stages[k].inner) continue;
     const int operations = operations_of(k, plan, stages, row, vars);
-    if (operations >= fewest) fewest = operations + 1, stage = k;
+    const bool asks = operations >= kFewestOperations || askers == Askers::kAny ||
+                      (askers == Askers::kWithoutStores && plan.stages[k].stores.empty());
+    if (asks && operations > most) most = operations, stage = k;
   }
   return stage;
 }
@@ -77,6 +83,18 @@ std::optional<Cache> into_cache(const std::vector<int64_t>& bytes, bool all, con
   if (all && bytes.size() == 1 && longest <= kPage) return Cache::kFirst;
   if (longest <= (all ? kPage : 2 * kPage)) return std::nullopt;
   return Cache::kSecond;
+}
+
+// All rows read the same of some arrays, which are more than the first cache holds beside a row.
+bool shares_much(const KernelPlan& plan, const Stages& stages, const LoopPiece& piece, const TargetInfo& target,
+                 VarSource& vars) {
+  const Coords element = element_of(piece.coords, plan, stages, vars);
+  int64_t shared = 0;
+  for (const Access& a : reads_of(plan.stages.size(), plan, stages, element, vars).accesses()) {
+    const bool same = a.parameter && !a.address.is_constant() && a.address.coefficient(piece.loops.back().var) == 0;
+    if (same) shared += a.bytes * product(plan.inner_sizes());
+  }
+  return shared > target.l1_bytes / 2;
 }
 
 // (Four values a channel, 8192x4096 floats, one core and two of a Zen 4: 12.9 and 6.6 ms, 10.6 and 5.6 so; two 10.4 and
@@ -103,7 +121,10 @@ std::optional<LookAhead> look_ahead(const KernelPlan& plan, const Stages& stages
   if (plan.kind == KernelKind::kNest) return beside_shared(plan, stages, piece, target, vars);
   if (!rows && !columns) return std::nullopt;
   LookAhead ahead;
-  ahead.stage = ahead.reads = busiest(plan, stages, piece.coords, rows ? kFewestOperations : 0, vars);
+  const Askers askers = columns                                          ? Askers::kAny
+                        : shares_much(plan, stages, piece, target, vars) ? Askers::kWithoutStores
+                                                                         : Askers::kWithOperations;
+  ahead.stage = ahead.reads = busiest(plan, stages, piece.coords, askers, vars);
   if (ahead.stage == 0) return std::nullopt;
   if (columns) return ahead;
   const LoopDigit& loop = piece.loops.back();
