@@ -97,8 +97,9 @@ bool shares_much(const KernelPlan& plan, const Stages& stages, const LoopPiece& 
   return shared > target.l1_bytes / 2;
 }
 
-// (Four values a channel, 8192x4096 floats, one core and two of a Zen 4: 12.9 and 6.6 ms, 10.6 and 5.6 so; two 10.4 and
-// 5.2, 9.4 and 4.6. Rows alone gain nothing.)
+// A map that reads along rows from memory, and beside them much that is the same for all. (Four values a channel,
+// 8192x4096 floats, one core and two of a Zen 4: 12.9 and 6.6 ms, 10.6 and 5.6 so; two 10.4 and 5.2, 9.4 and 4.6. Rows
+// alone gain nothing.)
 std::optional<LookAhead> beside_shared(const KernelPlan& plan, const Stages& stages, const LoopPiece& piece,
                                        const TargetInfo& target, VarSource& vars) {
   if (!piece.has_lanes || piece.apart || piece.looked_up || piece.loops.size() < 2) return std::nullopt;
