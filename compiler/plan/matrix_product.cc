@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "compiler/analysis/movement.h"
 #include "compiler/ir/narrow.h"
 #include "layout/divide.h"
 #include "layout/index.h"
@@ -58,6 +59,24 @@ std::optional<Read> read_of(const Instruction& contraction, const MatrixProduct&
 std::optional<Read> read_of_rows(const Instruction& contraction, const MatrixProduct& p, const IndexExpr& row,
                                  const IndexExpr& depth, VarSource& vars) {
   return read_of(contraction, p, p.rows_operand(), row, depth, any_batch(p, vars), vars);
+}
+
+/// Rows (or columns) and the depth have a stride each where the operand lies: in front of the moves that make it, which
+/// fold into packing.
+bool lies_at_strides(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
+  VarSource vars;
+  const int along = vars.fresh(), k = vars.fresh();
+  const IndexExpr position = IndexExpr::var(along, operand == p.rows_operand() ? p.m : p.n);
+  const Coords batch = any_batch(p, vars);
+  auto read = read_of(contraction, p, operand, position, IndexExpr::var(k, p.k), batch, vars);
+  if (!read || !read->guards.empty()) return false;
+  const Instruction* source = contraction.operand(operand);
+  for (; moves_by_fixed_map(*source); source = source->operand(0)) {
+    read->coords = *operand_coords(*source, 0, read->coords);
+  }
+  if (element_bits(source->shape) != dtype_bits(source->shape.type)) return false;
+  const IndexExpr address = linear_index(source->shape, read->coords);
+  return address.coefficient(along) && address.coefficient(k);
 }
 
 /// Elements that differ in the variable `inner` alone are neighbours in memory, and all in the padding or none.
@@ -201,7 +220,7 @@ MatrixProduct single_product(const Instruction& contraction, const Shape& result
   MatrixProduct p(contraction, result, lanes);
   if (!contraction.is(Opcode::kDot) || contraction.shape.element_count() == 0) return p;
   for (size_t operand : {p.rows_operand(), p.columns_operand()}) {
-    if (operand_strides(contraction, p, operand)) continue;
+    if (lies_at_strides(contraction, p, operand)) continue;
     const bool rows = operand == p.rows_operand();
     MatrixProduct inner = p;
     std::vector<Factor>& free = operand == 0 ? inner.lhs_free : inner.rhs_free;
@@ -211,7 +230,7 @@ MatrixProduct single_product(const Instruction& contraction, const Shape& result
       size /= free[0].size;
       inner.batch.push_back(free[0]);
       free.erase(free.begin());
-      at_stride = operand_strides(contraction, inner, operand).has_value();
+      at_stride = lies_at_strides(contraction, inner, operand);
     }
     if (size >= (rows ? kFewestRows : kFewestColumns) && at_stride) p = std::move(inner);
   }
