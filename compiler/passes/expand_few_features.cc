@@ -9,8 +9,13 @@
 // Lanes go along positions in both. With gaps of L in the input (lhs_dilate), results L apart see the same taps: the
 // sum is one for each of the L phases r, o = L q + r, over the taps with r + k - p = L s, of P[k, f, b, q + s]; the
 // phases are then put between each other. Nothing is multiplied with the zeros of gaps.
+//
+// With a stride of S a tap sees every S-th position only: there is a P for each of the S phases of positions, i = S q +
+// r, of the taps with k - p = S s + r, and a result is the sum of P_r[k, f, b, o + s]. Nothing is multiplied that no
+// result sees.
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
@@ -22,33 +27,51 @@ namespace {
 
 using enum Opcode;
 
-/// A tap of the window, and how much further than its result's number (in the phase) its element lies.
+/// A tap of the window: of which phase of positions, its place among that phase's taps, and how much further than its
+/// result's number (in the phase) its element lies there.
 struct Tap {
-  int64_t number = 0, shift = 0;
+  int64_t positions = 0, number = 0, shift = 0;
+};
+
+/// A phase of positions: the taps that see it, which are even steps apart, where its first element is in the input that
+/// a tap sees, how many there are, and what is seen beside them.
+struct Positions {
+  Ints taps;
+  int64_t start = 0, count = 0;
+  PadDim padding;
 };
 
 /// What becomes of a spatial dim.
 struct TapsDim {
   std::vector<std::vector<Tap>> phases;
   int64_t results = 0;  ///< of a phase
-  PadDim padding;       ///< of the input, so that all taps' elements are there, and no others
+  std::vector<Positions> positions;
+  int64_t stride = 1, first = 0, count = 0;  ///< of a phase's positions, the first of which has this number
 };
 
 TapsDim taps_dim(const WindowDim& w, int64_t n, int64_t out) {
-  TapsDim d;
-  d.results = ceil_div(out, w.lhs_dilate);
+  TapsDim d{.results = ceil_div(out, w.lhs_dilate), .stride = w.stride};
+  d.phases.resize(static_cast<size_t>(w.lhs_dilate));
+  d.positions.resize(static_cast<size_t>(w.stride));
   int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
-  for (int64_t r = 0; r < w.lhs_dilate; ++r) {
-    std::vector<Tap>& taps = d.phases.emplace_back();
-    for (int64_t k = 0; k < w.size; ++k) {
-      const int64_t at = r + k * w.rhs_dilate - w.pad_low;
-      if (mod(at, w.lhs_dilate) != 0) continue;
-      taps.push_back({w.reversal ? w.size - 1 - k : k, floordiv(at, w.lhs_dilate)});
-      first = std::min(first, taps.back().shift);
-      last = std::max(last, taps.back().shift);
-    }
+  for (int64_t tap = 0; tap < w.size; ++tap) {
+    const int64_t offset = (w.reversal ? w.size - 1 - tap : tap) * w.rhs_dilate - w.pad_low;
+    const int64_t r = mod(-offset, w.lhs_dilate), at = (r + offset) / w.lhs_dilate, shift = floordiv(at, w.stride);
+    Ints& taps = d.positions[static_cast<size_t>(mod(at, w.stride))].taps;
+    d.phases[static_cast<size_t>(r)].push_back({mod(at, w.stride), std::ssize(taps), shift});
+    taps.push_back(tap);
+    first = std::min(first, shift);
+    last = std::max(last, shift);
   }
-  if (first <= last) d.padding = {-first, last + d.results - n, 0};
+  d.first = first;
+  d.count = last - first + d.results;
+  for (int64_t r = 0; r < w.stride; ++r) {
+    const int64_t begin = std::max<int64_t>(first, 0), end = std::min(first + d.count, ceil_div(n - r, w.stride));
+    Positions& p = d.positions[static_cast<size_t>(r)];
+    p.start = begin * w.stride + r;
+    p.count = end - begin;
+    p.padding = {begin - first, first + d.count - end, 0};
+  }
   return d;
 }
 
@@ -61,21 +84,21 @@ class FewFeatures {
     }
   }
 
+  /// No phase of positions is all padding.
+  bool sees_all() const {
+    auto there = [](const Positions& p) { return p.count > 0; };
+    return std::ranges::all_of(taps_, [&](const TapsDim& d) { return std::ranges::all_of(d.positions, there); });
+  }
   /// Of P.
   int64_t product_elements() const {
-    const Shape& x = op_.operand(0)->shape;
     int64_t n = features() * batch();
-    for (size_t s = 0; s < taps_.size(); ++s) {
-      const int64_t positions = x.dims[static_cast<size_t>(dims_.lhs_spatial[s])];
-      n *= op_.attrs.window[s].size * (positions + taps_[s].padding.low + taps_[s].padding.high);
-    }
+    for (size_t s = 0; s < taps_.size(); ++s) n *= op_.attrs.window[s].size * taps_[s].count;
     return n;
   }
   int64_t features() const { return op_.shape.dims[static_cast<size_t>(dims_.out_feature)]; }
 
   /// In the op's sizes and order.
   Instruction* result() {
-    product_ = product();
     Instruction* y = joined(0, {});
     Ints sizes = {features(), batch()}, order(op_.shape.dims.size());
     order[static_cast<size_t>(dims_.out_feature)] = 0;
@@ -92,12 +115,30 @@ class FewFeatures {
   int64_t out_size(size_t s) const { return op_.shape.dims[static_cast<size_t>(dims_.out_spatial[s])]; }
   DType sums() const { return working_type(op_.shape.type); }
 
-  /// P as [taps..., features, batch, positions...].
-  Instruction* product() {
+  /// The P of the positions that these taps see, as [taps..., features, batch, positions...].
+  Instruction* product(const std::vector<Tap>& taps) {
+    Ints phases;
+    for (const Tap& tap : taps) phases.push_back(tap.positions);
+    Instruction*& made = products_[phases];
+    if (made) return made;
     Instruction *x = op_.operand(0), *w = op_.operand(1);
-    std::vector<PadDim> padding(x->shape.dims.size());
-    for (size_t s = 0; s < taps_.size(); ++s) padding[static_cast<size_t>(dims_.lhs_spatial[s])] = taps_[s].padding;
-    x = b_.pad(x, b_.constant(Literal(Shape::scalar(x->shape.type))), padding);
+    const size_t rank = taps.size() + 2;
+    std::vector<PadDim> padding(2 * taps.size() + 2);
+    Ints starts(rank, 0), limits = x->shape.dims, strides(rank, 1);
+    Ints first(rank, 0), last = w->shape.dims, apart(rank, 1);
+    for (size_t s = 0; s < taps.size(); ++s) {
+      const Positions& p = taps_[s].positions[static_cast<size_t>(phases[s])];
+      const auto of_input = static_cast<size_t>(dims_.lhs_spatial[s]), tap = static_cast<size_t>(dims_.rhs_spatial[s]);
+      starts[of_input] = p.start;
+      limits[of_input] = p.start + (p.count - 1) * taps_[s].stride + 1;
+      strides[of_input] = taps_[s].stride;
+      padding[rank + s] = p.padding;
+      first[tap] = p.taps.front();
+      last[tap] = p.taps.back() + 1;
+      if (p.taps.size() > 1) apart[tap] = p.taps[1] - p.taps[0];
+    }
+    x = b_.slice(x, starts, limits, strides);
+    w = b_.slice(w, first, last, apart);
     Ints positions = {dims_.lhs_batch}, weights = dims_.rhs_spatial;
     positions.insert(positions.end(), dims_.lhs_spatial.begin(), dims_.lhs_spatial.end());
     positions.push_back(dims_.lhs_feature);
@@ -109,7 +150,7 @@ class FewFeatures {
     sizes.insert(sizes.end(), x->shape.dims.begin(), x->shape.dims.end() - 1);
     Instruction* dot = b_.computation()->add(kDot, Shape::array(sums(), sizes), {w, x}, op_.name);
     dot->attrs.dot = DotDims{{}, {}, {deep}, {deep}};
-    return dot;
+    return made = b_.pad(dot, b_.constant(Literal(Shape::scalar(sums()))), padding);
   }
 
   /// The phases of the dims from `s` on put between each other, `chosen` those of the dims before.
@@ -167,18 +208,18 @@ class FewFeatures {
     starts.insert(starts.end(), {0, 0});
     limits.insert(limits.end(), {features(), batch()});
     for (size_t s = 0; s < taps.size(); ++s) {
-      starts.push_back(taps[s].shift + taps_[s].padding.low);
+      starts.push_back(taps[s].shift - taps_[s].first);
       limits.push_back(starts.back() + taps_[s].results);
       sizes.push_back(taps_[s].results);
     }
-    return b_.reshape(b_.slice(product_, starts, limits), sizes);
+    return b_.reshape(b_.slice(product(taps), starts, limits), sizes);
   }
 
   Builder& b_;
   const Instruction& op_;
   const ConvDims& dims_;
   std::vector<TapsDim> taps_;
-  Instruction* product_ = nullptr;
+  std::map<Ints, Instruction*> products_;  // by their phases of positions
 };
 
 /// Neighbouring positions of a few planes lie together already: 5x5 from one to three took 2.8 times as long summed so.
@@ -191,31 +232,38 @@ bool enough_inputs(const Instruction& op) {
   return x.dims[static_cast<size_t>(feature)] >= (planes ? kFewPlanes : kFew);
 }
 
-/// Windows of several taps, one step apart, few enough to be written out one by one.
+/// Windows of several taps, few enough to be written out one by one, with phases of results or of positions. Taps
+/// that share no positions gain nothing by it; of two a phase on average 4x2 to three features took 1.3 times as long.
 bool has_few_taps(const Instruction& op) {
   constexpr int64_t kMostTaps = 64, kMostPhases = 8;
-  int64_t taps = 1;
+  int64_t taps = 1, strides = 1;
   for (const WindowDim& w : op.attrs.window) {
-    if (w.stride != 1 || w.lhs_dilate > kMostPhases || w.size == 0 || w.size > kMostTaps / taps) return false;
+    if (std::min(w.stride, w.lhs_dilate) != 1 || std::max(w.stride, w.lhs_dilate) > kMostPhases) return false;
+    if (w.size == 0 || w.size > kMostTaps / taps) return false;
     taps *= w.size;
+    strides *= w.stride;
   }
-  return taps > 1;
+  return taps > (strides > 1 ? 2 * strides : 1);
 }
 
 /// Sizes that all this is worth it for.
 struct Worth {
-  int64_t most_features, fewest_results, most_product_bytes;
+  int64_t most_features, fewest_inputs, fewest_results, most_product_bytes;
 };
 
-Worth worth_of(const Instruction& op, int64_t features, const TargetInfo& target) {
+Worth worth_of(const Instruction& op, int64_t features, int64_t inputs, const TargetInfo& target) {
   constexpr int64_t kImage = 3, kFew = 64, kMany = 1024, kPartOfLastLevel = 6;
   const bool gaps = std::ranges::any_of(op.attrs.window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
-  const int64_t deep = op.operand(0)->shape.dims[static_cast<size_t>(op.attrs.conv->lhs_feature)];
-  const bool fills = deep * dtype_bytes(working_type(op.shape.type)) % target.vector_bytes == 0;
+  const bool strides = std::ranges::any_of(op.attrs.window, [](const WindowDim& w) { return w.stride > 1; });
+  const int64_t lanes = std::max(1, target.vector_bytes / dtype_bytes(working_type(op.shape.type)));
+  const bool fills = inputs % lanes == 0;
   Worth w;
   // Up to six features take 0.2 to 0.8 of the time, eight 0.9 to 1.1. With gaps up to four: what expand_dilated makes
   // of more has too many features to be seen here, whoever compiles what we print.
-  w.most_features = gaps ? 4 : 6;
+  // With strides the taps share less: to four features out of many, which would be summed along these, 0.5 to 0.9, to
+  // six or out of few 1.1 to 2.4.
+  w.most_features = gaps || strides ? 4 : 6;
+  w.fewest_inputs = strides ? lanes : 1;
   // Fewer results are soon summed in any way. Where input features fill vectors, and there are no gaps to skip, sums
   // along them are good ones: of 162 results and 32 features three kernels took 1.3 times as long, of 13 features 0.24.
   // Images to five features and pooled, of 810 results, took 1.6 times as long.
@@ -233,8 +281,11 @@ Instruction* expand_few_features(Builder& b, const Instruction& op, const Target
   if (!is_float(op.shape.type) || !is_float(input) || !has_zero(input)) return nullptr;
   if (a.feature_group_count * a.batch_group_count != 1 || !has_few_taps(op) || !enough_inputs(op)) return nullptr;
   FewFeatures few(b, op);
-  const Worth worth = worth_of(op, few.features(), target);
-  if (few.features() > worth.most_features || op.shape.element_count() < worth.fewest_results) return nullptr;
+  if (!few.sees_all()) return nullptr;
+  const int64_t inputs = op.operand(0)->shape.dims[static_cast<size_t>(a.conv->lhs_feature)];
+  const Worth worth = worth_of(op, few.features(), inputs, target);
+  if (few.features() > worth.most_features || inputs < worth.fewest_inputs) return nullptr;
+  if (op.shape.element_count() < worth.fewest_results) return nullptr;
   const int64_t bytes = few.product_elements() * dtype_bytes(working_type(op.shape.type));
   return bytes <= worth.most_product_bytes ? few.result() : nullptr;
 }
