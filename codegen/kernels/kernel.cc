@@ -361,7 +361,7 @@ class Emission {
     const int most = piece.apart || rows ? native : few ? std::max(native, std::min(wide, kWrittenOut)) : wide;
     if (plan_.kind == KernelKind::kNest && !overlap && piece.known_lanes())
       return narrowing_widths(piece, most, native, masks);
-    return lane_widths(piece, most, native, overlap, true);
+    return lane_widths(piece, most, native, overlap, Last::kNarrower);
   }
 
   // Gives the values that one stage makes for another their places: rows of scratch, or the result's own buffer.

@@ -25,7 +25,7 @@ int64_t lanes_computed(int64_t extent, int lanes, int least) {
 
 }  // namespace
 
-LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow) {
+LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, Last last) {
   if (!piece.has_lanes) return {{1}};
   const LoopDigit& lane = piece.loops.back();
   int w = lanes_for(lane.extent, wide), n = std::min(native, w);
@@ -35,7 +35,7 @@ LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overla
     const int least = one_by_one ? 1 : n;
     // Lanes that cost one by one are not computed twice for the sake of a few vectors side by side. (Elements of rows
     // of 203 by 51 indices a row, one core of a Zen 5: 4.3 us by 64, 3.2 by 48 and 4.)
-    for (int v = w / 2; ends_narrow && one_by_one && v >= n && v > 1; v /= 2) {
+    for (int v = w / 2; last == Last::kNarrower && one_by_one && v >= n && v > 1; v /= 2) {
       const int64_t now = lanes_computed(lane.extent, w, least), then = lanes_computed(lane.extent, v, least);
       if (8 * (now - then) > now) w = v;
     }
@@ -44,9 +44,9 @@ LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overla
     // finds each of its parts in one store on its way. What lies in two makes the load wait until both are done. (Heun
     // steps of three floats, one core of a Zen 4: 32.1 us by 2 and 2, 29.7 by 2 and 1; implicit Euler steps 142 and
     // 128.)
-    if (lane.extent < native && std::has_single_bit(static_cast<uint64_t>(lane.extent % w)))
+    if (last != Last::kAsOthers && lane.extent < native && std::has_single_bit(static_cast<uint64_t>(lane.extent % w)))
       return {{w, static_cast<int>(lane.extent % w)}};
-    return {{w}, Rest::kMovedBack, ends_narrow ? last_lanes(lane.extent, w, least) : 0};
+    return {{w}, Rest::kMovedBack, last == Last::kNarrower ? last_lanes(lane.extent, w, least) : 0};
   }
   LaneWidths all{{w}};
   bool exact = !lane.clip && lane.extent % w == 0;

@@ -38,10 +38,16 @@ struct LaneWidths {
   std::optional<IndexExpr> into_line = std::nullopt;
 };
 
-/// One width, two for less than a native vector, if elements may be computed twice; else wide, then native, then 1, as
-/// far as the piece's extent needs them. `ends_narrow`: nothing is carried, and what is left of few vectors may be a
-/// narrower one.
-LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, bool ends_narrow = false);
+/// What the last vector may be where elements may be computed twice.
+enum class Last {
+  kAsOthers,   ///< moved back: two widths were two of each carry, and two to combine at the end
+  kShortRows,  ///< a narrower one in rows of less than a native vector
+  kNarrower,   ///< the same, and behind few vectors
+};
+
+/// One width, two where the last vector is narrower, if elements may be computed twice; else wide, then native, then 1,
+/// as far as the piece's extent needs them.
+LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overlap, Last last = Last::kShortRows);
 /// The same where no element may be computed twice: what is left of a native vector is halves, quarters and so on, each
 /// at most once.
 LaneWidths halving_widths(const LoopPiece& piece, int wide, int native);
