@@ -164,19 +164,30 @@ Value ElementEmitter::in_bits(const Value& x, DType type, Scope& scope) {
   return from_storage(b, type, b.CreateBitCast(to_storage(b, x), storage_type(b, type, lanes_of(x))));
 }
 
-// Which operand of the sum is a product to be contracted into it: one that nothing else uses, beside an
-// operand that is no product. Dims of size 1 that come and go on the way make no difference.
+// The product that the value is, of floats that nothing else uses: to be contracted into a sum. Dims of size 1 that
+// come and go on the way make no difference.
+const Instruction* ElementEmitter::sole_product(const Instruction* value) const {
+  if (options_.strict || (value->shape.type != DType::kF32 && value->shape.type != DType::kF64)) return nullptr;
+  while (is_renamed(value)) value = value->operand(0);
+  return value->is(Opcode::kMultiply) && value->users().size() == 1 && !placed_.contains(value) ? value : nullptr;
+}
+
+std::vector<Value> ElementEmitter::factors(const Instruction* value, Coords coords, Scope& scope) {
+  if (!sole_product(value)) return {emit(value, coords, scope)};
+  for (; is_renamed(value); value = value->operand(0)) {
+    coords = access_relation(*value, coords, {}, vars_).reads[0].coords;
+  }
+  return {operand_at(value, 0, coords, scope), operand_at(value, 1, coords, scope)};
+}
+
+// Which operand of the sum is a product to be contracted into it: beside an operand that is no product.
 std::optional<size_t> ElementEmitter::contractible_operand(const Instruction* sum) const {
-  bool adds = sum->is(Opcode::kAdd) || sum->is(Opcode::kSubtract);
-  if (!adds || options_.strict || (sum->shape.type != DType::kF32 && sum->shape.type != DType::kF64))
-    return std::nullopt;
+  if (!sum->is(Opcode::kAdd) && !sum->is(Opcode::kSubtract)) return std::nullopt;
   auto holds_product = [&](const Instruction* parameter) { return products_.contains(parameter); };
   bool left = is_product(sum->operand(0), holds_product), right = is_product(sum->operand(1), holds_product);
   if (left == right) return std::nullopt;
-  size_t m = left ? 0 : 1;
-  const Instruction* product = sum->operand(m);
-  while (is_renamed(product)) product = product->operand(0);
-  return product->is(Opcode::kMultiply) && product->users().size() == 1 ? std::optional(m) : std::nullopt;
+  const size_t m = left ? 0 : 1;
+  return sole_product(sum->operand(m)) ? std::optional(m) : std::nullopt;
 }
 
 // Of a division by a value that many vectors of the loops here are divided by. (Not where it is kept: what is emitted
@@ -243,21 +254,17 @@ std::optional<Value> ElementEmitter::one_way(const Instruction* i, const Value& 
   return Value{kept(i->shape.type), branch(scope, condition.v, side(1), side(2))[0]};
 }
 
+// A scalar beside arrays is the same everywhere.
+Value ElementEmitter::operand_at(const Instruction* user, size_t k, const Coords& coords, Scope& scope) {
+  const Instruction* operand = user->operand(k);
+  return emit(operand, operand->shape.rank() == 0 ? Coords{} : coords, scope);
+}
+
 Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords, Scope& scope) {
-  auto operand_at = [&](const Instruction* user, size_t k, const Coords& at) {
-    bool scalar = user->operand(k)->shape.rank() == 0;  // a scalar beside arrays is the same everywhere
-    return emit(user->operand(k), scalar ? Coords{} : at, scope);
-  };
-  auto operand = [&](const Instruction* user, size_t k) { return operand_at(user, k, coords); };
-  auto contracted = contractible_operand(i);
-  if (contracted) {
-    size_t m = *contracted;
-    const Instruction* product = i->operand(m);
-    Coords at = coords;
-    for (; is_renamed(product); product = product->operand(0)) {
-      at = access_relation(*product, at, {}, vars_).reads[0].coords;
-    }
-    std::vector<Value> v = {operand_at(product, 0, at), operand_at(product, 1, at), operand(i, 1 - m)};
+  if (const auto contracted = contractible_operand(i)) {
+    const size_t m = *contracted;
+    std::vector<Value> v = factors(i->operand(m), coords, scope);
+    v.push_back(operand_at(i, 1 - m, coords, scope));
     align_lanes(scope.builder, v);
     if (i->is(Opcode::kSubtract)) {
       size_t flip = m == 0 ? 2 : 0;  // a*b - c = fma(a, b, -c);  c - a*b = fma(-a, b, c)
@@ -266,10 +273,10 @@ Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords,
     return fma(scope.builder, v[0], v[1], v[2]);
   }
   if (const auto by = shared_divisor(i, coords, scope))
-    return round_to_type(scope.builder, number(), quotient(scope.builder, operand(i, 0), *by));
+    return round_to_type(scope.builder, number(), quotient(scope.builder, operand_at(i, 0, coords, scope), *by));
   std::vector<Value> values;
   for (size_t k = 0; k < i->operand_count(); ++k) {
-    values.push_back(operand(i, k));
+    values.push_back(operand_at(i, k, coords, scope));
     if (k > 0) continue;
     if (const auto value = one_way(i, values[0], coords, scope)) return *value;
   }

@@ -119,6 +119,8 @@ class ElementEmitter {
 
   /// The value at coords; `scope` is where the asking code stands.
   Value emit(const Instruction* instruction, const Coords& coords, Scope& scope);
+  /// Both factors, for whoever sums it, of a product that nothing else uses; the value itself if it is none.
+  std::vector<Value> factors(const Instruction* value, Coords coords, Scope& scope);
 
   /// Runs `body` for every element of the piece: opens its loops from number `first` on (loops before
   /// that are bound already). The coordinates given to body depend on a lane variable where lanes.count > 1.
@@ -235,7 +237,9 @@ class ElementEmitter {
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value in_bits(const Value& x, DType type, Scope& scope);
+  Value operand_at(const Instruction* user, size_t k, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
+  const Instruction* sole_product(const Instruction* value) const;
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
   std::optional<Divisor> shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
   bool may_be_left_out(const Instruction* i, InstructionSet& seen, std::vector<const Instruction*>& dear) const;

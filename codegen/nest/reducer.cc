@@ -149,6 +149,7 @@ Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options, 
     r.accumulator_ = r.result_ = reduction.shape.type;
   }
   r.plain_ = is_plain_float(*r.computation_);
+  r.sums_ = r.op_ == Opcode::kAdd && is_float(r.result_);
   if (r.op_ && is_pred(r.result_)) {
     if (r.op_ == Opcode::kMultiply || r.op_ == Opcode::kMinimum) r.op_ = Opcode::kAnd;
     if (r.op_ == Opcode::kAdd || r.op_ == Opcode::kMaximum) r.op_ = Opcode::kOr;
@@ -196,7 +197,12 @@ std::vector<Value> Reducer::operands(ElementEmitter& emitter, Scope& scope, cons
                                      const AccessRelation& relation) const {
   std::vector<Value> values;
   for (const Read& r : relation.reads) {
-    Value v = emitter.emit(reduction.operand(r.operand), r.coords, scope);
+    const Instruction* operand = reduction.operand(r.operand);
+    if (sums_) {
+      values = emitter.factors(operand, r.coords, scope);
+      continue;
+    }
+    Value v = emitter.emit(operand, r.coords, scope);
     values.push_back(contracts_ ? convert(scope.builder, emitter.number(), v, accumulator_) : v);
   }
   return values;
@@ -215,6 +221,7 @@ std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const 
 
 std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
                                  std::span<const Value> accumulators, std::span<const Value> values) const {
+  if (sums_ && values.size() == 2) return {fma(b, values[0], values[1], accumulators[0])};
   if (!contracts_) return apply(b, options, accumulators, accumulated(b, values));
   if (is_pred(accumulator_)) {
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};

@@ -43,7 +43,7 @@ class Reducer {
   /// Scalars in all of so many lanes.
   std::vector<Value> of_lanes(llvm::IRBuilderBase& b, std::vector<Value> values, int lanes) const;
 
-  /// Values of the relation's reads (contractions: both factors, converted).
+  /// Values of the relation's reads (contractions, sums of products: both factors; of contractions converted).
   std::vector<Value> operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
                               const AccessRelation& relation) const;
   /// Values as accumulators hold them. A vector of conditions that a loop carries is taken apart, a register each:
@@ -77,6 +77,7 @@ class Reducer {
   bool as_keys_ = false;                 // accumulators are integers in the order of floats
   bool as_numbers_ = false;              // they are a number, and whether all were numbers
   bool contracts_ = false;               // sums products of two factors
+  bool sums_ = false;                    // terms, of which some may be products
   bool plain_ = false;                   // is_plain_float: rounded at the end
   DType accumulator_ = DType::kInvalid;  // of a single-op reducer
   DType result_ = DType::kInvalid;
