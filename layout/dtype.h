@@ -10,8 +10,9 @@
 
 namespace hlojit {
 
-/// Values are those of XLA's PrimitiveType enum, so that protos need no translation.
-enum class DType : uint8_t {
+/// Values are those of XLA's PrimitiveType enum, so that protos need no translation. As wide as a register is passed:
+/// of a byte clang takes the rest of it to be zero, as gcc -Os does not make it, and either may call the other's code.
+enum class DType : int32_t {
   kInvalid = 0,
   kPred = 1,
   kS8 = 2,
