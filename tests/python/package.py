@@ -1,6 +1,7 @@
 """import hlojit: programs as text, arrays in and out, errors, what can be asked of a program."""
 
 import os
+import pickle
 import tempfile
 
 import numpy as np
@@ -67,10 +68,10 @@ class Tensor:
 
 
 three = np.array([1, 2, 3], np.float32)
-for same in (three, memoryview(three), Tensor(three), [1, 2, 3], (1.0, 2.0, 3.0)):
+for same in (three, pickle.loads(pickle.dumps(three)), memoryview(three), Tensor(three), [1, 2, 3], (1.0, 2.0, 3.0)):
     np.testing.assert_array_equal(twice(same), [2, 4, 6])
 for same in (three, memoryview(three), Tensor(three)):
-    seen = hlojit.arrays.to_bytes(same, ("f32", [3], "f32[3]"), 0)
+    seen = hlojit.arrays.in_order(same, ("f32", [3], "f32[3]"), 0)
     assert seen.__array_interface__["data"][0] == three.__array_interface__["data"][0]
 for wrong in (memoryview(np.zeros(3)), Tensor(np.zeros(3, np.int32))):
     try:

@@ -1,5 +1,4 @@
-// hlojit._core: the public C++ interface for Python. Arrays cross as bytes with the text of their shape;
-// hlojit/arrays.py makes NumPy arrays of them.
+// hlojit._core: the public C++ interface for Python.
 #include <hlojit/hlojit.h>
 
 #include <algorithm>
@@ -7,11 +6,12 @@
 #include <limits>
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include "arrays.h"
 
 namespace nb = nanobind;
 using hlojit::Buffer;
@@ -19,67 +19,26 @@ using hlojit::Executable;
 using hlojit::ModulePtr;
 using hlojit::Options;
 using hlojit::Shape;
+using hlojit::python::ArrayLeaf;
+using hlojit::python::facts;
+using hlojit::python::Inputs;
+using hlojit::python::leaves;
 
 namespace {
-
-using InputBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutputBytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
 
 struct PyModule {
   ModulePtr module;
   std::string source;  // the text, for carets; empty for protos
 };
 
-Shape dense(const Shape& shape) { return Shape::array(shape.type, shape.dims); }
-
-// Memory that stays the caller's where the program takes it as it lies.
-Buffer input(const InputBytes& bytes, const Shape& shape, size_t k) {
-  Buffer b = Buffer::borrow(bytes.size() ? bytes.data() : reinterpret_cast<const uint8_t*>(""), dense(shape));
-  if (bytes.size() != b.size_bytes()) {
-    throw hlojit::Error(hlojit::ErrorKind::kInput, "input " + std::to_string(k) + " has " +
-                                                       std::to_string(bytes.size()) + " bytes, " + shape.to_string() +
-                                                       " needs " + std::to_string(b.size_bytes()));
-  }
-  return shape == dense(shape) ? b : b.to_layout(shape);
-}
-
-OutputBytes output(Buffer b) {
-  Shape plain = dense(b.shape());
-  auto* kept = new Buffer(b.shape() == plain ? std::move(b) : b.to_layout(plain));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Buffer*>(p); });
-  size_t size = kept->size_bytes();
-  return OutputBytes(const_cast<void*>(kept->raw()), {size}, owner);
-}
-
-std::vector<Buffer> inputs(const std::vector<InputBytes>& arrays, const std::vector<Shape>& shapes) {
-  if (arrays.size() != shapes.size()) {
-    throw hlojit::Error(hlojit::ErrorKind::kInput, "the program takes " + std::to_string(shapes.size()) + " arrays, " +
-                                                       std::to_string(arrays.size()) + " were given");
-  }
-  std::vector<Buffer> out;
-  for (size_t k = 0; k < arrays.size(); ++k) out.push_back(input(arrays[k], shapes[k], k));
-  return out;
-}
-
-// (bytes, sizes) of each: sizes that are known at run time only are at most those of the program's result.
-nb::list outputs(std::vector<Buffer> buffers) {
-  nb::list out;
-  for (Buffer& b : buffers) {
-    nb::object sizes = nb::cast(b.shape().dims);
-    out.append(nb::make_tuple(output(std::move(b)), sizes));
-  }
-  return out;
-}
-
-// (element type, sizes, text with layout) of each.
-nb::tuple facts(const Shape& s) {
-  return nb::make_tuple(std::string(hlojit::dtype_name(s.type)), nb::cast(s.dims), s.to_string());
-}
-nb::list facts(const std::vector<Shape>& shapes) {
-  nb::list out;
-  for (const Shape& s : shapes) out.append(facts(s));
-  return out;
-}
+struct PyExecutable {
+  explicit PyExecutable(Executable e)
+      : executable(std::move(e)),
+        parameters(leaves(executable.parameter_shapes())),
+        results(leaves(executable.result_shapes())) {}
+  Executable executable;
+  std::vector<ArrayLeaf> parameters, results;
+};
 
 Options options(int threads, const std::string& isa, bool strict, bool keep_subnormals, int effort,
                 const std::string& cache_dir, const std::string& dump_dir, bool scatter_oob_window,
@@ -128,6 +87,7 @@ auto unlocked(F f) {
 
 NB_MODULE(_core, m) {
   m.doc() = "hlojit's C++ interface; use the package hlojit";
+  hlojit::python::import_numpy();
 
   // Errors travel as RuntimeError with (kind, [(line, column, instruction, rule, message, details)]).
   static nb::object raw_error = nb::steal(PyErr_NewException("hlojit._core.RawError", PyExc_RuntimeError, nullptr));
@@ -178,69 +138,72 @@ NB_MODULE(_core, m) {
            })
       .def("parameters", [](const PyModule& p) { return facts(hlojit::parameter_leaves(p.module)); })
       .def("results", [](const PyModule& p) { return facts(hlojit::result_leaves(p.module)); })
-      .def("evaluate", [](const PyModule& p, const std::vector<InputBytes>& arrays, const Options& o) {
-        std::vector<Buffer> in = inputs(arrays, hlojit::parameter_leaves(p.module));
-        return outputs(unlocked([&] { return hlojit::evaluate(p.module, in, o); }));
+      .def("evaluate", [](const PyModule& p, const Options& o, const nb::args& arrays) {
+        const Inputs in = inputs(arrays, leaves(hlojit::parameter_leaves(p.module)));
+        return outputs(unlocked([&] { return hlojit::evaluate(p.module, in.buffers, o); }),
+                       leaves(hlojit::result_leaves(p.module)));
       });
 
   m.def(
       "parse",
-      [](nb::bytes text, bool keep, const std::function<InputBytes(nb::tuple)>& elided) {
+      [](nb::bytes text, bool keep, const std::function<nb::object(nb::tuple)>& elided) {
         std::string s(text.c_str(), text.size());
         std::function<Buffer(const Shape&)> made;
         if (elided) {
           made = [&](const Shape& shape) {
-            InputBytes bytes = elided(facts(shape));  // as long as its memory, which is copied, is read
-            return Buffer::copy_of(bytes.data(), dense(shape));
+            const nb::object values = elided(facts(shape));  // as long as its memory, which is copied, is read
+            return Buffer::copy_of(hlojit::python::memory(values), hlojit::python::row_major(shape));
           };
         }
         return PyModule{hlojit::parse(s, made), keep ? s : std::string()};
       },
       nb::arg("text"), nb::arg("keep"), nb::arg("elided").none());
 
-  nb::class_<Executable>(m, "Executable")
+  const auto of = [](auto member) { return [member](const PyExecutable& e) { return (e.executable.*member)(); }; };
+  nb::class_<PyExecutable>(m, "Executable")
       .def("run",
-           [](const Executable& e, const std::vector<InputBytes>& arrays) {
-             std::vector<Buffer> in = inputs(arrays, e.parameter_shapes());
-             return outputs(unlocked([&] { return e.run(std::move(in)); }));
+           [](const PyExecutable& e, const nb::args& arrays) {
+             Inputs in = inputs(arrays, e.parameters);
+             return outputs(unlocked([&] { return e.executable.run(std::move(in.buffers)); }), e.results);
            })
       .def("seconds",
-           [](const Executable& e, const std::vector<InputBytes>& arrays, int calls) {
-             std::vector<Buffer> in = inputs(arrays, e.parameter_shapes());
-             return unlocked([&] { return least_seconds(e, in, calls); });
+           [](const PyExecutable& e, int calls, const nb::args& arrays) {
+             const Inputs in = inputs(arrays, e.parameters);
+             return unlocked([&] { return least_seconds(e.executable, in.buffers, calls); });
            })
-      .def("parameters", [](const Executable& e) { return facts(e.parameter_shapes()); })
-      .def("results", [](const Executable& e) { return facts(e.result_shapes()); })
+      .def("parameters", [](const PyExecutable& e) { return facts(e.executable.parameter_shapes()); })
+      .def("results", [](const PyExecutable& e) { return facts(e.executable.result_shapes()); })
       .def("kernels",
-           [](const Executable& e) {
+           [](const PyExecutable& e) {
              std::vector<std::pair<std::string, std::string>> out;
-             for (const auto& k : e.kernels()) out.emplace_back(k.name, k.kind);
+             for (const auto& k : e.executable.kernels()) out.emplace_back(k.name, k.kind);
              return out;
            })
       .def("compile_times",
-           [](const Executable& e) {
+           [](const PyExecutable& e) {
              std::vector<std::pair<std::string, double>> out;
-             for (const auto& t : e.compile_times()) out.emplace_back(t.name, t.ms);
+             for (const auto& t : e.executable.compile_times()) out.emplace_back(t.name, t.ms);
              return out;
            })
-      .def_prop_ro("arena_bytes", &Executable::arena_bytes)
-      .def_prop_ro("flops", &Executable::flops)
-      .def_prop_ro("bytes_read", &Executable::io_bytes_read)
-      .def_prop_ro("bytes_written", &Executable::io_bytes_written)
-      .def_prop_ro("memory_report", &Executable::memory_report)
+      .def_prop_ro("arena_bytes", of(&Executable::arena_bytes))
+      .def_prop_ro("flops", of(&Executable::flops))
+      .def_prop_ro("bytes_read", of(&Executable::io_bytes_read))
+      .def_prop_ro("bytes_written", of(&Executable::io_bytes_written))
+      .def_prop_ro("memory_report", of(&Executable::memory_report))
       .def("serialize",
-           [](const Executable& e) {
-             std::string bytes = unlocked([&] { return e.serialize(); });
+           [](const PyExecutable& e) {
+             std::string bytes = unlocked([&] { return e.executable.serialize(); });
              return nb::bytes(bytes.data(), bytes.size());
            })
-      .def_prop_ro("isa", &Executable::isa)
-      .def_prop_ro("threads", &Executable::threads);
+      .def_prop_ro("isa", of(&Executable::isa))
+      .def_prop_ro("threads", of(&Executable::threads));
 
-  m.def("compile",
-        [](const PyModule& p, const Options& o) { return unlocked([&] { return hlojit::compile(p.module, o); }); });
+  m.def("compile", [](const PyModule& p, const Options& o) {
+    return PyExecutable(unlocked([&] { return hlojit::compile(p.module, o); }));
+  });
   m.def("load", [](nb::bytes data, const Options& o) {
     std::string_view bytes(data.c_str(), data.size());
-    return unlocked([&] { return hlojit::load(bytes, o); });
+    return PyExecutable(unlocked([&] { return hlojit::load(bytes, o); }));
   });
   m.def("passes", &hlojit::pass_list);
   m.def("version", &hlojit::version);

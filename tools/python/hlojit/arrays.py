@@ -1,4 +1,4 @@
-"""NumPy arrays as the bytes that hlojit._core takes, and back; no element is copied on the way out."""
+"""What may be given to a program, as the NumPy arrays that hlojit._core reads in place."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def dtype_of(shape: ShapeFacts, name: str) -> np.dtype:
     return DTYPES[shape[0]]
 
 
-def to_bytes(value: object, shape: ShapeFacts, number: int | None = None) -> np.ndarray:
-    """The bytes of an array for parameter `number` (None: for a constant); the array itself if it lies in order already.
+def in_order(value: object, shape: ShapeFacts, number: int | None = None) -> np.ndarray:
+    """Parameter `number` (None: a constant) as an array in row-major order; the array itself if it lies so already.
 
     Raises ValueError if its sizes or its element type are not the shape's.
     """
@@ -54,16 +54,11 @@ def to_bytes(value: object, shape: ShapeFacts, number: int | None = None) -> np.
         array = array.astype(dtype)  # Python's own have no such type
     if array.dtype != dtype or list(array.shape) != list(dims):
         raise ValueError(f"{name} is {text}, got {array.dtype}{list(array.shape)}")
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def from_bytes(data: np.ndarray, shape: ShapeFacts, number: int) -> np.ndarray:
-    """The array of result `number` that lies in `data`, whose memory it shares."""
-    return data.view(dtype_of(shape, f"result {number}")).reshape(shape[1])
+    return np.require(array, requirements=["C", "A"])
 
 
 def made_up(shape: ShapeFacts) -> np.ndarray | None:
-    """Bytes of an array to measure with: floats and complex numbers in [-1, 1), else zeros, which are good
+    """An array to measure with: floats and complex numbers in [-1, 1), else zeros, which are good
     indices; None for types that NumPy does not have."""
     element, dims, _ = shape
     dtype = DTYPES.get(element)
@@ -72,4 +67,4 @@ def made_up(shape: ShapeFacts) -> np.ndarray | None:
     array = np.zeros(dims, dtype)
     if element.startswith(("f", "bf", "c")):
         array[...] = np.random.default_rng(0).uniform(-1, 1, array.shape).astype(dtype)
-    return array.reshape(-1).view(np.uint8)
+    return array

@@ -50,7 +50,7 @@ def measured(module: "_core.Module", options: "_core.Options") -> list[Node]:
             kernel = _core.compile(module.extract(node.name), options)
             inputs = [arrays.made_up(shape) for shape in kernel.parameters()]
             if all(i is not None for i in inputs):
-                node = dataclasses.replace(node, seconds=kernel.seconds(inputs, _CALLS))
+                node = dataclasses.replace(node, seconds=kernel.seconds(_CALLS, *inputs))
         out.append(node)
     return out
 

@@ -42,11 +42,16 @@ class Error(Exception):
         super().__init__(f"{kind}: " + "\n".join(d.show(source) for d in diagnostics))
 
 
+def of_raw(raw: _core.RawError, source: str = "") -> Error:
+    """An error of the C++ side, with `source` as the text it points into."""
+    kind, found = raw.args
+    return Error(kind, [Diagnostic(*d) for d in found], source)
+
+
 @contextlib.contextmanager
 def translated(source: str = "") -> Iterator[None]:
-    """Turns errors of the C++ side into Error, with `source` as the text they point into."""
+    """Turns errors of the C++ side into Error."""
     try:
         yield
     except _core.RawError as e:
-        kind, found = e.args
-        raise Error(kind, [Diagnostic(*d) for d in found], source) from None
+        raise of_raw(e, source) from None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlojit import _core, arrays, display
-from hlojit.errors import translated
+from hlojit.errors import of_raw, translated
 
 Source = str | bytes | os.PathLike
 
@@ -21,12 +21,6 @@ def _options(threads: int = 0, isa: str = "native", strict: bool = False, keep_s
                          dump_dir=os.fspath(dump_dir),
                          scatter_oob_window=scatter_oob_window, memory_limit=memory_limit,
                          disabled_passes=list(disabled_passes), explain=explain)
-
-
-def _leaves(results: list, shapes: list) -> np.ndarray | tuple[np.ndarray, ...]:
-    leaves = enumerate(zip(results, shapes))
-    out = tuple(arrays.from_bytes(data, (s[0], sizes, s[2]), k) for k, ((data, sizes), s) in leaves)
-    return out[0] if len(out) == 1 else out
 
 
 class Module:
@@ -84,11 +78,8 @@ class Module:
 
     def evaluate(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
         """Runs the evaluator: slow, obvious, independent of the compiler."""
-        shapes = self._core.parameters()
-        _check_count(inputs, shapes)
-        data = [arrays.to_bytes(a, s, k) for k, (a, s) in enumerate(zip(inputs, shapes))]
         with translated(self._core.source):
-            return _leaves(self._core.evaluate(data, _options()), self._core.results())
+            return self._core.evaluate(_options(), *inputs)
 
     def compile(self, **options) -> "Executable":
         """Native code; see compile()."""
@@ -101,17 +92,15 @@ class Executable:
 
     def __init__(self, core: "_core.Executable"):
         self._core = core
-        self._parameters = core.parameters()
-        self._results = core.results()
 
     def __call__(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
         """Runs it. Arrays that lie in row-major order are read in place. One result comes back as an
         array, several as a tuple of the leaves. Raises ValueError for other shapes or types than
         `parameters`, Error if the run fails."""
-        _check_count(inputs, self._parameters)
-        data = [arrays.to_bytes(a, s, k) for k, (a, s) in enumerate(zip(inputs, self._parameters))]
-        with translated():
-            return _leaves(self._core.run(data), self._results)
+        try:
+            return self._core.run(*inputs)
+        except _core.RawError as e:  # translated() takes a microsecond
+            raise of_raw(e) from None
 
     def __repr__(self) -> str:
         return f"<hlojit.Executable ({', '.join(self.parameters)}) -> ({', '.join(self.results)}), {len(self.kernels)} kernels>"
@@ -119,12 +108,12 @@ class Executable:
     @property
     def parameters(self) -> list[str]:
         """Shapes of the parameters' leaves, as HLO text."""
-        return [s[2] for s in self._parameters]
+        return [s[2] for s in self._core.parameters()]
 
     @property
     def results(self) -> list[str]:
         """Shapes of the results' leaves, as HLO text."""
-        return [s[2] for s in self._results]
+        return [s[2] for s in self._core.results()]
 
     @property
     def kernels(self) -> list[tuple[str, str]]:
@@ -155,11 +144,6 @@ class Executable:
                 "arena_bytes": float(self._core.arena_bytes)}
 
 
-def _check_count(inputs: Sequence, shapes: Sequence) -> None:
-    if len(inputs) != len(shapes):
-        raise ValueError(f"the program takes {len(shapes)} arrays, {len(inputs)} were given")
-
-
 def parse(source: Source, *, elided: Callable[[tuple[int, ...], np.dtype], np.ndarray] | None = None) -> Module:
     """Reads HLO text, a serialised HloModuleProto (bytes), or a file with either (a path, or text without
     "HloModule" that names a file). Raises Error with line, column and caret.
@@ -176,7 +160,7 @@ def parse(source: Source, *, elided: Callable[[tuple[int, ...], np.dtype], np.nd
         text = ""
     def made(shape: arrays.ShapeFacts) -> np.ndarray:
         values = elided(tuple(shape[1]), arrays.dtype_of(shape, "a constant"))
-        return arrays.to_bytes(values, shape)
+        return arrays.in_order(values, shape)
 
     with translated(text):
         return Module(_core.parse(data, bool(text), made if elided else None))
