@@ -27,8 +27,12 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
     def call(*args, **kwargs):
         import jax
 
+        def signature(x):  # of arrays by themselves: result_type takes 3 us
+            array = isinstance(x, np.ndarray)
+            return (x.shape, jax.dtypes.canonicalize_dtype(x.dtype)) if array else (np.shape(x), jax.dtypes.result_type(x))
+
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
-        key = (tree, tuple((jax.numpy.shape(x), jax.dtypes.result_type(x)) for x in leaves))
+        key = (tree, tuple(map(signature, leaves)))
         if key not in compiled:
             lowered = jax.jit(function, keep_unused=True).lower(*args, **kwargs)
             proto = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
