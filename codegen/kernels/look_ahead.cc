@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "codegen/kernels/stages.h"
@@ -25,13 +26,16 @@ Coords element_of(const Coords& row, const KernelPlan& plan, const Stages& stage
   return stages.joined(row, along);
 }
 
+// What these are is there: nothing that they read is walked to.
+void take_as_made(AccessWalk& w, std::span<const Instruction* const> values) {
+  for (const Instruction* v : values) w.stop_at(v, [](const Coords&) { return IndexExpr(0); });
+}
+
 // All that the first stages read of an element; results of reductions are there. (What is first read by the stage that
 // asks comes while it is computed with.)
 AccessWalk reads_of(size_t first, const KernelPlan& plan, const Stages& stages, const Coords& coords, VarSource& vars) {
   AccessWalk w(vars);
-  for (const Stage& stage : plan.stages) {
-    for (const Instruction* r : stage.reduces) w.stop_at(r, [](const Coords&) { return IndexExpr(0); });
-  }
+  for (const Stage& stage : plan.stages) take_as_made(w, stage.reduces);
   for (size_t k = 0; k < first; ++k) stages.walk(w, plan.stages[k], coords);
   return w;
 }
@@ -41,9 +45,8 @@ AccessWalk reads_of(size_t first, const KernelPlan& plan, const Stages& stages, 
 int operations_of(size_t number, const KernelPlan& plan, const Stages& stages, const Coords& row, VarSource& vars) {
   AccessWalk w(vars);
   for (size_t k = 0; k <= number; ++k) {
-    for (const Instruction* r : plan.stages[k].reduces) w.stop_at(r, [](const Coords&) { return IndexExpr(0); });
-    if (k == number) break;
-    for (const Instruction* v : plan.stages[k].keeps) w.stop_at(v, [](const Coords&) { return IndexExpr(0); });
+    take_as_made(w, plan.stages[k].reduces);
+    if (k < number) take_as_made(w, plan.stages[k].keeps);
   }
   stages.walk(w, plan.stages[number], element_of(row, plan, stages, vars));
   const int first = w.operations();
@@ -85,16 +88,21 @@ std::optional<Cache> into_cache(const std::vector<int64_t>& bytes, bool all, con
   return Cache::kSecond;
 }
 
+// An element, of what all rows read at the same places.
+int64_t shared_bytes(const AccessWalk& reads, int row, int lane) {
+  int64_t bytes = 0;
+  for (const Access& a : reads.accesses()) bytes += is_shared_by_rows(a, row, lane) ? a.bytes : 0;
+  return bytes;
+}
+
 // All rows read the same of some arrays, which are more than the first cache holds beside a row.
 bool shares_much(const KernelPlan& plan, const Stages& stages, const LoopPiece& piece, const TargetInfo& target,
                  VarSource& vars) {
   const Coords element = element_of(piece.coords, plan, stages, vars);
-  int64_t shared = 0;
-  for (const Access& a : reads_of(plan.stages.size(), plan, stages, element, vars).accesses()) {
-    const bool same = a.parameter && !a.address.is_constant() && a.address.coefficient(piece.loops.back().var) == 0;
-    if (same) shared += a.bytes * product(plan.inner_sizes());
-  }
-  return shared > target.l1_bytes / 2;
+  const AccessWalk reads = reads_of(plan.stages.size(), plan, stages, element, vars);
+  const std::vector<int> along = stages.apart(element).second.back().variables();
+  if (along.empty()) return false;
+  return shared_bytes(reads, piece.loops.back().var, along[0]) * product(plan.inner_sizes()) > target.l1_bytes / 2;
 }
 
 // A map that reads along rows from memory, and beside them much that is the same for all. (Four values a channel,
@@ -104,12 +112,8 @@ std::optional<LookAhead> beside_shared(const KernelPlan& plan, const Stages& sta
                                        const TargetInfo& target, VarSource& vars) {
   if (!piece.has_lanes || piece.apart || piece.looked_up || piece.loops.size() < 2) return std::nullopt;
   const LoopDigit &row = piece.loops[piece.loops.size() - 2], &lane = piece.loops.back();
-  int64_t shared = 0;
-  for (const Access& a : reads_of(1, plan, stages, piece.coords, vars).accesses()) {
-    if (a.parameter && a.address.coefficient(lane.var) == 1 && a.address.coefficient(row.var) == 0)
-      shared += a.bytes * lane.extent;
-  }
-  if (shared <= target.l1_bytes / 2) return std::nullopt;
+  const AccessWalk reads = reads_of(1, plan, stages, piece.coords, vars);
+  if (shared_bytes(reads, row.var, lane.var) * lane.extent <= target.l1_bytes / 2) return std::nullopt;
   return LookAhead{.reads = 1, .loop = row.var, .bytes = kPage / 2};
 }
 

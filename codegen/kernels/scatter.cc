@@ -282,7 +282,7 @@ class ScatterEmission {
       const auto whole = for_all(g, window.vars);
       may_fit &= whole.has_value();
       if (whole) all.push_back(*whole);
-      some.push_back(for_some(g, window.vars).value());
+      if (const auto part = for_some(g, window.vars)) some.push_back(*part);
       if (std::ranges::any_of(window.vars, [&](int v) { return g.expr.depends_on(v); })) window.guards.push_back(g);
     }
     e_.bind_symbols(&op_, w.symbols, scope);

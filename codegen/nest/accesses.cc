@@ -25,6 +25,10 @@ int operations_of(const Instruction& i) {
 
 }  // namespace
 
+bool is_shared_by_rows(const Access& a, int row, int lane) {
+  return a.parameter && a.address.coefficient(lane) != 0 && a.address.coefficient(row) == 0;
+}
+
 Coords first_of_ones(const Shape& shape, Coords coords) {
   for (size_t d = 0; d < coords.size(); ++d) {
     if (shape.dims[d] == 1) coords[d] = 0;

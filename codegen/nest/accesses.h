@@ -26,6 +26,9 @@ struct Access {
   const Instruction* parameter = nullptr;  ///< that is read; null: none
 };
 
+/// An array is read along `lane`, at the same places for each `row`: variables of loops.
+bool is_shared_by_rows(const Access& access, int row, int lane);
+
 /// A boundary at which another source takes over (concatenate, pad): expr < bound vs. expr >= bound.
 struct Edge {
   IndexExpr expr;

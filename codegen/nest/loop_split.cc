@@ -313,7 +313,7 @@ bool put_shared_in_strips(LoopPiece& piece, const std::function<void(AccessWalk&
   int64_t shared = 0, of_shared = 0, bytes = 1;
   for (const Access& a : accesses.accesses()) {
     if (a.bytes == 0 || a.address.coefficient(lane.var) == 0) continue;
-    const bool same = !a.write && a.address.coefficient(row.var) == 0;
+    const bool same = is_shared_by_rows(a, row.var, lane.var);
     shared += same;
     (same ? of_shared : bytes) += a.bytes;
   }
