@@ -20,12 +20,19 @@ class InstructionIndex {
 
   /// The number of `i`, and whether it is new.
   std::pair<size_t, bool> insert(Key i) {
-    size_t known = find(i);
-    if (known < keys_.size()) return {known, false};
+    if (slots_.empty()) {
+      const size_t known = find(i);
+      if (known < keys_.size()) return {known, false};
+      keys_.push_back(i);
+      if (keys_.size() > kFew) spread(std::bit_ceil(4 * keys_.size()));
+      return {known, true};
+    }
+    uint32_t& at = slots_[slot(i)];
+    if (at > 0) return {at - 1, false};
     keys_.push_back(i);
-    if (!slots_.empty()) slots_[slot(i)] = static_cast<uint32_t>(keys_.size());
-    if (2 * keys_.size() > slots_.size() && keys_.size() > kFew) spread(std::bit_ceil(4 * keys_.size()));
-    return {known, true};
+    at = static_cast<uint32_t>(keys_.size());
+    if (2 * keys_.size() > slots_.size()) spread(std::bit_ceil(4 * keys_.size()));
+    return {keys_.size() - 1, true};
   }
   /// The number of `i`; size() if it is not there.
   size_t find(Key i) const {

@@ -2,6 +2,7 @@
 #include "compiler/plan/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/prefix.h"
@@ -22,24 +23,24 @@ const std::vector<int64_t>& dims_of(const Instruction* value) {
 }
 
 KernelGraph::KernelGraph(Instructions given_members, Instructions given_roots) {
-  const InstructionSet given(given_members);
-  InstructionSet needed;
-  needed.reserve(given.size());
+  given_.reserve(given_members.size());
+  for (const Instruction* i : given_members) given_.insert(i);
   for (const Instruction* r : given_roots) {
-    if (!given.contains(r)) refuse("result " + r->name + " is not computed by the kernel");
-    if (!needed.insert(r)) refuse("result " + r->name + " is given twice");
+    Given* given = given_.find(r);
+    if (!given) refuse("result " + r->name + " is not computed by the kernel");
+    if (std::exchange(given->needed, true)) refuse("result " + r->name + " is given twice");
     roots.push_back(r);
   }
+  members.reserve(given_members.size());
   for (auto at = given_members.rbegin(); at != given_members.rend(); ++at) {
     const Instruction* i = *at;
-    if (!needed.contains(i)) continue;
+    if (!has(i)) continue;
     members.push_back(i);
     for (const Instruction* o : i->operands()) {
-      if (given.contains(o)) needed.insert(o);
+      if (Given* given = given_.find(o)) given->needed = true;
     }
   }
   std::ranges::reverse(members);
-  set = std::move(needed);
   for (const Instruction* i : members) {
     if (!is_kernel_op(*i)) refuse(quoted(i) + " is in no kernel");
     if (is_result_element(i) && !has(i->operand(0))) refuse(i->name + " is apart from its op");

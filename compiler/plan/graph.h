@@ -29,14 +29,22 @@ struct KernelGraph {
   KernelGraph(Instructions members, Instructions roots);
 
   std::vector<const Instruction*> members;
-  InstructionSet set;
   std::vector<const Instruction*> roots;
   std::vector<const Instruction*> reduces, dots, convolutions, updates, scatters;
   std::vector<const Instruction*> scans;  ///< prefix windows (analysis/prefix.h)
 
-  bool has(const Instruction* i) const { return set.contains(i); }
+  bool has(const Instruction* i) const {
+    const Given* given = given_.find(i);
+    return given && given->needed;
+  }
   /// Members that depend on one of `sources` (themselves included).
   InstructionSet dependents(Instructions sources) const;
+
+ private:
+  struct Given {
+    bool needed = false;  ///< by a root: it is a member
+  };
+  InstructionMap<Given> given_;
 };
 
 /// Sizes of a value; of a variadic reduce those of each of its results.

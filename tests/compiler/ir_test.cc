@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "compiler/ir/instruction_set.h"
 #include "compiler/ir/module.h"
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
@@ -173,6 +174,23 @@ TEST_CASE("shared callees are looked at once") {
   }
   auto module = parse_module(text);
   CHECK(!has_side_effect(*module->entry()->root()));  // 2^149 calls
+}
+
+TEST_CASE_FIXTURE(Fixture, "maps number instructions in order, few and many") {
+  InstructionMap<int> map;
+  std::vector<const Instruction*> keys;
+  for (int n = 0; n < 100; ++n) {
+    const Instruction* i = c->add(Opcode::kNegate, shape, {p});
+    CHECK(!map.contains(i));
+    keys.push_back(i);
+    map[i] = n;
+    for (int k = 0; k <= n; ++k) {
+      auto [value, fresh] = map.insert(keys[static_cast<size_t>(k)]);
+      CHECK(!fresh);
+      CHECK(value == k);
+    }
+  }
+  CHECK(map.keys() == keys);
 }
 
 TEST_CASE("random edits keep the edges right") {
