@@ -90,6 +90,50 @@ double hoisted_elements(const Shape& result, const std::vector<int>& used) {
   return outer;
 }
 
+/// Coordinates in the dims that have more than one element.
+Coords wide_coords(const Coords& coords, const Shape& shape) {
+  Coords wide;
+  for (size_t k = 0; k < coords.size(); ++k) {
+    if (shape.dims[k] != 1) wide.push_back(coords[k]);
+  }
+  return wide;
+}
+
+/// The places of a data movement, symbols first: these are read at places, too.
+class PlaceFinder {
+ public:
+  PlaceFinder(const Instruction& i, const Coords& at) : i_(i), own_(wide_coords(at, i.shape)) {}
+
+  Movements::Place place(size_t operand, const Coords& coords) const {
+    const Shape& from = i_.operand(operand)->shape;
+    Movements::Place place;
+    for (const IndexExpr& c : coords) {
+      for (int v : c.variables()) {
+        const auto symbol = symbols_.find(v);
+        if (symbol == symbols_.end()) {
+          place.varies.push_back(v);
+        } else {
+          place.varies.insert(place.varies.end(), symbol->second.begin(), symbol->second.end());
+          place.looked_up |= !symbol->second.empty();
+        }
+      }
+    }
+    place.elements = hoisted_elements(i_.shape, place.varies);
+    place.own = count(from) == count(i_.shape) && wide_coords(coords, from) == own_;
+    return place;
+  }
+  Movements::Place symbol(const Symbol& s) {
+    Movements::Place found = place(s.operand, s.coords);
+    symbols_[s.var] = found.varies;
+    return found;
+  }
+
+ private:
+  const Instruction& i_;
+  const Coords own_;
+  std::unordered_map<int, std::vector<int>> symbols_;  // by variable: dims of the result it varies with
+};
+
 class Sweep {
  public:
   Sweep(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
@@ -329,27 +373,27 @@ class Sweep {
       }
       return;
     }
-    const auto& [at, relation] = movements_.of(i);
-    SymbolDims symbols;
-    // Of an operand whose element is the result's own, but for dims of 1, no element is wanted twice.
-    const Coords own = wide_coords(at, i->shape);
+    const Movements::Movement& movement = movements_.of(i);
+    const AccessRelation& relation = movement.relation;
     const bool few = std::ssize(relation.reads) <= kMostPartsTogether;
     Parts parts;
-    auto want = [&](const Instruction* o, const Coords& coords, bool guarded) {
-      if (count(o->shape) == count(i->shape) && wide_coords(coords, o->shape) == own)
+    bool known = true;  // where it reads
+    // Of an operand whose element is the result's own no element is wanted twice.
+    auto want = [&](const Instruction* o, const Coords& coords, const Movements::Place& place, bool guarded) {
+      if (place.own)
         want_alike(o, d);
       else
-        want_at(i, o, coords, symbols, guarded, d,
-                few && symbols.empty() ? place_of(o, coords, d, parts) : places_.fresh());
+        want_at(i, o, coords, place, guarded, d, few && known ? place_of(o, coords, d, parts) : places_.fresh());
     };
-    for (const Symbol& s : relation.symbols) {
-      want(i->operand(s.operand), s.coords, false);
+    for (size_t k = 0; k < relation.symbols.size(); ++k) {
+      const Symbol& s = relation.symbols[k];
+      want(i->operand(s.operand), s.coords, movement.symbols[k], false);
+      known = false;
       Demand& index = demands_[i->operand(s.operand)];
       index.manner.decides = true;
       const double row = d.elements() / std::max(1.0, index.hoisted);
       index.manner.in_front |= index.hoisted > 0 && kTransposed < row && row < kFewVectors * vector_lanes(i->shape);
       cost_.once &= !index.manner.in_front;
-      symbols[s.var] = used_dims(s.coords, symbols);
     }
     // An update that leaves writes its box: what it is put into is not read.
     bool in_place = has_trait(*i, op_trait::kUpdates) && contains(plan_.roots, i);
@@ -360,13 +404,14 @@ class Sweep {
       const double cycles = choices * op_cost(OpPrice::kCheap).cycles;
       if (asks_each(*i, d.manner)) cost_.compute_ns += cycles * d.elements() / vector_lanes(i->shape) / kCyclesPerNs;
     }
-    for (const Read& read : relation.reads) {
+    for (size_t k = 0; k < relation.reads.size(); ++k) {
+      const Read& read = relation.reads[k];
       const Instruction* o = i->operand(read.operand);
       if (in_place && read.operand == 0) continue;
       if (in_place)
         want_together(o, d);
       else
-        want(o, read.coords, !read.guards.empty());
+        want(o, read.coords, movement.reads[k], !read.guards.empty());
     }
     if (relation.fill) want_once(i->operand(*relation.fill));
   }
@@ -386,41 +431,15 @@ class Sweep {
     return place;
   }
 
-  /// Coordinates in the dims that have more than one element.
-  static Coords wide_coords(const Coords& coords, const Shape& shape) {
-    Coords wide;
-    for (size_t k = 0; k < coords.size(); ++k) {
-      if (shape.dims[k] != 1) wide.push_back(coords[k]);
-    }
-    return wide;
-  }
-
-  using SymbolDims = std::unordered_map<int, std::vector<int>>;  // by variable: dims of the result it varies with
-
-  static std::vector<int> used_dims(const Coords& coords, const SymbolDims& symbols) {
-    std::vector<int> used;
-    for (const IndexExpr& c : coords) {
-      for (int v : c.variables()) {
-        auto symbol = symbols.find(v);
-        if (symbol == symbols.end())
-          used.push_back(v);
-        else
-          used.insert(used.end(), symbol->second.begin(), symbol->second.end());
-      }
-    }
-    return used;
-  }
-
   /// Data movement `i` reads `o` at these coordinates; not for every element if `guarded`.
-  void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const SymbolDims& symbols,
+  void want_at(const Instruction* i, const Instruction* o, const Coords& coords, const Movements::Place& of_all,
                bool guarded, const Demand& d, int place) {
     if (is_scalar(o)) return want_once(o);
     if (d.crossed && !i->is(Opcode::kReshape)) cost_.compute_ns += d.elements() * kCrossed;
-    std::vector<int> used = used_dims(coords, symbols);
     double share = d.elements() / std::max(1.0, count(i->shape));
-    double elements = hoisted_elements(i->shape, used) * share;
+    double elements = of_all.elements * share;
     int minor = minor_dim(i->shape), from = minor_dim(o->shape);
-    bool in_lanes = contains(used, minor);
+    bool in_lanes = contains(of_all.varies, minor);
     // Between neighbours in the operand the result has others: every lane computes an element, and many for nothing.
     bool spread_out = guarded && in_lanes && from >= 0 && !coords[static_cast<size_t>(from)].coefficient(minor);
     Demand::Manner manner = d.manner.through(*i, coords, guarded);
@@ -433,9 +452,6 @@ class Sweep {
       elements = std::min(elements, count(o->shape) * share);
     }
     // Neighbours in the result are no neighbours in the operand.
-    bool random = std::ranges::any_of(coords, [&](const IndexExpr& c) {
-      return std::ranges::any_of(c.variables(), [&](int v) { return symbols.contains(v) && !symbols.at(v).empty(); });
-    });
     bool apart = in_lanes && from >= 0 && !contains(coords[static_cast<size_t>(from)].variables(), minor);
     const bool slides_by_lanes = minor >= 0 && d.manner.slides_along(minor);
     if (slides_by_lanes && std::ranges::any_of(coords, [&](const IndexExpr& c) {
@@ -444,7 +460,7 @@ class Sweep {
       cost_.compute_ns += elements * kSlid;
     Demand& own = demands_[o];
     own.want({place, elements, d.code(), d.ways()});
-    manner.strided |= random || apart;
+    manner.strided |= of_all.looked_up || apart;
     own.manner.join(manner);
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i);
@@ -569,6 +585,9 @@ const Movements::Movement& Movements::of(const Instruction* i) {
   VarSource vars;
   for (int64_t n : i->shape.dims) movement.at.push_back(IndexExpr::var(vars.fresh(), n));
   movement.relation = access_relation(*i, movement.at, {}, vars);
+  PlaceFinder finder(*i, movement.at);
+  for (const Symbol& s : movement.relation.symbols) movement.symbols.push_back(finder.symbol(s));
+  for (const Read& r : movement.relation.reads) movement.reads.push_back(finder.place(r.operand, r.coords));
   return movement;
 }
 
