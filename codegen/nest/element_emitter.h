@@ -324,6 +324,7 @@ class ElementEmitter {
                          const IndexExpr& address);
   std::vector<llvm::Value*> rows_at(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& start, int per,
                                     int there);
+  bool found_by_block(const IndexExpr& asked) const;
   std::optional<Value> load_rows(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& asked);
   int lane_var(const IndexExpr& expr) const;
   /// Of how many lanes each pairs of the expression's vector are, if its lanes are in pairs; else 0.

@@ -278,6 +278,17 @@ std::vector<llvm::Value*> ElementEmitter::rows_at(Scope& scope, const BufferRef&
   return values;
 }
 
+// Does an index of its own say where each number of the block lies?
+bool ElementEmitter::found_by_block(const IndexExpr& asked) const {
+  auto in_block = [&](const IndexExpr& e) {
+    return std::ranges::any_of(block_ids_, [&](int id) { return e.depends_on(id); });
+  };
+  return std::ranges::any_of(asked.terms(), [&](const IndexExpr::Term& t) {
+    const auto at = t.atom->kind == IndexExpr::AtomKind::kVar ? found_at_.find(t.atom->var) : found_at_.end();
+    return at != found_at_.end() && std::ranges::any_of(at->second.symbol.coords, in_block);
+  });
+}
+
 // Lanes in rows of their own, far apart or where an index says: the elements next to each other in a row are mostly
 // asked for one after the other, so four (two of 8 bytes) of each row are loaded and transposed. (One by one, rows of 9
 // took 1.3 cycles an element; four elements of a row each by gathers three times as long, Zen 4.) Backwards if the last
@@ -291,7 +302,8 @@ std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& bu
   const bool in_block = !(address == asked);
   // Of what an index says, neighbours are asked for where they are numbers of a block, or steps of a group.
   auto stride = found ? std::nullopt : address.coefficient(lane);
-  if (found ? !in_block && !in_groups_ : !stride || *stride <= kFewStrides) return std::nullopt;
+  if (found ? (!in_block && !in_groups_) || found_by_block(asked) : !stride || *stride <= kFewStrides)
+    return std::nullopt;
   // What is contiguous along the block is load_block's.
   if (!found && std::ranges::any_of(block_ids_, [&](int id) { return asked.coefficient(id) == 1; }))
     return std::nullopt;

@@ -4,8 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
 
 namespace hlojit::codegen {
+
+bool looks_up(const Access& a, int var) {
+  return std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(var); });
+}
+
 namespace {
 
 using Substitutions = std::vector<IndexExpr::Substitution>;
@@ -16,14 +22,13 @@ bool clip_needs(const LoopDigit& inner, const LoopDigit& outer) {
   return inner.clip && inner.clip->so_far.depends_on(outer.var);
 }
 
+// Do elements along the digit follow each other, wherever an index says that they begin?
+bool side_by_side(const Access& a, int var) { return a.address.coefficient(var) == 1 && !looks_up(a, var); }
+
 // Elements of a row found by index that are blocks; of longer ones it is half as many.
 constexpr int64_t kFoundRow = 8;
 
 }  // namespace
-
-bool looks_up(const Access& a, int var) {
-  return std::ranges::any_of(a.looked_up, [&](const IndexExpr& x) { return x.depends_on(var); });
-}
 
 int lanes_for(int64_t extent, int max_lanes) {
   int lanes = 1;
@@ -191,9 +196,8 @@ void LoopOrder::merge_filling_digits(int block) {
 // are rows that are loaded whole.
 const LoopDigit* LoopOrder::found_row(const Access& a, const LoopDigit& l, int block) const {
   if (block == 0 || a.write || a.bytes < 2 || !looks_up(a, l.var)) return nullptr;
-  const auto row = std::ranges::find_if(loops, [&](const LoopDigit& o) {
-    return o.var != l.var && !o.clip && o.extent > 1 && a.address.coefficient(o.var) == 1;
-  });
+  const auto row = std::ranges::find_if(
+      loops, [&](const LoopDigit& o) { return o.var != l.var && !o.clip && o.extent > 1 && side_by_side(a, o.var); });
   return row == loops.end() ? nullptr : &*row;
 }
 
@@ -211,24 +215,38 @@ bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const
   });
 }
 
+// Is some element where an index says, and no row of its neighbours?
+bool LoopOrder::finds_elements() const {
+  return std::ranges::any_of(accesses, [&](const Access& a) {
+    return a.bytes > 0 && !a.looked_up.empty() &&
+           std::ranges::none_of(loops, [&](const LoopDigit& l) { return side_by_side(a, l.var); });
+  });
+}
+
 // Of the box's elements, those that a read tells apart: for the others it has been done. Digits do not count that fill
 // less than half a vector, or are better blocks beside lanes than lanes, and under guards each element may read
-// something else. (Where a row begins, compared with each number of the row: rows were lanes, and conditions
+// something else. Inside of all that a read depends on, it is done once wherever elements are found one by one: what
+// finds them counts little. (Where a row begins, compared with each number of the row: rows were lanes, and conditions
 // transposed, 3.2 us for 65x513 instead of 1.)
 double LoopOrder::share(const Access& a, int max_lanes, int block, bool light) const {
   const int64_t least = block > 0 ? std::min(block, 8) + (light ? 0 : 1) : max_lanes / 2;
+  const bool by_row = light && finds_elements();
   double part = 1;
-  for (const LoopDigit& l : loops) {
+  bool inside = true;  // of all digits that tell elements apart
+  for (const LoopDigit& l : loops | std::views::reverse) {
     const bool same = !guarded && !a.write && !a.random && a.address.coefficient(l.var) == 0;
-    if (same && l.extent >= least) part /= static_cast<double>(l.extent);
+    inside &= same;
+    if (same && l.extent >= (by_row && inside ? 2 : least)) part /= static_cast<double>(l.extent);
   }
   return part;
 }
 
 // Bytes a vector step along the digit moves cheaply: contiguous all, small strides some, a splat a little. Less
-// `apart` of those that are moved one by one, which parts of vectors take as long for as whole ones. Where little is
-// done beside that, half vectors are worth more than half, and less what many results are interleaved for. (5003 rows
-// of 8 by a factor each: 8.6 us by vectors across the rows, 8 of which are interleaved, 3.2 by halves along them.)
+// `apart` of those that are moved one by one, which parts of vectors take as long for as whole ones: half of it at
+// known distances from where an index says. Where little is done beside that, half vectors are worth more than half,
+// and less what many results are interleaved for. (5003 rows of 8 by a factor each: 8.6 us by vectors across the rows,
+// 8 of which are interleaved, 3.2 by halves along them. 22041 columns of 7 halves, found by index: 101 us by vectors of
+// as many columns, 34 along each.)
 double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options, int block, double apart) const {
   double score = 0, loss = 0;
   // (What is packed into bytes is worked on more than moved: bits of 26x101 bytes took 2.1 times as long by rows of 8.)
@@ -243,7 +261,7 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
     if (const LoopDigit* row = found_row(a, l, block))
       score += 0.4 * weight, loss += apart * weight * (row->extent <= kFoundRow / 2 ? 0.5 : 1.25);
     else if (apart > 0 && one_by_one(a, l, block))
-      loss += apart * weight;
+      loss += (s && a.random && !looks_up(a, l.var) ? apart / 2 : apart) * weight;
     else if (!s)
       score -= 0.2 * weight;
     else if (*s == 1)
@@ -271,21 +289,19 @@ bool LoopOrder::can_be_innermost(const LoopDigit& l) const {
 }
 
 bool LoopOrder::choose_lanes(const LoopPlanOptions& options, int block, bool moves) {
-  size_t at = loops.size();
-  auto choose = [&](double apart) {
-    double best = 0;
-    for (size_t k = 0; k < loops.size(); ++k) {
-      if (loops[k].extent < 2 || !can_be_innermost(loops[k])) continue;
-      if (options.in_order && k + 1 != loops.size()) continue;
-      double s = lane_score(loops[k], options, block, apart);
-      if (s > best || (s == best && s > 0)) best = s, at = k;
-    }
-  };
   // A gather takes a cycle an element, many operations in part of a vector more. (Rows of 7, reversed: 6.1 us by
   // gathers, 1.2 in two halves; 0.9 XLA:CPU. Of rows found by index those of four are best transposed, 0.6 ns each for
   // 1.0, longer ones one after the other: of eight 1.0 for 2.0.)
-  if (moves) choose(2);
-  if (at == loops.size()) choose(0);
+  const double apart = moves ? 2 : 0;
+  double best = 0;
+  size_t at = loops.size();
+  for (size_t k = 0; k < loops.size(); ++k) {
+    if (loops[k].extent < 2 || !can_be_innermost(loops[k])) continue;
+    if (options.in_order && k + 1 != loops.size()) continue;
+    if (lane_score(loops[k], options, block, 0) <= 0) continue;
+    const double s = lane_score(loops[k], options, block, apart);
+    if (at == loops.size() || s >= best) best = s, at = k;
+  }
   if (at == loops.size()) return false;
   std::rotate(loops.begin() + static_cast<std::ptrdiff_t>(at), loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
               loops.end());
@@ -338,7 +354,7 @@ Unroll LoopOrder::choose_unroll(int block, const LoopPlanOptions& options) {
                   (a.write && *s == l.extent && l.extent <= block) || (found && l.extent <= kFoundRow);
       bool usable = !l.clip && !l.steps && can_be_innermost(l) && fits &&
                     (l.extent % block == 0 || l.extent < block || options.overlap);
-      if (usable && a.address.coefficient(l.var) == 1) chosen = static_cast<int>(k);
+      if (usable && side_by_side(a, l.var)) chosen = static_cast<int>(k);
     }
     if (chosen < 0) continue;
     const bool longer = found && loops[static_cast<size_t>(chosen)].extent > kFoundRow;

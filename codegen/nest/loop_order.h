@@ -87,6 +87,7 @@ struct LoopOrder {
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
+  bool finds_elements() const;
   double share(const Access& access, int max_lanes, int block, bool light) const;
   double lane_score(const LoopDigit& digit, const LoopPlanOptions& options, int block, double apart) const;
 
