@@ -153,6 +153,14 @@ bool windows_may_be_copied(const Instruction& i) {
   return !i.operand(0)->shape.layout.tiled() && i.operand(0)->shape.element_count() <= i.shape.element_count();
 }
 
+/// Long enough to be put in rows for the sake of a result that has their elements apart.
+bool are_long(const Instruction& i, const Ints& along) {
+  constexpr int64_t kLongWindow = 8;
+  int64_t window = 1;
+  for (int64_t k : along) window *= k < 0 ? 1 : i.shape.dims[static_cast<size_t>(k)];
+  return window >= kLongWindow;
+}
+
 /// Windows next to each other, the elements of each as they lie in the operand.
 std::optional<Layout> windows_in_a_row(const Instruction& i, const Layout& layout) {
   const Ints along = along_windows(i);
@@ -284,14 +292,11 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
 }
 
 bool scatters_windows(const Instruction& i, const Layout& result) {
-  constexpr int64_t kLongWindow = 8;
-  if (!reads_at_random_places(i) || !windows_may_be_copied(i)) return false;
+  if (dtype_bytes(i.shape.type) > 1 || !reads_at_random_places(i) || !windows_may_be_copied(i)) return false;
   const Ints along = along_windows(i);
-  int64_t window = 1;
-  for (int64_t k : along) window *= k < 0 ? 1 : i.shape.dims[static_cast<size_t>(k)];
   Shape written = i.shape;
   written.layout = result;
-  return window >= kLongWindow && std::ranges::count(along, most_minor(written)) == 0;
+  return are_long(i, along) && std::ranges::count(along, most_minor(written)) == 0;
 }
 
 std::optional<Layout> layout_by_windows(const Instruction& i) {
@@ -299,7 +304,8 @@ std::optional<Layout> layout_by_windows(const Instruction& i) {
   const Ints along = along_windows(i);
   const int64_t near = most_minor(i.operand(0)->shape), written = most_minor(i.shape);
   if (near < 0 || along[static_cast<size_t>(near)] >= 0) return std::nullopt;
-  if (std::ranges::count(along, written) == 0) return std::nullopt;
+  const bool transposed = dtype_bytes(i.shape.type) > 1 && are_long(i, along);
+  if (std::ranges::count(along, written) == 0 && !transposed) return std::nullopt;
   Ints order;
   for (int64_t k : i.shape.layout.minor_to_major) {
     auto at = std::ranges::find(along, k);

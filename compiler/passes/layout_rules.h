@@ -26,8 +26,9 @@ struct ConvolutionLayouts {
 std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& convolution, int64_t lanes);
 
 /// The layout of what is read at places known at run time only (a gather's operand) in which the elements of a window
-/// lie as they are written: what is copied once is gone through in rows by each window. nullopt where they lie in a row
-/// already, are not written in one, or are fewer than the operand's. (f64[6,364], 50,000 columns: 160 us, 60 so.)
+/// lie in a row, as they are written if that is in rows, too: what is copied once is gone through in rows by each
+/// window. nullopt where they lie in a row already, are not written in one and are few or bytes, or are fewer than the
+/// operand's. (f64[6,364], 50,000 columns: 160 us, 60 so. f32[25,9,3], 3883 columns of 8 side by side: 10.3 us, 7.6.)
 std::optional<Layout> layout_by_windows(const Instruction& gather);
 
 /// Layouts of a scatter's targets (and results) and of its updates.
@@ -38,8 +39,9 @@ struct UpdateLayouts {
 /// copies of the targets would be dearer than the updates.
 std::optional<UpdateLayouts> layouts_of_updates(const Instruction& scatter);
 
-/// Whether a gather's windows are long enough, and would lie so far apart in such a result, that they are better put
-/// together first and copied then.
+/// Whether a gather's windows, of bytes, are long enough and would lie so far apart in such a result that they are
+/// better put together first and copied then. (Rows of words are transposed as they are read: f32[441,513], 515 rows as
+/// columns, 70 us by rows and a copy, 30 so.)
 bool scatters_windows(const Instruction& gather, const Layout& result);
 
 /// How much dearer an element is where data in one layout is read in the order of the other (same sizes):
