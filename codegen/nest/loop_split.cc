@@ -178,12 +178,13 @@ int64_t chunks_for(int64_t ns) {
 
 namespace {
 
-// The loop to be cut next: the outermost whose steps are apart, as long as loops may change places.
+// The loop to be cut next: the outermost whose steps are apart, as long as loops may change places: no end or beginning
+// of one depends on another.
 size_t next_to_cut(const LoopPiece& piece, size_t from, const std::function<bool(int)>& apart) {
+  auto tied = [](const LoopDigit& l) { return l.clip || (l.steps && !l.steps->first.is_constant()); };
   for (size_t k = from; apart && k < piece.loops.size(); ++k) {
     if (apart(piece.loops[k].var)) return k;
-    if (piece.loops[k].clip || piece.loops[k].steps) break;
-    if (k + 1 < piece.loops.size() && (piece.loops[k + 1].clip || piece.loops[k + 1].steps)) break;
+    if (tied(piece.loops[k]) || (k + 1 < piece.loops.size() && tied(piece.loops[k + 1]))) break;
   }
   return from;
 }
@@ -283,6 +284,7 @@ std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSou
 
 std::function<bool(int)> writes_apart(const LoopPiece& piece,
                                       const std::function<void(AccessWalk&, const Coords&)>& walk, VarSource& vars) {
+  constexpr int64_t kLongRow = 16 * kCacheLine;
   AccessWalk accesses(vars);
   walk(accesses, piece.element(piece.coords, 0));
   auto step_of = [](const Access& a, const LoopDigit& l) {
@@ -292,9 +294,12 @@ std::function<bool(int)> writes_apart(const LoopPiece& piece,
   std::map<int, bool> apart;
   for (const LoopDigit& l : piece.loops) {
     const bool in_lanes = piece.has_lanes && &l == &piece.loops.back();
+    auto side_by_side = [&](int bytes) {
+      return in_lanes || (l.steps && (l.steps->last + l.steps->step) * bytes >= kLongRow);
+    };
     apart[l.var] = std::ranges::all_of(accesses.accesses(), [&](const Access& a) {
       const int64_t step = a.write ? step_of(a, l) : 0;
-      if (step == 0 || step * a.bytes >= kCacheLine || (in_lanes && step == 1)) return true;
+      if (step == 0 || step * a.bytes >= kCacheLine || (step == 1 && side_by_side(a.bytes))) return true;
       return std::ranges::all_of(piece.loops, [&](const LoopDigit& other) { return step_of(a, other) <= step; });
     });
   }
