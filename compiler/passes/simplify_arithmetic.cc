@@ -255,34 +255,38 @@ struct Arm {
   Instruction* value;
   const Instruction* reader;
 
-  Arm operand(int64_t k) const { return {value->operand(k), value}; }
+  Arm operand(size_t k) const { return {value->operand(k), value}; }
   bool is_only_read_here() const {
     return !value->is_root() && value->control_predecessors.empty() &&
            std::ranges::all_of(value->users(), [&](auto* u) { return u == reader; });
   }
 };
 
-/// Two values that one op can be instead: but for one operand they are the same.
-std::optional<int64_t> only_difference(const Arm& x, const Arm& y) {
+/// Where two values differ that one op can be instead: in one operand, or in several that are no splats if the op is
+/// dear to compute, each of which has to be selected then. Empty if they differ in more.
+std::vector<size_t> differences(const Arm& x, const Arm& y) {
   const Instruction &f = *x.value, &g = *y.value;
-  if (f.opcode != g.opcode || !is_elementwise(f.opcode) || op_info(f.opcode).price == OpPrice::kFree) return {};
+  const OpPrice price = op_info(f.opcode).price;
+  if (f.opcode != g.opcode || !is_elementwise(f.opcode) || price == OpPrice::kFree) return {};
   if (!f.called.empty() || !x.is_only_read_here() || !y.is_only_read_here()) return {};
   if (!same_but_for_source(f.attrs, g.attrs)) return {};
-  std::optional<int64_t> differs;
-  for (int64_t k = 0; k < std::ssize(f.operands()); ++k) {
+  std::vector<size_t> differ;
+  bool selectable = true, splats = false;
+  for (size_t k = 0; k < f.operand_count(); ++k) {
     if (f.operand(k) == g.operand(k)) continue;
-    if (differs) return {};
-    differs = k;
+    differ.push_back(k);
+    const Shape &a = f.operand(k)->shape, &b = g.operand(k)->shape;
+    selectable &= compatible(a, b) && a.dims == f.shape.dims;
+    splats |= splat_value(f.operand(k)) || splat_value(g.operand(k));
   }
-  if (!differs) return {};
-  const Shape &a = f.operand(*differs)->shape, &b = g.operand(*differs)->shape;
-  return compatible(a, b) && a.dims == f.shape.dims ? differs : std::nullopt;
+  const bool few = differ.size() == 1 || (price != OpPrice::kCheap && !splats);
+  return selectable && few ? differ : std::vector<size_t>{};
 }
 
 /// Which operand of a sum a product is added to, if that is a splat and the product is made for it alone.
-std::optional<int64_t> constant_term(const Arm& sum) {
+std::optional<size_t> constant_term(const Arm& sum) {
   if (!sum.value->is(kAdd) || !sum.is_only_read_here()) return {};
-  for (int64_t k : {0, 1}) {
+  for (size_t k : {0, 1}) {
     Arm product = sum.operand(1 - k);
     if (splat_value(sum.value->operand(k)) && product.value->is(kMultiply) && product.is_only_read_here()) return k;
   }
@@ -291,20 +295,20 @@ std::optional<int64_t> constant_term(const Arm& sum) {
 
 /// select(p, f(a, z), f(b, z)) = f(select(p, a, b), z), one op less, and for splats s and t
 /// select(p, a z + s, b z + t) = select(p, a, b) z + select(p, s, t): of two polynomials one is left, whose
-/// coefficients are chosen lane by lane (a gelu by erfc on a Zen 4: 897 us to 817). Exact. nullptr if x and y differ in
-/// more.
+/// coefficients are chosen lane by lane (a gelu by erfc on a Zen 4: 897 us to 817). Of quotients one is left, too (the
+/// square root of c64[91,203], a Zen 4: 44.6 us, 37.5). Exact. nullptr if x and y differ in more.
 Instruction* like_arms(Context& c, Instruction* p, const Arm& x, const Arm& y, int levels) {
   auto chosen = [&](const Arm& a, const Arm& b) {
     Instruction* one = levels > 0 ? like_arms(c, p, a, b, levels - 1) : nullptr;
     return one ? one : c.b.select(p, a.value, b.value);
   };
-  if (auto k = only_difference(x, y)) {
+  if (const auto differ = differences(x, y); !differ.empty()) {
     Builder::Values operands(x.value->operands().begin(), x.value->operands().end());
-    operands[static_cast<size_t>(*k)] = chosen(x.operand(*k), y.operand(*k));
+    for (size_t k : differ) operands[k] = chosen(x.operand(k), y.operand(k));
     return c.b.op(x.value->opcode, x.value->shape, std::move(operands), x.value->attrs);
   }
   auto j = constant_term(x), k = constant_term(y);
-  if (!j || !k || !only_difference(x.operand(1 - *j), y.operand(1 - *k))) return nullptr;
+  if (!j || !k || differences(x.operand(1 - *j), y.operand(1 - *k)).size() != 1) return nullptr;
   Instruction* terms = chosen(x.operand(1 - *j), y.operand(1 - *k));
   return c.b.binary(kAdd, terms, c.b.select(p, x.value->operand(*j), y.value->operand(*k)));
 }

@@ -227,7 +227,7 @@ Instruction* row_choices(Draft& s) {
   return s.random.chance(0.3) ? s.b.binary(kAdd, chosen, s.b.rev(x, {std::ssize(sizes) - 1})) : chosen;
 }
 
-// One step of a polynomial in z, of a function, or of an op with z.
+// One step of a polynomial in z, of a function, or of an op with z or, a quotient, with what no other arm has.
 Instruction* step_of_arm(Draft& s, Instruction* arm, Instruction* z, Opcode op) {
   const Shape& shape = z->shape;
   if (op == kMultiply) {
@@ -236,6 +236,7 @@ Instruction* step_of_arm(Draft& s, Instruction* arm, Instruction* z, Opcode op) 
     return s.random.chance(0.8) ? s.b.binary(kAdd, product, c) : s.b.binary(kAdd, c, product);
   }
   if (op == kMaximum || op == kSubtract) return s.b.binary(op, arm, z);
+  if (op == kDivide) return s.b.binary(kDivide, arm, s.b.unary(kExponential, s.limited(s.of(shape), 1)));
   return smooth(s, op, arm);
 }
 
@@ -246,7 +247,7 @@ Instruction* like_arms(Draft& s) {
   const Shape shape = x->shape;
   Instruction *z = s.limited(x, 1), *arms[2] = {s.limited(s.of(shape), 1), s.limited(s.of(shape), 1)};
   for (int64_t n = s.random.between(1, 6); n > 0; --n) {
-    Opcode op = s.random.pick(std::vector{kMultiply, kMultiply, kMultiply, kMaximum, kSubtract, kTanh, kAbs});
+    Opcode op = s.random.pick(std::vector{kMultiply, kMultiply, kMultiply, kDivide, kMaximum, kSubtract, kTanh, kAbs});
     for (Instruction*& arm : arms) {
       if (s.random.chance(0.95)) arm = step_of_arm(s, arm, z, op);
       if (s.random.chance(0.05)) s.keep(arm);
