@@ -30,11 +30,19 @@ bool is_of_library(const Instruction& i) {
          std::ranges::all_of(made.shape.elements, &Shape::is_array);
 }
 
+/// Goes from place to place as it is told at run time. Elements that a round reads in order instead; rows are read as
+/// fast where they lie.
+bool is_scattered(const Instruction& i) {
+  if (!has_trait(i, op_trait::kRandomPlaces)) return false;
+  return has_trait(i, op_trait::kUpdates) || i.shape.element_count() <= i.operand(1)->shape.element_count();
+}
+
 /// Worth memory for all of the loop.
 bool is_dear(const Instruction& i) {
   if (is_of_library(i)) return true;
   if (i.shape.is_scalar() || i.is(Opcode::kConstant)) return false;
   if (i.is(Opcode::kCopy)) return i.shape.layout != i.operand(0)->shape.layout;
+  if (is_scattered(i)) return true;
   const OpClass c = i.info().op_class;
   if (c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental) return true;
   auto contracts = [](const Instruction* user) { return user->info().op_class == OpClass::kContracts; };
