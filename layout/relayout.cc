@@ -27,7 +27,7 @@ IndexExpr address(const Shape& shape) {
   return linear_index(shape, index);
 }
 
-// place[d][i]: what index i of dimension d adds to the linear index.
+// place[d][i]: how many bytes index i of dimension d adds to the address.
 std::vector<std::vector<int64_t>> places(const Shape& shape) {
   std::vector<std::vector<int64_t>> out(shape.dims.size());
   Index index(shape.dims.size(), 0);
@@ -37,7 +37,7 @@ std::vector<std::vector<int64_t>> places(const Shape& shape) {
     IndexExpr place = linear_index(shape, along);
     out[d].resize(shape.dims[d]);
     for (int64_t& p : out[d]) {
-      p = place.evaluate(index);
+      p = place.evaluate(index) * dtype_bytes(shape.type);
       ++index[d];
     }
     index[d] = 0;
@@ -45,31 +45,57 @@ std::vector<std::vector<int64_t>> places(const Shape& shape) {
   return out;
 }
 
-// Length of the run of consecutive places that begins at each index, in both tables at once.
-std::vector<int64_t> runs(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+// A copy as tables over the dimensions that do not lie side by side in both.
+struct Tables {
+  Tables(const Shape& source, const Shape& destination)
+      : from(places(source)), to(places(destination)), width(dtype_bytes(source.type)) {
+    const auto &inner = source.layout.minor_to_major, &order = destination.layout.minor_to_major;
+    size_t same = 0;
+    while (same < order.size() && inner[same] == order[same] && steps(from[order[same]]) && steps(to[order[same]])) {
+      width *= static_cast<int64_t>(to[order[same++]].size());
+    }
+    dims.assign(order.begin() + static_cast<int64_t>(same), order.end());
+    if (!dims.empty()) minor_of_source = static_cast<size_t>(inner[same]);
+  }
+
+  // Index i lies i elements on.
+  bool steps(const std::vector<int64_t>& place) const {
+    for (size_t i = 0; i < place.size(); ++i) {
+      if (place[i] != static_cast<int64_t>(i) * width) return false;
+    }
+    return true;
+  }
+
+  std::vector<std::vector<int64_t>> from, to;
+  int64_t width;             // bytes of an element
+  std::vector<size_t> dims;  // minor first, in the order of the destination
+  size_t minor_of_source = 0;
+};
+
+// Length of the run of consecutive elements that begins at each index, in both tables at once.
+std::vector<int64_t> runs(const std::vector<int64_t>& a, const std::vector<int64_t>& b, int64_t width) {
   std::vector<int64_t> out(a.size(), 1);
   for (size_t i = a.size(); i-- > 1;) {
-    if (a[i] == a[i - 1] + 1 && b[i] == b[i - 1] + 1) out[i - 1] = out[i] + 1;
+    if (a[i] == a[i - 1] + width && b[i] == b[i - 1] + width) out[i - 1] = out[i] + 1;
   }
   return out;
 }
 
-// An element of `Bytes` bytes is copied by a memcpy of constant size, which is one move.
+// An element of `Bytes` bytes is copied by a memcpy of constant size, which is one move; 0: of any width.
 template <size_t Bytes>
 class Copy {
  public:
-  Copy(const Shape& from, const std::byte* src, const Shape& to, std::byte* dst)
-      : dims_(to.dims), from_(places(from)), to_(places(to)), src_(src), dst_(dst) {
-    size_t rank = dims_.size();
-    inner_ = to.layout.minor_to_major.front();
-    size_t minor_of_source = from.layout.minor_to_major.front();
-    std::vector<int64_t> along_runs = runs(from_[inner_], to_[inner_]);
+  Copy(const Tables& tables, const std::byte* src, std::byte* dst)
+      : from_(tables.from), to_(tables.to), width_(static_cast<size_t>(tables.width)), src_(src), dst_(dst) {
+    inner_ = tables.dims.front();
+    count_ = static_cast<int64_t>(to_[inner_].size());
+    std::vector<int64_t> along_runs = runs(from_[inner_], to_[inner_], tables.width);
     // Runs make the source's order of no matter; otherwise block over both minor dimensions.
-    bool long_runs = along_runs.front() * static_cast<int64_t>(Bytes) >= 64 || along_runs.front() == dims_[inner_];
+    bool long_runs = along_runs.front() * tables.width >= 64 || along_runs.front() == count_;
     if (long_runs) run_ = std::move(along_runs);
-    for (size_t k = rank; k-- > 1;) {
-      size_t d = to.layout.minor_to_major[k];
-      if (!long_runs && d == minor_of_source) {
+    for (size_t k = tables.dims.size(); k-- > 1;) {
+      size_t d = tables.dims[k];
+      if (!long_runs && d == tables.minor_of_source) {
         second_ = d;
       } else {
         outer_.push_back(d);
@@ -85,29 +111,29 @@ class Copy {
 
   void outer(size_t k, int64_t from, int64_t to) {
     if (k < outer_.size()) {
-      size_t d = outer_[k];
-      for (int64_t i = 0; i < dims_[d]; ++i) outer(k + 1, from + from_[d][i], to + to_[d][i]);
+      const std::vector<int64_t>&a = from_[outer_[k]], &b = to_[outer_[k]];
+      for (size_t i = 0; i < a.size(); ++i) outer(k + 1, from + a[i], to + b[i]);
     } else if (!run_.empty()) {
       along_runs(from, to);
     } else if (second_ == kNone) {
-      elements(0, dims_[inner_], from, to);
+      elements(0, count_, from, to);
     } else {
       blocks(from, to);
     }
   }
 
   void along_runs(int64_t from, int64_t to) {
-    for (int64_t i = 0; i < dims_[inner_]; i += run_[i]) {
-      std::memcpy(dst_ + (to + to_[inner_][i]) * Bytes, src_ + (from + from_[inner_][i]) * Bytes,
-                  static_cast<size_t>(run_[i]) * Bytes);
+    for (int64_t i = 0; i < count_; i += run_[i]) {
+      std::memcpy(dst_ + to + to_[inner_][i], src_ + from + from_[inner_][i], static_cast<size_t>(run_[i]) * width_);
     }
   }
 
   void blocks(int64_t from, int64_t to) {
-    for (int64_t j0 = 0; j0 < dims_[second_]; j0 += kBlock) {
-      int64_t j1 = std::min(dims_[second_], j0 + kBlock);
-      for (int64_t i0 = 0; i0 < dims_[inner_]; i0 += kBlock) {
-        int64_t i1 = std::min(dims_[inner_], i0 + kBlock);
+    const auto second = static_cast<int64_t>(to_[second_].size());
+    for (int64_t j0 = 0; j0 < second; j0 += kBlock) {
+      int64_t j1 = std::min(second, j0 + kBlock);
+      for (int64_t i0 = 0; i0 < count_; i0 += kBlock) {
+        int64_t i1 = std::min(count_, i0 + kBlock);
         for (int64_t j = j0; j < j1; ++j) {
           elements(i0, i1, from + from_[second_][j], to + to_[second_][j]);
         }
@@ -119,18 +145,35 @@ class Copy {
     const int64_t* a = from_[inner_].data();
     const int64_t* b = to_[inner_].data();
     for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(dst_ + (to + b[i]) * Bytes, src_ + (from + a[i]) * Bytes, Bytes);
+      std::memcpy(dst_ + to + b[i], src_ + from + a[i], Bytes ? Bytes : width_);
     }
   }
 
-  std::span<const int64_t> dims_;
-  std::vector<std::vector<int64_t>> from_, to_;
+  const std::vector<std::vector<int64_t>>&from_, &to_;
+  size_t width_;
   const std::byte* src_;
   std::byte* dst_;
   size_t inner_, second_ = kNone;
+  int64_t count_;              // indices of the inner dimension
   std::vector<size_t> outer_;  // outermost first, in the order of the destination
   std::vector<int64_t> run_;   // empty: element by element
 };
+
+void copy_by_tables(const Shape& from, const std::byte* src, const Shape& to, std::byte* dst) {
+  const Tables tables(from, to);
+  if (tables.dims.empty()) {
+    std::memcpy(dst, src, static_cast<size_t>(tables.width));
+    return;
+  }
+  switch (tables.width) {
+    case 1: return Copy<1>(tables, src, dst)();
+    case 2: return Copy<2>(tables, src, dst)();
+    case 4: return Copy<4>(tables, src, dst)();
+    case 8: return Copy<8>(tables, src, dst)();
+    case 16: return Copy<16>(tables, src, dst)();
+    default: return Copy<0>(tables, src, dst)();
+  }
+}
 
 // One element of any width, as bytes; packed ones in the low bits.
 struct Element {
@@ -205,15 +248,7 @@ void relayout(const Shape& from, const void* src, const Shape& to, void* dst) {
   out += to.layout.metadata_prefix_bytes;
   bool plain =
       whole_bytes && element_bits(from) == element_bits(to) && !combines(from) && !combines(to) && to.rank() > 0;
-  if (!plain) return copy_each(from, in, to, out);
-  switch (dtype_bytes(to.type)) {
-    case 1: return Copy<1>(from, in, to, out)();
-    case 2: return Copy<2>(from, in, to, out)();
-    case 4: return Copy<4>(from, in, to, out)();
-    case 8: return Copy<8>(from, in, to, out)();
-    case 16: return Copy<16>(from, in, to, out)();
-    default: return copy_each(from, in, to, out);
-  }
+  (plain ? copy_by_tables : copy_each)(from, in, to, out);
 }
 
 }  // namespace hlojit

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "layout/index.h"
@@ -55,6 +56,17 @@ TEST_CASE("all pairs of layouts") {
     Shape dense = Shape::array(from.type, from.dims);
     check_conversion(from, dense);
     check_conversion(dense, from);
+  }
+}
+
+TEST_CASE("dimensions side by side in both") {
+  for (const char* layout : {"[3,4,5]{2,0,1}", "[3,4,8]{2,0,1}", "[3,40,2]{2,0,1}", "[3,4,2,2]{3,2,0,1}",
+                             "[2,3,4,5]{3,1,2,0}", "[3,4,1]{2,0,1}", "[3,4,16]{2,0,1:T(8)}", "[3,4,5]{2,1,0:M(8)}"}) {
+    for (const char* type : {"u8", "bf16", "f32", "c128"}) {
+      const Shape shape = Shape::parse(std::string(type) + layout), dense = Shape::array(shape.type, shape.dims);
+      check_conversion(shape, dense);
+      check_conversion(dense, shape);
+    }
   }
 }
 
