@@ -263,12 +263,13 @@ class LoopPlanner {
     std::vector<int64_t> found;
     for (const Edge& e : accesses_.edges()) {
       auto c = e.expr.coefficient(dim_vars_[d]);
-      bool alone = c && (*c == 1 || *c == -1) && e.expr.terms().size() == 1;
+      if (!c || *c == 0) continue;
+      const bool alone = e.expr.terms().size() == 1;
       int64_t at = 0;
-      if (alone)
-        at = *c == 1 ? e.bound - e.expr.constant() : e.expr.constant() - e.bound + 1;
-      else if (windows && c && *c > 0)
+      if (*c > 0 && (alone || windows))
         at = inside_edge(e, IndexExpr::var(dim_vars_[d], dims_[d]), *c);
+      else if (alone)
+        at = (e.expr.constant() - e.bound - *c) / -*c;
       if (at > 0 && at < dims_[d]) found.push_back(at);
     }
     return found;
