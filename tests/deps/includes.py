@@ -55,7 +55,7 @@ FOREIGN = [
     (re.compile(r"^fmt/"), ["compiler", "codegen", "runtime", "tools", "bench", "tests"]),
     (re.compile(r"^(doctest/|mpfr\.h|gmp\.h)"), ["tests"]),
     (re.compile(r"^benchmark/"), ["bench"]),
-    (re.compile(r"^nanobind/"), ["tools/python"]),
+    (re.compile(r"^(nanobind|numpy)/"), ["tools/python"]),
 ]
 STANDARD = re.compile(r"^[a-z0-9_]+$|^(immintrin|xmmintrin|pthread|sched|unistd|fcntl|poll|signal|dlfcn|link|malloc|stddef|stdint)\.h$"
                       r"|^(sys|linux)/\w+\.h$")

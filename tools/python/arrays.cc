@@ -1,5 +1,5 @@
 // See arrays.h.
-#include "arrays.h"
+#include "tools/python/arrays.h"
 
 #include <algorithm>
 #include <string>

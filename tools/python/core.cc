@@ -11,7 +11,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "arrays.h"
+#include "tools/python/arrays.h"
 
 namespace nb = nanobind;
 using hlojit::Buffer;
