@@ -2,6 +2,7 @@
 // that frontends write goes away.
 #include "compiler/analysis/known_index.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hlojit {
@@ -68,7 +69,8 @@ class KnownIndex {
       case Opcode::kShiftRightArithmetic:
         // (Unsigned, it may have the bit that is taken for a sign.)
         if (n < 0 || n >= bits || range.hi >> (bits - 1) > 0) return std::nullopt;
-        return floordiv(x, int64_t{1} << n);
+        // (What fits is a sign already where 62 bits are left out; one more, and the divisor would be negative.)
+        return floordiv(x, int64_t{1} << std::min<int64_t>(n, 62));
       case Opcode::kDivide: return n > 0 && range.lo >= 0 ? std::optional(floordiv(x, n)) : std::nullopt;
       case Opcode::kRemainder: return n > 0 && range.lo >= 0 ? std::optional(mod(x, n)) : std::nullopt;
       default: return std::nullopt;

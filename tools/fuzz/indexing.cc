@@ -397,7 +397,9 @@ Instruction* known_gather(Draft& s) {
   }
   if (s.random.chance(0.4)) {
     const Opcode op = s.random.pick(std::vector{kDivide, kRemainder, kShiftRightArithmetic, kAnd, kXor});
-    at = s.b.binary(op, at, everywhere(s.random.pick(Ints{0, 1, 1, 2, 3, 5, 7, 15})));
+    const bool shifts = op == kShiftRightArithmetic;
+    const Ints numbers = shifts ? Ints{1, 2, 3, 15, dtype_bits(t) - 1} : Ints{0, 1, 1, 2, 3, 5, 7, 15};
+    at = s.b.binary(op, at, everywhere(s.random.pick(numbers)));
   }
   Ints array = {s.random.pick(Ints{1, 9, 30, 60, 100})};
   if (s.random.chance(0.4)) array.push_back(s.random.between(1, 9));
