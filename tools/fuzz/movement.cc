@@ -178,17 +178,28 @@ Instruction* bitcast(Draft& s) {
   return made;
 }
 
+// So many operations on x that several such values are more code than is written out as a block. None rounds.
+Instruction* worked_on(Draft& s, Instruction* x) {
+  Instruction* other = s.of(x->shape);
+  for (int64_t n = s.random.between(30, 60); n > 0; --n) {
+    x = s.b.binary(kMaximum, s.b.unary(kNegate, x), other);
+  }
+  return x;
+}
+
 // Arrays side by side in a dim of their own, or of few elements each, which is then merged with a neighbour, and met by
 // a number for each place in the last dim: what loops have to be cut apart for.
 Instruction* stack(Draft& s) {
   DType t = s.type();
   const Ints sizes = {s.random.pick(Ints{1, 3, 17, 40}), s.random.pick(Ints{1, 2, 3, 5, 16, 33})};
   const int64_t place = s.random.between(0, 2);
+  const bool works = !is_pred(t) && !is_complex(t) && s.random.chance(0.1);
   Builder::Values parts;
   for (int64_t n = s.random.between(2, 9); n > 0; --n) {
     Ints own = sizes;
     own.insert(own.begin() + place, s.random.chance(0.8) ? 1 : s.random.between(1, 5));
     Instruction* x = s.of(t, own);
+    if (works) x = worked_on(s, x);
     parts.push_back(is_float(t) && s.random.chance(0.4) ? s.b.unary(kNegate, x) : x);
   }
   Instruction* all = s.b.concat_in_dim(std::move(parts), place);
