@@ -37,7 +37,8 @@ void RowBlock::take(LoopPiece& piece) {
   block_.operations = piece.operations;
   piece.loops.pop_back();
   const auto& clip = block_.loops[0].clip;
-  for (LoopDigit& l : piece.loops) l.asked_for = clip && clip->so_far.depends_on(l.var);
+  // The block's loop asks for their variables.
+  for (LoopDigit& l : piece.loops) l.kept = clip && clip->so_far.depends_on(l.var);
 }
 
 void RowBlock::place_results(Scratch& scratch) {

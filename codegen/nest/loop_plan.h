@@ -44,7 +44,7 @@ struct LoopDigit {
   std::optional<Clip> clip;
   std::optional<Steps> steps;
   bool written_out = false;  ///< its steps stand one after the other, however much is inside
-  bool asked_for = false;    ///< its variable is, by loops that are not the piece's: never written out
+  bool kept = false;         ///< never written out
 };
 
 /// Blocks: consecutive values of another digit than the lanes' are handled together. They are transposed in registers
