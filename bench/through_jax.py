@@ -1,4 +1,5 @@
-"""What JAX costs on the backend it finds: a tiny call, and a transformer's train step compiled and run.
+"""What JAX costs on the backend it finds: tiny calls, and a transformer's train step compiled and run. Where hlojit is
+installed, beside it what the calls cost without JAX's runtime, by hlojit.jit.
 
     python bench/through_jax.py                                        # XLA:CPU
     HLOJIT_AS_CPU=1 JAX_PLATFORMS=cpu python bench/through_jax.py      # hlojit, with hlojit[jax] installed
@@ -10,6 +11,12 @@ import time
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+try:
+    import hlojit
+except ImportError:
+    hlojit = None
 
 LAYERS, WIDTH, HEADS, LENGTH, WORDS, BATCH = 4, 128, 4, 32, 64, 8
 
@@ -63,16 +70,36 @@ def train_step(p, m, v, words):
     return jax.tree.map(lambda p, m, v: p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), p, m, v), m, v, value
 
 
-def main():
-    tiny, x = jax.jit(lambda x: x + 1), jnp.zeros((8,))
-    tiny(x).block_until_ready()
+def tiny_calls():
+    def one(x):
+        return x + 1
 
-    def calls():
-        for _ in range(200):
-            tiny(x)
+    def many(xs):
+        return [x + 1 for x in xs]
 
-    print(f"dispatch of x + 1          {best(60, calls) / 200 * 1e6:8.1f} us")
+    def show(what, f, argument):
+        jax.block_until_ready(f(argument))
+
+        def calls():
+            for _ in range(200):
+                f(argument)
+
+        print(f"{what:26} {best(60, calls) / 200 * 1e6:8.1f} us")
+
+    x, host = jnp.zeros((8,)), np.zeros((8,), np.float32)
+    tiny = jax.jit(one)
+    show("dispatch of x + 1", tiny, x)
     print(f"x + 1, waited for          {best(2000, lambda: tiny(x).block_until_ready()) * 1e6:8.1f} us")
+    show("NumPy's x + 1", tiny, host)
+    show("32 times x + 1", jax.jit(many), [x] * 32)
+    show("32 times NumPy's x + 1", jax.jit(many), [host] * 32)
+    if hlojit:
+        show("hlojit.jit, NumPy's x + 1", hlojit.jit(one), host)
+        show("hlojit.jit, 32 times", hlojit.jit(many), [host] * 32)
+
+
+def main():
+    tiny_calls()
     p = parameters(jax.random.key(0))
     zeros = jax.tree.map(jnp.zeros_like, p)
     words = jax.random.randint(jax.random.key(1), (BATCH, LENGTH), 0, WORDS)
