@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <set>
+#include <unordered_map>
 
 #include "compiler/analysis/movement.h"
 #include "compiler/eval/factors.h"
@@ -58,15 +58,17 @@ Range range(const Literal& l) {
   return r;
 }
 
-// So few numbers that a row of them is likely to be one again and again.
+// Whether a row of them may well be one number again and again, for a good part, as of what is padded with it.
 bool repeats(const Literal& l) {
-  constexpr size_t kFew = 16;
-  std::set<double> seen;
-  for (int64_t i = 0, n = l.shape().element_count(); i < n && seen.size() <= kFew; ++i) {
+  constexpr int64_t kPart = 16;
+  std::unordered_map<double, int64_t> seen;
+  int64_t most = 0;
+  const int64_t n = l.shape().element_count();
+  for (int64_t i = 0; i < n; ++i) {
     const double m = magnitude(l, i);
-    if (std::isfinite(m)) seen.insert(m);
+    if (std::isfinite(m) && m != 0) most = std::max(most, ++seen[m]);
   }
-  return seen.size() <= kFew;
+  return kPart * most >= n;
 }
 
 bool any_magnitude(const Literal& l, auto test) {
