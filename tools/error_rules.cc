@@ -62,13 +62,14 @@ Range range(const Literal& l) {
 bool repeats(const Literal& l) {
   constexpr int64_t kPart = 16;
   std::unordered_map<double, int64_t> seen;
-  int64_t most = 0;
-  const int64_t n = l.shape().element_count();
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t most = 0, terms = 0;  // zeros add nothing
+  for (int64_t i = 0, n = l.shape().element_count(); i < n; ++i) {
     const double m = magnitude(l, i);
-    if (std::isfinite(m) && m != 0) most = std::max(most, ++seen[m]);
+    if (!std::isfinite(m) || m == 0) continue;
+    most = std::max(most, ++seen[m]);
+    ++terms;
   }
-  return kPart * most >= n;
+  return kPart * most >= terms;
 }
 
 bool any_magnitude(const Literal& l, auto test) {
