@@ -24,6 +24,7 @@
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
+#include "compiler/plan/operands_in_place.h"
 #include "layout/divide.h"
 #include "layout/index.h"
 

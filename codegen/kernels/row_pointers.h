@@ -1,8 +1,8 @@
 // Rows of a product that are found by pointers, so that what a convolution reads of its input need not be copied, nor
 // the rows of a dot that lie in tiles.
 //
-// What lies together shares a pointer (RowsInPlace in compiler/plan/blocks.h), and a table says where it is; what is in
-// the padding points to zeros.
+// What lies together shares a pointer (RowsInPlace in compiler/plan/operands_in_place.h), and a table says where it is;
+// what is in the padding points to zeros.
 //
 //                 a pointer for                   leads to                   the table
 //   by position   a row, at an element of the     its features:              [row][stretch of the depth], of the
@@ -16,6 +16,7 @@
 #include "codegen/kernels/micro_kernel.h"
 #include "codegen/kernels/packing.h"
 #include "codegen/kernels/scratch.h"
+#include "compiler/plan/operands_in_place.h"
 
 namespace hlojit::codegen {
 

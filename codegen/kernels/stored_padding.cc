@@ -8,6 +8,7 @@
 
 #include "codegen/number/multiply_add.h"
 #include "compiler/plan/blocks.h"
+#include "compiler/plan/operands_in_place.h"
 #include "layout/divide.h"
 #include "layout/index.h"
 

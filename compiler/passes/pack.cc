@@ -10,6 +10,7 @@
 #include "compiler/passes/explain.h"
 #include "compiler/passes/wrap.h"
 #include "compiler/plan/contraction.h"
+#include "compiler/plan/operands_in_place.h"
 
 namespace hlojit {
 namespace {

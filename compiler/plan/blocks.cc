@@ -3,13 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 
-#include <fmt/format.h>
-
-#include "compiler/plan/target_info.h"
+#include "compiler/plan/operands_in_place.h"
 #include "layout/divide.h"
 #include "layout/lists.h"
 
@@ -50,7 +46,6 @@ constexpr int64_t kDeepEnough = 64;
 // depth from which on adding up their lanes costs little.
 constexpr int64_t kMostAlongDepth = 24, kMostConverted = 8, kMostPairs = 128;
 constexpr int64_t kDeepAlong = 8;
-constexpr std::string_view kAlongDepth = " along depth";
 
 /// A slice of the depth, all of it up to `most`, else one that divides it evenly where one of about `best` exists. The
 /// reduction variables are its digits: a slice holds whole numbers of the inner ones, or is an even part of one.
@@ -145,13 +140,6 @@ int64_t element_bytes(const Instruction& contraction, MultiplyAdd kind) {
   return dtype_bytes(kind == MultiplyAdd::kOne ? sum_type(contraction) : form_of(kind).packed);
 }
 
-/// The columns' operand is more than what the cores would keep of it in the last cache, all batches together. (Eight
-/// products of eight rows by 586x1522 take 0.38 of the time as one by so much would be done.)
-bool from_memory(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target) {
-  const int64_t elements = contraction.operand(p.columns_operand())->shape.element_count();
-  return elements * dtype_bytes(sum_type(contraction)) > target.llc_bytes / 4;
-}
-
 /// The columns' operand may be read where it lies, but for its strides.
 bool columns_as_summed(const Instruction& contraction, const MatrixProduct& p, ProductOperands operands) {
   return operands.columns_in_memory && contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
@@ -163,19 +151,6 @@ bool columns_as_summed(const Instruction& contraction, const MatrixProduct& p, P
 bool reads_several_columns(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target) {
   const int64_t each = p.n * p.k * dtype_bytes(sum_type(contraction));
   return p.batches() * each <= target.l2_bytes || each > target.llc_bytes / 2;
-}
-
-/// Neighbours along the depth are neighbours in memory.
-bool lies_along_depth(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
-  auto strides = operand_strides(contraction, p, operand);
-  return strides && strides->depth == 1;
-}
-
-/// So are groups of as many terms as a lane of the sums takes.
-bool lies_in_groups(const Instruction& contraction, const MatrixProduct& p, size_t operand,
-                    const MultiplyAddForm& form) {
-  auto strides = operand_strides(contraction, p, operand);
-  return strides && strides->depth == 1 && strides->along % form.terms == 0 && p.k % form.step == 0;
 }
 
 /// Rows and columns of bf16 lie so that vectors of pairs are multiplied as they lie, from a few rows on.
@@ -214,16 +189,6 @@ bool sums_along_depth(const Instruction& contraction, const MatrixProduct& p, co
   return may_sum_along_depth(contraction, p, lanes) && lies_along_depth(contraction, p, p.columns_operand());
 }
 
-/// The right side is larger than a core's caches, and read for a few tiles of rows: its rows are walked along, for deep
-/// panels would touch a page for each few elements. (24 rows by 67 MB took 0.65 of the time of packing them.)
-bool walks_rows(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
-  const int64_t bytes = dtype_bytes(sum_type(contraction)), tiles = from_memory(contraction, p, target) ? 4 : 2;
-  if (!contraction.is(Opcode::kDot) || p.m > tiles * b.tile_rows || p.contracting.size() != 1) return false;
-  if (p.n * p.k * bytes <= target.l2_bytes) return false;
-  auto strides = operand_strides(contraction, p, p.columns_operand());
-  return strides && strides->along == 1;
-}
-
 /// How many rows at a time: of narrow panels fewer, for going through the sums once more costs those less than the
 /// pages do. Two rows by 3 MB took 0.85 of the time by 16 at a time instead of 256 (AVX2), four in panels of 384
 /// bytes 1.1.
@@ -231,55 +196,6 @@ int64_t rows_at_once(const Instruction& contraction, const MatrixProduct& p, con
                      const TargetInfo& target) {
   const int64_t few = target.vector_bytes / 4, bytes = element_bytes(contraction, b.multiply_add);
   return from_memory(contraction, p, target) ? few : std::max(few, b.tile_columns * bytes / 32 * 8);
-}
-
-/// How many rows of a panel, read where they lie, the first cache keeps from one tile to the next. Rows at nearly a
-/// page, or at half of one, share few sets, and what begins within a line takes two. (Columns of 1021x1021 floats in
-/// panels of 64 bytes, AVX2: 1.35 times as long as packed, by 1024 rows and by 128; 1024x1023 1.5 times as long as
-/// 1024x1024.)
-int64_t rows_in_first_cache(int64_t stride, int64_t piece, int64_t rows, const TargetInfo& target) {
-  constexpr int64_t kSets = 64;
-  const int64_t ways = target.l1_bytes / (kCacheLine * kSets) * 3 / 4;  // the rest is for what meets the panel
-  std::array<int64_t, kSets> used{};
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t first = row * std::abs(stride);  // sets meet alike in both directions
-    for (int64_t line = first / kCacheLine; line <= (first + piece - 1) / kCacheLine; ++line) {
-      if (++used[static_cast<size_t>(line % kSets)] > ways) return row;
-    }
-  }
-  return rows;
-}
-
-/// How deep a slice of the columns' operand may be to be read in place; 0: it is packed.
-int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
-                       const TargetInfo& target) {
-  const Shape& shape = contraction.operand(p.columns_operand())->shape;
-  if (b.multiply_add != MultiplyAdd::kOne || shape.type != sum_type(contraction)) return 0;
-  auto strides = operand_strides(contraction, p, p.columns_operand());
-  if (!strides || strides->along != 1) return 0;
-  // Only a panel's last vector may be a part; of a plan that was read the panel may be any.
-  const int64_t lanes = sum_lanes(contraction, target.vector_bytes);
-  if (p.n < b.tile_columns && round_up(p.n, lanes) != b.tile_columns) return 0;
-  const int64_t rows = std::min(p.m, b.rows);  // that meet a panel while it is near
-  if (rows <= 2 * b.tile_rows || walks_rows(contraction, p, b, target)) return p.k;
-  constexpr int64_t kWay = 64 << 10;  // of the second cache, on most machines
-  const int64_t bytes = dtype_bytes(shape.type), piece = b.tile_columns * bytes;
-  // Narrow ones that the first cache keeps are not worth a copy.
-  if (p.n < b.tile_columns) return p.n * p.k * bytes <= target.l1_bytes / 2 ? p.k : 0;
-  // From further away a dot's is packed, if enough rows go by: 64 by 1024x1024 took 1.06 of the time so, 1024 0.95 (Zen
-  // 4). A convolution's blocks of rows would pack it again and again.
-  constexpr int64_t kEnoughTiles = 24;
-  const int64_t size = p.n * p.k * bytes;
-  if (!target.l2_keeps_up && size > target.l2_bytes / 2) return 0;
-  if (contraction.is(Opcode::kDot) && size > target.l2_bytes && p.m > kEnoughTiles * b.tile_rows) return 0;
-  const int64_t apart = std::max(std::gcd(strides->depth * bytes, kWay), piece);
-  // Several lines side by side are brought in together: from the last level they come as fast as they are used.
-  const int64_t lines = size > target.llc_bytes / 4 ? 1 : std::max<int64_t>(piece / 128, 1);
-  const int64_t deepest = target.l2_bytes / 2 * lines / apart;
-  // Panels of a line stay in the first cache if packed, which pays for itself from some tiles on.
-  constexpr int64_t kNarrow = 64, kManyTiles = 8;
-  if (piece > kNarrow || rows < kManyTiles * b.tile_rows) return deepest;
-  return rows_in_first_cache(strides->depth * bytes, piece, std::min(deepest, p.k), target);
 }
 
 /// Of what depths are multiples, where there are several: whole steps, and whole vectors of a tile's row. (Of
@@ -458,42 +374,6 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
   }
 }
 
-RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind,
-                          int64_t tile_columns) {
-  // Steps of the depth in pages of their own are met again for each panel of columns: 1024x1024 transposed by 1024x64
-  // take 1.9 times as long packed (AVX-512), by 1024x256 0.78 (AVX2), by 1024x1024 0.97 and 0.72.
-  constexpr int64_t kManyPanels = 8;
-  // Entries of a row's pointers are made as one vector: more would take too long to compile.
-  constexpr int64_t kMostTaps = 64, kFewBytes = 48;
-  const MultiplyAddForm& form = form_of(kind);
-  const DType type = contraction.operand(p.rows_operand())->shape.type;
-  const bool as_it_is = type == (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed);
-  if (!as_it_is || kind == MultiplyAdd::kBytes) return {};
-  RowsInPlace rows;
-  if (form.terms > 1) {
-    rows.at_strides = lies_in_groups(contraction, p, p.rows_operand(), form);
-    rows.along_depth = rows.at_strides && !form.tiles();
-    if (form.tiles() || rows.at_strides) return rows;
-  } else if (auto strides = operand_strides(contraction, p, p.rows_operand())) {
-    const bool many = p.n >= kManyPanels * tile_columns;
-    rows.along_depth = strides->depth == 1;
-    rows.at_strides = rows.along_depth ||
-                      (many ? std::max(strides->along, strides->depth) : strides->along) * dtype_bytes(type) < kPage;
-  }
-  const bool dot = contraction.is(Opcode::kDot);
-  if (p.swapped || (dot && rows.at_strides)) return rows;
-  if (dot || p.run == 1) {
-    const int64_t stretch = depth_stretch(contraction, p);
-    const bool enough = stretch * dtype_bytes(type) >= kFewBytes && ceil_div(p.k, stretch) <= kMostTaps;
-    const bool whole = stretch % form.terms == 0 && (p.k % stretch == 0 || form.step == 1);
-    if (enough && whole) rows.stretch = stretch;
-  } else if (p.run > 1 && form.terms == 1) {
-    const int64_t together = row_stretch(contraction, p);
-    if (shares_out_in_tiles(together)) rows.together = together;
-  }
-  return rows;
-}
-
 bool holds_runs(const Blocks& b, const MatrixProduct& p) {
   return p.run == 0 || (p.swapped ? b.tile_columns : b.rows) % p.run == 0;
 }
@@ -543,56 +423,12 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   return b;
 }
 
-bool walks_memory(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
-  const bool walks = b.along_depth || walks_rows(contraction, p, b, target);
-  return walks && from_memory(contraction, p, target);
-}
-
-bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,
-                      const TargetInfo& target) {
-  const bool as_summed = contraction.operand(p.columns_operand())->shape.type == sum_type(contraction);
-  const MultiplyAddForm& form = form_of(b.multiply_add);
-  if (b.along_depth) return (as_summed || form.terms > 1) && lies_in_groups(contraction, p, p.columns_operand(), form);
-  return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
-}
-
 Blocks in_one_slice(const Instruction& contraction, const MatrixProduct& p, const Blocks& b, const TargetInfo& target) {
   Blocks whole = b;
   whole.depth = p.k;
   const bool few = b.rows <= 2 * b.tile_rows && p.k <= kLongestChain;
   const bool near = p.n * p.k * dtype_bytes(sum_type(contraction)) <= target.l2_bytes;
   return few && near && columns_in_place(contraction, p, whole, target) ? whole : b;
-}
-
-std::string blocks_text(const Blocks& b) {
-  std::string text = fmt::format("tile {}x{} block {}x{}x{}", b.tile_rows, b.tile_columns, b.rows, b.columns, b.depth);
-  if (b.multiply_add != MultiplyAdd::kOne) text += fmt::format(" by {}", form_of(b.multiply_add).name);
-  return b.along_depth ? text + std::string(kAlongDepth) : text;
-}
-
-std::optional<Blocks> read_blocks(std::string_view text) {
-  long long v[5];
-  char by[16] = "";
-  std::string copy(text);
-  int read = std::sscanf(copy.c_str(), "tile %lldx%lld block %lldx%lldx%lld by %15[a-z_]", &v[0], &v[1], &v[2], &v[3],
-                         &v[4], by);
-  if (read < 5) return std::nullopt;
-  for (long long x : v) {
-    if (x < 1 || x > (1 << 20)) return std::nullopt;
-  }
-  auto form = std::ranges::find(multiply_add_forms(), std::string_view(by), &MultiplyAddForm::name);
-  if (form == multiply_add_forms().end()) return std::nullopt;
-  Blocks b{v[0], v[1], v[2], v[3], v[4], form->kind, text.find(kAlongDepth) != text.npos};
-  bool whole = b.rows % b.tile_rows == 0 && b.columns % b.tile_columns == 0;
-  if (b.along_depth && b.multiply_add != MultiplyAdd::kOne && b.multiply_add != MultiplyAdd::kBfloats) {
-    return std::nullopt;
-  }
-  if (form->tiles()) {
-    const int64_t high = ceil_div(b.tile_rows, kTileSide), wide = ceil_div(b.tile_columns, kTileSide);
-    if (b.tile_columns % kTileSide != 0 || high * wide + high + wide > kTileRegisters) return std::nullopt;
-    return whole ? std::optional(b) : std::nullopt;
-  }
-  return whole && b.tile_rows <= 16 && b.tile_columns <= 256 ? std::optional(b) : std::nullopt;
 }
 
 }  // namespace hlojit

@@ -90,7 +90,7 @@ int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& produ
 /// none: the innermost of the rows' factors (features, of a gradient of weights), or 1.
 int64_t row_stretch(const Instruction& contraction, const MatrixProduct& product);
 /// Whether so many rows are whole numbers of a register tile's, of any machine's: one with fewer registers may take
-/// tiles of two rows, which is still better than to pack them (RowsInPlace::together in blocks.h).
+/// tiles of two rows, which is still better than to pack them (RowsInPlace::together in operands_in_place.h).
 bool shares_out_in_tiles(int64_t rows);
 /// Lanes of a vector of the summed type.
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes);
