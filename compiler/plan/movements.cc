@@ -1,0 +1,81 @@
+// See movements.h.
+#include "compiler/plan/movements.h"
+
+#include <unordered_map>
+
+#include "layout/lists.h"
+
+namespace hlojit {
+namespace {
+
+/// Result dims up to the last one (in memory order) that `used` has: what varies in loops further in is
+/// hoisted out of them.
+double hoisted_elements(const Shape& result, const std::vector<int>& used) {
+  double outer = 1, all = 1;
+  const auto& minor = result.layout.minor_to_major;
+  for (auto d = minor.rbegin(); d != minor.rend(); ++d) {
+    all *= static_cast<double>(result.dims[static_cast<size_t>(*d)]);
+    if (contains(used, static_cast<int>(*d))) outer = all;
+  }
+  return outer;
+}
+
+/// Coordinates in the dims that have more than one element.
+Coords wide_coords(const Coords& coords, const Shape& shape) {
+  Coords wide;
+  for (size_t k = 0; k < coords.size(); ++k) {
+    if (shape.dims[k] != 1) wide.push_back(coords[k]);
+  }
+  return wide;
+}
+
+/// The places of a data movement, symbols first: these are read at places, too.
+class PlaceFinder {
+ public:
+  PlaceFinder(const Instruction& i, const Coords& at) : i_(i), own_(wide_coords(at, i.shape)) {}
+
+  Movements::Place place(size_t operand, const Coords& coords) const {
+    const Shape& from = i_.operand(operand)->shape;
+    Movements::Place place;
+    for (const IndexExpr& c : coords) {
+      for (int v : c.variables()) {
+        const auto symbol = symbols_.find(v);
+        if (symbol == symbols_.end()) {
+          place.varies.push_back(v);
+        } else {
+          place.varies.insert(place.varies.end(), symbol->second.begin(), symbol->second.end());
+          place.looked_up |= !symbol->second.empty();
+        }
+      }
+    }
+    place.elements = hoisted_elements(i_.shape, place.varies);
+    place.own = from.element_count() == i_.shape.element_count() && wide_coords(coords, from) == own_;
+    return place;
+  }
+  Movements::Place symbol(const Symbol& s) {
+    Movements::Place found = place(s.operand, s.coords);
+    symbols_[s.var] = found.varies;
+    return found;
+  }
+
+ private:
+  const Instruction& i_;
+  const Coords own_;
+  std::unordered_map<int, std::vector<int>> symbols_;  // by variable: dims of the result it varies with
+};
+
+}  // namespace
+
+const Movements::Movement& Movements::of(const Instruction* i) {
+  auto [movement, fresh] = known_.insert(i);
+  if (!fresh) return movement;
+  VarSource vars;
+  for (int64_t n : i->shape.dims) movement.at.push_back(IndexExpr::var(vars.fresh(), n));
+  movement.relation = access_relation(*i, movement.at, {}, vars);
+  PlaceFinder finder(*i, movement.at);
+  for (const Symbol& s : movement.relation.symbols) movement.symbols.push_back(finder.symbol(s));
+  for (const Read& r : movement.relation.reads) movement.reads.push_back(finder.place(r.operand, r.coords));
+  return movement;
+}
+
+}  // namespace hlojit

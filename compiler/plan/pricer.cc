@@ -1,0 +1,250 @@
+// See pricer.h.
+#include "compiler/plan/pricer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "compiler/plan/contraction.h"
+#include "compiler/plan/op_cost.h"
+#include "compiler/plan/operands_in_place.h"
+#include "layout/divide.h"
+#include "layout/index.h"
+#include "layout/lists.h"
+
+namespace hlojit {
+namespace {
+
+constexpr double kCallNs = 50;
+// A plan must not depend on the machine's cores; that there are a few is what it may count on.
+constexpr double kCores = 4;
+// Bytes a nanosecond from each level; a gather or a transposed read moves whole cache lines.
+constexpr double kL1 = 200, kL2 = 100, kLlc = 50, kMemory = 20;
+constexpr double kStridedFactor = 3;
+// A term of a window, pulled by the loops of who reads it, takes so many times what one of a product does: its address,
+// its guards. (A depthwise convolution of 7x7 on 56x56x48: 266 us, priced 77; 5x5 maxima of 300x333: 132, 26.)
+constexpr double kPulled = 3;
+// Nanoseconds for an element that is stored on its own: rows of 64, divided by their lengths and stored as panels.
+constexpr double kStoredApart = 0.4;
+// Cycles that an element looked up where another lookup says waits for that one, if they are not done lane by lane.
+// (The mean of 257 rows of 4 that a search finds took 7.8 us in one kernel, 0.9 beside the search.)
+constexpr double kWaits = 12;
+// Nanoseconds for an operation on what says where a row is, done for each row on its own, or in all lanes to transpose
+// rows to and fro. (1155 pixels of 8 channels, looked up at coordinates that 20 operations make: 4.9 us in one kernel,
+// 1.6 apart; of 40 5.2 and 3.6; of 64 5.1 and 5.2.)
+constexpr double kInFront = 0.05;
+
+/// Neighbours along one of the dims are neighbours in memory, or so close that they are stored as words with what lies
+/// between them: bf16 in T(8,128)(2,1).
+bool lies_together(const Shape& shape, const Ints& dims) {
+  constexpr int64_t kWord = 4;
+  return std::ranges::any_of(dims, [&](int64_t d) {
+    if (shape.dims[static_cast<size_t>(d)] < 2) return false;
+    Ints next(shape.dims.size());
+    next[static_cast<size_t>(d)] = 1;
+    const int64_t step = linear_index(shape, next);
+    return step == 1 || (std::has_single_bit(static_cast<uint64_t>(step)) && step * dtype_bytes(shape.type) <= kWord);
+  });
+}
+
+double reduce_cycles(const Instruction* i, double lanes) {
+  double steps = 0;
+  for (const auto& s : i->to_apply()->instructions()) {
+    steps += s->is(Opcode::kParameter) ? 0 : cycles_per_vector(*s);
+  }
+  return elements_in(i->operand(0)->shape) / lanes * steps;
+}
+
+double lane_bytes(const Shape& shape) {
+  if (is_narrow_float(shape.type)) return 4;  // computed in f32
+  return dtype_bytes(shape.type);
+}
+
+}  // namespace
+
+int minor_dim(const Shape& shape) {
+  for (int64_t d : shape.layout.minor_to_major) {
+    if (shape.dims[static_cast<size_t>(d)] != 1) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+Pricer::Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target)
+    : members_(members), plan_(plan), target_(target) {}
+
+bool Pricer::once_a_row(const Instruction& i) const {
+  return rows_ && i.shape.is_array() && i.shape.rank() > 0 && i.shape.dims == outer_;
+}
+
+void Pricer::finish() {
+  if (plan_.stages.size() > 1) repeat_in_stages();
+  for (const Stage& s : plan_.stages) {
+    if (s.product) bring_columns(s);
+  }
+  cost_.call_ns = kCallNs;
+  cost_.cores = cores();
+}
+
+void Pricer::compute_one_by_one(const Instruction* i, const Demand& d) {
+  if (!i->shape.is_array()) return;
+  double alone = 0;
+  switch (i->info().price) {
+    case OpPrice::kTranscendental: alone = std::min(d.hoisted, d.elements()); break;
+    case OpPrice::kDivide: alone = std::min(d.bare, d.elements()); break;
+    default: break;
+  }
+  if (d.manner.spacing > kMostSpacing) alone = d.elements();
+  if (alone > 0) compute(i, alone * (vector_lanes(i->shape) - 1));
+  if (d.manner.in_front && is_elementwise(i->opcode)) cost_.compute_ns += std::min(d.hoisted, d.elements()) * kInFront;
+  if (d.manner.decides && has_trait(*i, op_trait::kRandomPlaces))
+    cost_.compute_ns += std::min(d.hoisted, d.elements()) * kWaits / kCyclesPerNs;
+}
+
+bool Pricer::goes_by_rows() const {
+  if (plan_.kind == KernelKind::kRows) return true;
+  if (plan_.kind != KernelKind::kContraction || plan_.has_products() || !plan_.hero->is(Opcode::kDot)) return false;
+  if (product<double>(reduction_sizes(*plan_.hero)) < target_.vector_bytes / 4) return false;
+  const bool left = elements_in(plan_.hero->operand(0)->shape) >= elements_in(plan_.hero->operand(1)->shape);
+  const DotDims& dims = plan_.hero->attrs.dot;
+  return contains(left ? dims.lhs_contracting : dims.rhs_contracting,
+                  int64_t{minor_dim(plan_.hero->operand(left ? 0 : 1)->shape)});
+}
+
+bool Pricer::places_elements() const {
+  if (plan_.kind != KernelKind::kScatter) return false;
+  double window = 1;
+  for (int64_t d : plan_.hero->attrs.scatter->update_window_dims)
+    window *= static_cast<double>(plan_.domain[static_cast<size_t>(d)]);
+  return window < target_.vector_bytes / 4;
+}
+
+void Pricer::bring_columns(const Stage& s) {
+  // Measured: a copy along its own minor dim, and one that transposes in registers.
+  constexpr double kCopied = 0.2, kTransposed = 0.5;
+  if (!s.product->is(Opcode::kDot)) return;
+  const MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+  const auto panels = panel_layout(*s.product, p, *s.blocks);
+  const Instruction* columns = s.product->operand(p.columns_operand());
+  const bool inside = std::ranges::find(members_, columns) != members_.end();
+  const bool lies =
+      !inside && ((panels && columns->shape.layout == *panels) || columns_in_place(*s.product, p, *s.blocks, target_));
+  if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
+  const double elements = static_cast<double>(p.k) * static_cast<double>(p.n);
+  if (lies && elements * dtype_bytes(columns->shape.type) <= static_cast<double>(target_.l2_bytes)) return;
+  const DotDims& dims = s.product->attrs.dot;
+  const bool along =
+      contains(p.swapped ? dims.lhs_contracting : dims.rhs_contracting, int64_t{minor_dim(columns->shape)});
+  const bool transposes = !lies && !s.blocks->along_depth && along;
+  const auto blocks = static_cast<double>(p.batches() * ceil_div(p.m, s.blocks->rows));
+  cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;
+}
+
+void Pricer::repeat_in_stages() {
+  InstructionSet inside(members_), placed;
+  InstructionMap<int> visits;
+  for (const Stage& s : plan_.stages) {
+    if (s.product) placed.insert(s.product);
+    if (!s.inner) continue;
+    InstructionSet seen;
+    std::vector<const Instruction*> open = s.keeps;
+    for (const Instruction* r : s.reduces) {
+      for (size_t k = 0; k < r->operand_count() / 2; ++k) open.push_back(r->operand(k));
+    }
+    for (size_t k : s.stores) open.push_back(plan_.roots[k]);
+    while (!open.empty()) {
+      const Instruction* i = open.back();
+      open.pop_back();
+      if (!i->shape.is_array() || elements_in(i->shape) != product<double>(plan_.domain) || !seen.insert(i)) continue;
+      ++visits[i];
+      if (placed.contains(i) || !inside.contains(i)) continue;
+      open.insert(open.end(), i->operands().begin(), i->operands().end());
+    }
+    placed.insert_all(s.keeps);
+    for (size_t k : s.rereads) placed.insert(plan_.roots[k]);
+  }
+  double row = product<double>(plan_.inner_sizes()), row_bytes = 0;
+  for (const Instruction* i : visits.keys()) {
+    if (!inside.contains(i) || placed.contains(i)) row_bytes += row * dtype_bytes(i->shape.type);
+  }
+  if (plan_.kind == KernelKind::kColumns) row_bytes *= target_.vector_bytes / 4;
+  for (const Instruction* i : visits.keys()) {
+    double again = visits.at(i) - 1;
+    if (inside.contains(i) && !placed.contains(i)) {
+      compute(i, again * elements_in(i->shape));
+    } else if (again > 0) {
+      double bytes = again * elements_in(i->shape) * dtype_bytes(i->shape.type);
+      cost_.memory_ns +=
+          bytes / std::max(bandwidth(row_bytes), bandwidth(elements_in(i->shape) * dtype_bytes(i->shape.type)));
+    }
+  }
+}
+
+double Pricer::cores() const {
+  double outer = product<double>(plan_.outer_sizes());
+  if (plan_.kind == KernelKind::kColumns) outer /= target_.vector_bytes / 4;
+  if (plan_.by_blocks()) outer /= static_cast<double>(plan_.block_rows());
+  return std::clamp(outer, 1.0, kCores);
+}
+
+void Pricer::compute(const Instruction* i, double elements) {
+  double lanes = lanes_used(i, vector_lanes(i->shape.is_tuple() ? i->shape.elements[0] : i->shape));
+  if (places_elements_ && is_elementwise(i->opcode)) lanes = 1;
+  bool one_by_one = has_trait(*i, op_trait::kRandomPlaces) || (plan_.kind == KernelKind::kScan && i == plan_.hero);
+  double cycles = i->is(Opcode::kReduce) ? reduce_cycles(i, lanes)
+                  : one_by_one           ? elements
+                                         : elements / lanes * cycles_per_vector(*i);
+  if (is_reduction(*i) && !i->attrs.window.empty() && i != plan_.hero) cycles *= kPulled;
+  if (!is_load(i)) cost_.compute_ns += cycles / kCyclesPerNs;
+}
+
+bool Pricer::is_load(const Instruction* i) const {
+  if (plan_.kind != KernelKind::kNest || !i->is(Opcode::kConvert) || !is_integral(i->shape.type)) return false;
+  const Instruction* from = i->operand(0);
+  return is_integral(from->shape.type) && dtype_bits(from->shape.type) < dtype_bits(i->shape.type) &&
+         std::ranges::find(members_, from) == members_.end();
+}
+
+double Pricer::lanes_used(const Instruction* i, double lanes) const {
+  const Shape& shape = i->is(Opcode::kReduce) ? i->operand(0)->shape : i->shape;
+  if (plan_.kind != KernelKind::kRows || !shape.is_array() || shape.dims != plan_.domain) return lanes;
+  const auto row = product<int64_t>(plan_.inner_sizes()), most = static_cast<int64_t>(lanes);
+  if (row == 0 || row >= 2 * most) return lanes;
+  const int64_t vectors = row < most ? std::popcount(static_cast<uint64_t>(row)) : (row + most - 1) / most;
+  return static_cast<double>(row) / static_cast<double>(vectors);
+}
+
+double Pricer::vector_lanes(const Shape& shape) const {
+  return std::max(1.0, target_.vector_bytes / lane_bytes(shape));
+}
+
+double Pricer::bandwidth(double buffer_bytes) const {
+  if (buffer_bytes <= static_cast<double>(target_.l1_bytes)) return kL1;
+  if (buffer_bytes <= static_cast<double>(target_.l2_bytes)) return kL2;
+  if (buffer_bytes <= static_cast<double>(target_.llc_bytes)) return kLlc;
+  return kMemory;
+}
+
+double Pricer::move(const Shape& shape, double elements, double factor) {
+  double size = elements_in(shape) * dtype_bytes(shape.type);
+  double bytes = std::min(elements * dtype_bytes(shape.type), size);
+  cost_.memory_ns += factor * bytes / bandwidth(size);
+  ++cost_.buffers;
+  if (elements_in(shape) >= product<double>(plan_.domain) && shape.rank() > 0) ++cost_.streams;
+  return bytes;
+}
+
+void Pricer::read(const Instruction* outside, const Demand& demand) {
+  if (is_inline_constant(*outside)) return;
+  cost_.instructions += static_cast<int64_t>(conversion_code(outside->shape.type) * demand.code());
+  bool packs = plan_.kind == KernelKind::kContraction;  // packing reads in any order
+  cost_.bytes_read += move(outside->shape, demand.elements(), demand.manner.strided && !packs ? kStridedFactor : 1);
+}
+
+void Pricer::write(const Instruction* root, double elements) {
+  if (!root->shape.is_array()) return;
+  cost_.bytes_written += move(root->shape, elements, 1);
+  // Lanes go along the rows: into a result whose rows are not contiguous, each is stored on its own.
+  const bool whole = plan_.kind == KernelKind::kRows && root->shape.dims == plan_.domain;
+  if (whole && elements > 0 && !lies_together(root->shape, plan_.inner)) cost_.compute_ns += elements * kStoredApart;
+}
+
+}  // namespace hlojit
