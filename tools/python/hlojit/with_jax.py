@@ -17,20 +17,20 @@ def jit(function: Callable[..., Any] | None = None, **options) -> Callable[..., 
     Results are NumPy arrays in the structure that the function returns. options: those of compile().
     Needs jax (the extra hlojit[jax]).
     """
+    import jax
+
     if function is None:
         return functools.partial(jit, **options)
+    canonical = jax.dtypes.canonicalize_dtype
     compiled: dict[Any, tuple[Executable, Any]] = {}
     # As XLA:CPU does.
     settings = {"scatter_oob_window": True, **options}
 
+    def signature(x):  # of arrays by themselves: result_type takes 3 us
+        return (x.shape, canonical(x.dtype)) if isinstance(x, np.ndarray) else (np.shape(x), jax.dtypes.result_type(x))
+
     @functools.wraps(function)
     def call(*args, **kwargs):
-        import jax
-
-        def signature(x):  # of arrays by themselves: result_type takes 3 us
-            array = isinstance(x, np.ndarray)
-            return (x.shape, jax.dtypes.canonicalize_dtype(x.dtype)) if array else (np.shape(x), jax.dtypes.result_type(x))
-
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
         key = (tree, tuple(map(signature, leaves)))
         if key not in compiled:
