@@ -7,22 +7,11 @@
 // or the sums stay in scratch for the stages that follow.
 #pragma once
 
-#include <optional>
-
-#include "codegen/kernels/function.h"
+#include "codegen/kernels/product_places.h"
 #include "codegen/kernels/scratch.h"
 #include "compiler/plan/kernel.h"
 
 namespace hlojit::codegen {
-
-/// Where a product stage stands.
-struct ProductSite {
-  Coords batch;
-  IndexExpr m0{0}, n0{0};       ///< first row and column of the block
-  std::optional<RowTile> left;  ///< the rows' operand, where an earlier stage left it
-  std::optional<RowTile> sums;  ///< the whole block's sums are left here; none: they go through the epilogue
-  bool once = false;            ///< no result may be stored twice
-};
 
 /// Emits stage `number` of the plan into the kernel's root scope. Of `scratch` it uses what is free, and leaves
 /// it free again.

@@ -12,7 +12,8 @@
 // which is no part of a kernel.
 //
 // An image of few features gets its padding by a copy, too: then a line of the window lies together, and rows are read
-// where they lie (RowsInPlace in compiler/plan/operands_in_place.h). A stem of 7x7 by 3 features takes 0.88 of the time.
+// where they lie (RowsInPlace in compiler/plan/operands_in_place.h). A stem of 7x7 by 3 features takes 0.88 of the
+// time.
 //
 //   y = f32[1,112,112,64] convolution(x, w), window={size=7x7 stride=2x2 pad=3_3x3_3}
 //     ->  x.padded = f32[1,230,230,3] pad(x, 0)
