@@ -38,7 +38,9 @@ void RowBlock::take(LoopPiece& piece) {
   piece.loops.pop_back();
   const auto& clip = block_.loops[0].clip;
   // The block's loop asks for their variables.
-  for (LoopDigit& l : piece.loops) l.kept = clip && clip->so_far.depends_on(l.var);
+  for (LoopDigit& l : piece.loops) {
+    if (clip && clip->so_far.depends_on(l.var)) l.written = Written::kAsLoop;
+  }
 }
 
 void RowBlock::place_results(Scratch& scratch) {

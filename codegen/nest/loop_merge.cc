@@ -17,9 +17,7 @@ bool plain(const LoopPiece& p) {
 }
 
 bool alike(const LoopPiece& a, const LoopPiece& b) {
-  auto equal = [](const LoopDigit& x, const LoopDigit& y) {
-    return x.extent == y.extent && x.written_out == y.written_out;
-  };
+  auto equal = [](const LoopDigit& x, const LoopDigit& y) { return x.extent == y.extent && x.written == y.written; };
   return plain(a) && plain(b) && std::ranges::equal(a.loops, b.loops, equal) && a.apart == b.apart &&
          a.looked_up == b.looked_up;
 }

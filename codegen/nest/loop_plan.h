@@ -38,13 +38,15 @@ struct Steps {
   int64_t last = 0;
 };
 
+/// Whether a loop's steps stand one after the other: if all that they do is short, however much it is, or never.
+enum class Written { kIfShort, kOut, kAsLoop };
+
 struct LoopDigit {
   int var = -1;
   int64_t extent = 1;
   std::optional<Clip> clip;
   std::optional<Steps> steps;
-  bool written_out = false;  ///< its steps stand one after the other, however much is inside
-  bool kept = false;         ///< never written out
+  Written written = Written::kIfShort;
 };
 
 /// Blocks: consecutive values of another digit than the lanes' are handled together. They are transposed in registers

@@ -119,14 +119,14 @@ std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars
   const int64_t groups = loop.extent / count, left = loop.extent % count;
   if (groups > 0) {
     LoopPiece most = piece;
-    LoopDigit outer{vars.fresh(), groups, {}, {}}, inner{vars.fresh(), count, {}, {}, true};
+    LoopDigit outer{vars.fresh(), groups, {}, {}}, inner{vars.fresh(), count, {}, {}, Written::kOut};
     substitute_in(most, loop.var, IndexExpr::var(outer.var, groups) * count + IndexExpr::var(inner.var, count));
     most.loops.back() = outer;
     most.loops.push_back(inner);
     pieces.push_back(std::move(most));
   }
   if (left > 0) {
-    LoopDigit rest{vars.fresh(), left, {}, {}, true};
+    LoopDigit rest{vars.fresh(), left, {}, {}, Written::kOut};
     substitute_in(piece, loop.var, IndexExpr(groups * count) + IndexExpr::var(rest.var, left));
     piece.loops.back() = rest;
     pieces.push_back(std::move(piece));

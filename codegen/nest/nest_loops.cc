@@ -84,9 +84,9 @@ size_t first_short(const LoopPiece& piece, const LaneWidths& shape, int native) 
   if (piece.has_lanes) --k;
   for (; k > 0; --k) {
     const LoopDigit& loop = piece.loops[k - 1];
-    if (loop.clip || loop.steps || loop.kept || loop.extent > kFewSteps) break;
+    if (loop.clip || loop.steps || loop.written == Written::kAsLoop || loop.extent > kFewSteps) break;
     *operations *= loop.extent;
-    if (*operations > kFewOperations && !loop.written_out) break;
+    if (*operations > kFewOperations && loop.written != Written::kOut) break;
   }
   return k;
 }

@@ -188,8 +188,8 @@ class PassRun {
     if (steps.clip || steps.extent * p.operations > kMostOperations) return;
     AccessWalk w(e_.vars());
     walk_element(w, p.coords);
-    steps.written_out |= std::ranges::any_of(
-        w.accesses(), [&](const Access& a) { return a.bytes == 0 && a.address.depends_on(steps.var); });
+    auto numbers = [&](const Access& a) { return a.bytes == 0 && a.address.depends_on(steps.var); };
+    if (std::ranges::any_of(w.accesses(), numbers)) steps.written = Written::kOut;
   }
 
   /// Columns of tiles: rows of several of them, a page each, side by side.
@@ -273,7 +273,9 @@ class PassRun {
   void keep_long_loops() {
     constexpr int64_t kFewBranches = 4;
     for (Part& p : parts_) {
-      for (LoopDigit& loop : p.loops.loops) loop.kept |= loop.extent > kFewBranches;
+      for (LoopDigit& loop : p.loops.loops) {
+        if (loop.extent > kFewBranches) loop.written = Written::kAsLoop;
+      }
     }
   }
 
