@@ -41,6 +41,7 @@ class Demand {
     double spacing = 1;     ///< places of the kernel's domain to one of the value's, where padding lies between them
     bool decides = false;   ///< says where elements of others are: these are looked up when it is known
     bool in_front = false;  ///< says where rows of few vectors are: a core has little else to do meanwhile
+    bool split = false;     ///< at coordinates that are quotients, or rests, of the one along lanes
     uint64_t slid = 0;      ///< its dims along which windows overlap, a bit each
 
     bool slides_along(int dim) const { return (slid & dim_bit(dim)) != 0; }
@@ -58,6 +59,7 @@ class Demand {
       spacing = std::max(spacing, other.spacing);
       decides |= other.decides;
       in_front |= other.in_front;
+      split |= other.split;
       slid |= other.slid;
     }
   };

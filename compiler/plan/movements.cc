@@ -1,8 +1,11 @@
 // See movements.h.
 #include "compiler/plan/movements.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
+#include "layout/index_expr.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -35,6 +38,21 @@ class PlaceFinder {
   PlaceFinder(const Instruction& i, const Coords& at) : i_(i), own_(wide_coords(at, i.shape)) {}
 
   Movements::Place place(size_t operand, const Coords& coords) const {
+    Movements::Place place = varying(operand, coords);
+    if (minor_ < 0 || place.own || place.looked_up || !contains(place.varies, minor_)) return place;
+    const Shape& from = i_.operand(operand)->shape;
+    place.split = std::ranges::any_of(coords, [&](const IndexExpr& c) { return !c.coefficient(minor_); });
+    place.scattered = !follows(linear_index(from, coords));
+    return place;
+  }
+  Movements::Place symbol(const Symbol& s) {
+    Movements::Place found = place(s.operand, s.coords);
+    symbols_[s.var] = found.varies;
+    return found;
+  }
+
+ private:
+  Movements::Place varying(size_t operand, const Coords& coords) const {
     const Shape& from = i_.operand(operand)->shape;
     Movements::Place place;
     for (const IndexExpr& c : coords) {
@@ -52,19 +70,32 @@ class PlaceFinder {
     place.own = from.element_count() == i_.shape.element_count() && wide_coords(coords, from) == own_;
     return place;
   }
-  Movements::Place symbol(const Symbol& s) {
-    Movements::Place found = place(s.operand, s.coords);
-    symbols_[s.var] = found.varies;
-    return found;
+
+  /// The address goes up, or down, with the coordinate along the result's neighbours, at least for a while.
+  bool follows(const IndexExpr& address) const {
+    constexpr int64_t kLong = 16;
+    if (const auto step = address.coefficient(minor_)) return std::abs(*step) <= 1;
+    return std::ranges::any_of(address.terms(), [&](const IndexExpr::Term& t) {
+      const auto& operand = t.atom->operand;
+      const bool rest = t.atom->kind == IndexExpr::AtomKind::kMod && t.atom->width >= kLong;
+      return rest && std::abs(t.coefficient) == 1 && operand->coefficient(minor_) == 1;
+    });
   }
 
- private:
   const Instruction& i_;
+  const int minor_ = minor_dim(i_.shape);
   const Coords own_;
   std::unordered_map<int, std::vector<int>> symbols_;  // by variable: dims of the result it varies with
 };
 
 }  // namespace
+
+int minor_dim(const Shape& shape) {
+  for (int64_t d : shape.layout.minor_to_major) {
+    if (shape.dims[static_cast<size_t>(d)] != 1) return static_cast<int>(d);
+  }
+  return -1;
+}
 
 const Movements::Movement& Movements::of(const Instruction* i) {
   auto [movement, fresh] = known_.insert(i);

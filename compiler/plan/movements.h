@@ -8,6 +8,9 @@
 
 namespace hlojit {
 
+/// The dim of size above 1 that is minor in memory, or -1.
+int minor_dim(const Shape& shape);
+
 /// Which elements of its operands data movement reads for an element of its result: the same in each kernel that it is
 /// tried in.
 class Movements {
@@ -18,6 +21,8 @@ class Movements {
     double elements = 0;      ///< that all of the result wants there, but for what loops further in have in common
     bool own = false;         ///< the result's element, but for dims of 1
     bool looked_up = false;   ///< at a value that varies along the result
+    bool scattered = false;   ///< neighbours in the result's memory are none in the operand's
+    bool split = false;       ///< a coordinate is a quotient or a rest of the one along the result's neighbours
   };
   struct Movement {
     Coords at;  ///< variables from 0

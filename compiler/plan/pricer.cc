@@ -61,13 +61,6 @@ double lane_bytes(const Shape& shape) {
 
 }  // namespace
 
-int minor_dim(const Shape& shape) {
-  for (int64_t d : shape.layout.minor_to_major) {
-    if (shape.dims[static_cast<size_t>(d)] != 1) return static_cast<int>(d);
-  }
-  return -1;
-}
-
 Pricer::Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target)
     : members_(members), plan_(plan), target_(target) {}
 

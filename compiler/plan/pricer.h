@@ -16,8 +16,6 @@ inline constexpr double kCyclesPerNs = 3;
 inline constexpr double kMostSpacing = 2;
 
 inline double elements_in(const Shape& shape) { return static_cast<double>(shape.element_count()); }
-/// The dim of size above 1 that is minor in memory, or -1.
-int minor_dim(const Shape& shape);
 
 /// Adds up the cost of one kernel. `members` and `plan` outlive it.
 class Pricer {
