@@ -345,7 +345,7 @@ bool folds_into_packing(const Instruction* i) {
 
 KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, const TargetInfo& target,
                             std::string_view config) {
-  if (!g.updates.empty()) refuse("an update beside a dot");
+  if (g.updates_results()) refuse("an update beside a dot");
   if (dots.size() > 1 || !g.reduces.empty()) {
     if (!g.convolutions.empty()) refuse("a convolution among rows");
     return BlockPlanner(g, target).run(config);

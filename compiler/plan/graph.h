@@ -1,6 +1,7 @@
 // The part of a computation that one kernel would hold, as the planners ask about it.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ struct KernelGraph {
   bool has(const Instruction* i) const {
     const Given* given = given_.find(i);
     return given && given->needed;
+  }
+  /// Some update leaves, and is made in place; one that is read here only is a choice between what is read.
+  bool updates_results() const {
+    return std::ranges::any_of(updates, [&](auto* u) { return std::ranges::find(roots, u) != roots.end(); });
   }
   /// Members that depend on one of `sources` (themselves included).
   InstructionSet dependents(Instructions sources) const;

@@ -144,7 +144,6 @@ KernelPlan plan_scan(const Graph& g) {
   if (g.scans.size() > 1) refuse("two scans");
   if (g.roots.size() > 1 || g.roots[0] != scan) refuse("results beside a scan");
   if (!g.reduces.empty()) refuse("a reduction before a scan");
-  if (!g.updates.empty()) refuse("an update before a scan");
   KernelPlan plan;
   plan.kind = KernelKind::kScan;
   plan.roots = g.roots;
@@ -271,7 +270,7 @@ KernelPlan plan_reduction(const Graph& g, const TargetInfo& target) {
   plan.domain = plan.hero->operand(0)->shape.dims;
   plan.inner = plan.hero->attrs.dimensions;
   std::ranges::sort(plan.inner);
-  if (!g.updates.empty()) refuse("an update beside a reduction");
+  if (g.updates_results()) refuse("an update beside a reduction");
   for (const Instruction* r : g.reduces) {
     Ints reduced = r->attrs.dimensions;
     std::ranges::sort(reduced);
