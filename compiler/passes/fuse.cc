@@ -46,22 +46,22 @@ bool is_scale(const Instruction* i) {
 /// A matrix that leaves the second cache, for a few rows (or columns) of the dot's other side: reading it takes longer
 /// than what is done with it. (4x2048 by bytes 2048x4096, scaled: 2.5 ms -> 0.5. A small one is read where it lies:
 /// 24x24, a difference, took 1.7 times as long packed.)
-bool is_for_few(const Instruction* dot, size_t operand, int64_t few, const TargetInfo& target) {
-  if (!dot->is(Opcode::kDot) || dot->operand(operand)->shape.dense_bytes() <= target.l2_bytes) return false;
-  const MatrixProduct p(*dot, dot->shape, sum_lanes(*dot, target.vector_bytes));
+bool is_for_few(const Instruction* dot, size_t operand, int64_t few, Products& products) {
+  if (!dot->is(Opcode::kDot) || dot->operand(operand)->shape.dense_bytes() <= products.target().l2_bytes) return false;
+  const MatrixProduct& p = products.of(*dot, dot->shape, false).matrices;
   return (operand == p.columns_operand() ? p.m : p.n) <= few;
 }
 constexpr int64_t kFew = 24;
 
 /// The packing of a dot's operands may be repeated for each block of the other side, so only what is
 /// nearly free is put there: moves, conversions, scaling.
-bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& members, const TargetInfo& target) {
+bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& members, Products& products) {
   std::unordered_set<const Instruction*> packed;
   for (const Stage& s : plan.stages) {
     const Instruction* dot = s.product ? s.product : plan.hero;
     for (size_t k = 0; k < 2; ++k) {
       const bool taken = static_cast<int>(k) == taken_operand(plan, dot);
-      const bool once = !plan.by_blocks() && is_for_few(dot, k, s.blocks ? kFew : 1, target);
+      const bool once = !plan.by_blocks() && is_for_few(dot, k, s.blocks ? kFew : 1, products);
       if (!taken && !once) packed.insert(dot->operand(k));
     }
   }
@@ -166,14 +166,14 @@ class Fuser {
     }
     std::vector<const Instruction*> m(members.begin(), members.end());
     std::vector<const Instruction*> r(roots.begin(), roots.end());
-    auto plan = plan_kernel(m, r, options_.target, why);
+    auto plan = plan_kernel(m, r, products_, why);
     if (!plan) return std::nullopt;
-    if (plan->kind == KernelKind::kContraction && !packs_lightly(*plan, members, options_.target)) {
+    if (plan->kind == KernelKind::kContraction && !packs_lightly(*plan, members, products_)) {
       *why = "too much work for the packing of a dot";
       return std::nullopt;
     }
     InstructionMap<double> wanted;
-    KernelCost cost = kernel_cost(m, *plan, options_.target, movements_, wanted);
+    KernelCost cost = kernel_cost(m, *plan, products_, movements_, wanted);
     if (!admits(cost)) {
       *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers, cost.streams,
                          cost.instructions);
@@ -257,17 +257,16 @@ class Fuser {
   }
 
   /// Several ops, the last of which moves what the others compute, for products with few rows.
-  bool makes_operand(const Cluster& cluster) const {
+  bool makes_operand(const Cluster& cluster) {
     if (cluster.members.size() < 2 || cluster.roots.size() != 1 || !moves_by_fixed_map(*cluster.roots[0])) return false;
     return std::ranges::all_of(cluster.roots[0]->users(), [&](const Instruction* user) {
-      return user->is(Opcode::kDot) &&
-             is_for_few(user, user->operand(0) == cluster.roots[0] ? 0 : 1, kFew, options_.target);
+      return user->is(Opcode::kDot) && is_for_few(user, user->operand(0) == cluster.roots[0] ? 0 : 1, kFew, products_);
     });
   }
 
   KernelCost priced(Cluster& cluster) {
     std::vector<const Instruction*> members(cluster.members.begin(), cluster.members.end());
-    return kernel_cost(members, *cluster.plan, options_.target, movements_, cluster.wanted.emplace());
+    return kernel_cost(members, *cluster.plan, products_, movements_, cluster.wanted.emplace());
   }
 
   /// What a cluster costs as it stands. Alone, an op that leaves the bytes where they are is free: it
@@ -527,6 +526,7 @@ class Fuser {
   const PipelineOptions& options_;
   ClusterGraph graph_;
   Movements movements_;
+  Products products_{options_.target};
   std::unordered_set<const Instruction*> free_;  // alone, these become bitcasts
 };
 

@@ -71,6 +71,7 @@ bool simplify_forwarding(Computation& c, const PipelineOptions& options) {
 
 /// A group for each kernel op; the elements of a variadic reduce go with it.
 std::vector<KernelGroup> single_groups(const Computation& c, const TargetInfo& target) {
+  Products products(target);
   std::vector<KernelGroup> groups;
   for (const auto& i : c.instructions()) {
     if (!is_kernel_op(*i) || i->is(Opcode::kConstant) || i->is(Opcode::kGetTupleElement)) continue;
@@ -87,7 +88,7 @@ std::vector<KernelGroup> single_groups(const Computation& c, const TargetInfo& t
     std::vector<const Instruction*> members(group.members.begin(), group.members.end());
     std::vector<const Instruction*> roots(group.roots.begin(), group.roots.end());
     std::string why;
-    auto plan = plan_kernel(members, roots, target, &why);
+    auto plan = plan_kernel(members, roots, products, &why);
     if (!plan) {
       throw Error(ErrorKind::kUnsupported, i->location,
                   std::string(op_name(i->opcode)) + " is not compiled yet: " + why);

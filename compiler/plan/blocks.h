@@ -37,6 +37,7 @@ struct ProductOperands {
   bool rows_in_memory = false;  ///< the rows' is an array, not computed on the way
   bool columns_in_memory = false;
   bool along_depth = false;  ///< lanes may go along the depth
+  bool operator==(const ProductOperands&) const = default;
 };
 
 /// The blocks of a product, or nullopt if a loop nest that pulls each sum does as well.

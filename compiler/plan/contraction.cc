@@ -42,10 +42,21 @@ Stage product_stage(const Instruction* dot, const Blocks& blocks, std::vector<si
   return s;
 }
 
+/// In which the sums of a product stage leave it.
+Shape shape_of_sums(const KernelPlan& plan, const Stage& stage) {
+  if (!stage.stores.empty()) return plan.roots[stage.stores[0]]->shape;
+  const Instruction* dot = stage.product;
+  if (!plan.by_blocks()) return dot->shape;
+  // The inner dims are the columns, whatever the dot's layout.
+  Shape as = Shape::array(dot->shape.type, dot->shape.dims);
+  std::vector<int64_t>& order = as.layout.minor_to_major;
+  std::ranges::stable_partition(order, [&](int64_t d) { return std::ranges::binary_search(plan.inner, d); });
+  return as;
+}
+
 // ---- one dot ---------------------------------------------------------------------------------------
 
-KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const TargetInfo& target,
-                        std::string_view config) {
+KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, Products& products, std::string_view config) {
   KernelPlan plan;
   plan.kind = KernelKind::kContraction;
   plan.roots = g.roots;
@@ -66,16 +77,15 @@ KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const Targ
   if (!dependent.contains(g.roots[0])) refuse("the result does not come from the dot");
   std::vector<const Instruction*> packed(dot->operands().begin(), dot->operands().end());
   check_packing(g, packed, {});
-  if (auto given = stages_in(config); given && read_stages(g, *given, target, plan)) return plan;
-  const MatrixProduct product = single_product(*dot, g.roots[0]->shape, sum_lanes(*dot, target.vector_bytes));
+  if (auto given = stages_in(config); given && read_stages(g, *given, products.target(), plan)) return plan;
+  Products::Product& product = products.of(*dot, g.roots[0]->shape, true);
   auto in_memory = [&](size_t operand) {
     const Instruction* o = dot->operand(operand);
     return o->is(Opcode::kParameter) || !g.has(o);
   };
-  auto blocks = choose_blocks(*dot, product, target,
-                              {.rows_in_memory = in_memory(product.rows_operand()),
-                               .columns_in_memory = in_memory(product.columns_operand()),
-                               .along_depth = true});
+  auto blocks = products.blocks(product, {.rows_in_memory = in_memory(product.matrices.rows_operand()),
+                                          .columns_in_memory = in_memory(product.matrices.columns_operand()),
+                                          .along_depth = true});
   Stage all = blocks ? product_stage(dot, *blocks) : Stage{};
   all.stores = {0};
   plan.stages = {std::move(all)};
@@ -86,7 +96,7 @@ KernelPlan plan_product(const KernelGraph& g, const Instruction* dot, const Targ
 
 class BlockPlanner {
  public:
-  BlockPlanner(const KernelGraph& g, const TargetInfo& target) : g_(g), target_(target) {
+  BlockPlanner(const KernelGraph& g, Products& products) : g_(g), products_(products), target_(products.target()) {
     plan_.kind = KernelKind::kContraction;
     plan_.roots = g.roots;
     plan_.hero = g.dots[0];
@@ -274,10 +284,11 @@ class BlockPlanner {
     int64_t batches = 1;
     for (Stage& s : plan_.stages) {
       if (!s.product) continue;
-      MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+      Products::Product& product = product_of(plan_, s, products_);
+      const MatrixProduct& p = product.matrices;
       // What an earlier stage left is read where it lies, as the sums' type.
       const bool packs = std::ranges::count(taking_, s.product) == 0;
-      auto blocks = choose_blocks(*s.product, p, target_, {.packs = packs});
+      auto blocks = products_.blocks(product, {.packs = packs});
       if (!blocks) refuse(quoted(s.product) + " is too small for a micro-kernel");
       s.blocks = blocks;
       s.blocks->columns = round_up(p.n, blocks->tile_columns);
@@ -299,7 +310,7 @@ class BlockPlanner {
     // (25x1024 by 1024x121, each row by its norm, a Zen 4: 110 us in slices, 58 so; 25x314 32.7 and 17.8.)
     for (Stage& s : plan_.stages) {
       if (!s.product) continue;
-      s.blocks = in_one_slice(*s.product, matrix_product(plan_, s, target_.vector_bytes), *s.blocks, target_);
+      s.blocks = in_one_slice(*s.product, product_of(plan_, s, products_).matrices, *s.blocks, target_);
     }
   }
 
@@ -325,6 +336,7 @@ class BlockPlanner {
   }
 
   const KernelGraph& g_;
+  Products& products_;
   const TargetInfo& target_;
   KernelPlan plan_;
   InstructionSet dependent_;
@@ -343,15 +355,15 @@ bool folds_into_packing(const Instruction* i) {
   return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
 }
 
-KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, const TargetInfo& target,
+KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, Products& products,
                             std::string_view config) {
   if (g.updates_results()) refuse("an update beside a dot");
   if (dots.size() > 1 || !g.reduces.empty()) {
     if (!g.convolutions.empty()) refuse("a convolution among rows");
-    return BlockPlanner(g, target).run(config);
+    return BlockPlanner(g, products).run(config);
   }
   if (g.roots.size() != 1) refuse("a dot with several results");
-  return plan_product(g, dots[0], target, config);
+  return plan_product(g, dots[0], products, config);
 }
 
 std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& product, const Blocks& blocks) {
@@ -384,16 +396,14 @@ int taken_operand(const KernelPlan& plan, const Instruction* dot) {
 }
 
 MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes) {
-  const Instruction* dot = stage.product;
-  int64_t lanes = sum_lanes(*dot, vector_bytes);
-  const Shape& result = (stage.stores.empty() ? dot : plan.roots[stage.stores[0]])->shape;
-  if (!plan.by_blocks()) return single_product(*dot, result, lanes);
-  if (!stage.stores.empty()) return MatrixProduct(*dot, result, lanes);
-  // The inner dims are the columns, whatever the dot's layout.
-  Shape as = Shape::array(dot->shape.type, dot->shape.dims);
-  std::vector<int64_t>& order = as.layout.minor_to_major;
-  std::ranges::stable_partition(order, [&](int64_t d) { return std::ranges::binary_search(plan.inner, d); });
-  return MatrixProduct(*dot, as, lanes);
+  const Instruction& dot = *stage.product;
+  const int64_t lanes = sum_lanes(dot, vector_bytes);
+  const Shape sums = shape_of_sums(plan, stage);
+  return plan.by_blocks() ? MatrixProduct(dot, sums, lanes) : single_product(dot, sums, lanes);
+}
+
+Products::Product& product_of(const KernelPlan& plan, const Stage& stage, Products& products) {
+  return products.of(*stage.product, shape_of_sums(plan, stage), !plan.by_blocks());
 }
 
 std::vector<int64_t> batch_dims(const KernelPlan& plan) {

@@ -14,8 +14,8 @@ namespace hlojit {
 /// `dots`: the contractions, convolutions among them. One with elementwise consumers; or blocks of rows, in which dots
 /// make values of the domain, reductions go along their rows, and further dots take what comes of it. `config` as in
 /// plan_kernel.
-KernelPlan plan_contraction(const KernelGraph& graph, const std::vector<const Instruction*>& dots,
-                            const TargetInfo& target, std::string_view config);
+KernelPlan plan_contraction(const KernelGraph& graph, const std::vector<const Instruction*>& dots, Products& products,
+                            std::string_view config);
 
 /// Packing a dot's operand applies this op on the way.
 bool folds_into_packing(const Instruction* i);
@@ -23,6 +23,8 @@ bool folds_into_packing(const Instruction* i);
 /// How a product stage is cut: rows are those of the kernel's block where it goes by blocks, else what the
 /// result's layout suggests.
 MatrixProduct matrix_product(const KernelPlan& plan, const Stage& stage, int64_t vector_bytes);
+/// The same among those that are known.
+Products::Product& product_of(const KernelPlan& plan, const Stage& stage, Products& products);
 
 /// A block of rows between products has at most so many, so that what its stages leave for each other stays near.
 inline constexpr int64_t kMostBlockRows = 96;

@@ -37,9 +37,8 @@ bool is_scalar(const Instruction* i) { return i->shape.is_array() && i->shape.ra
 
 class Sweep {
  public:
-  Sweep(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
-        Movements& movements)
-      : members_(members), plan_(plan), movements_(movements), price_(members, plan, target) {}
+  Sweep(std::span<const Instruction* const> members, const KernelPlan& plan, Products& products, Movements& movements)
+      : members_(members), plan_(plan), movements_(movements), price_(members, plan, products) {}
 
   KernelCost run() {
     demands_.reserve(2 * members_.size());
@@ -292,17 +291,18 @@ double KernelCost::total_ns() const {
   return first + (work_ns() - first) / cores + call_ns;
 }
 
-KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, Products& products,
                        Movements& movements, InstructionMap<double>& wanted) {
-  Sweep sweep(members, plan, target, movements);
+  Sweep sweep(members, plan, products, movements);
   KernelCost cost = sweep.run();
   wanted = sweep.times_wanted();
   return cost;
 }
 
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target) {
+  Products products(target);
   Movements movements;
-  return Sweep(members, plan, target, movements).run();
+  return Sweep(members, plan, products, movements).run();
 }
 
 KernelCost kernel_cost(const Computation& fused, const KernelPlan& plan, const TargetInfo& target) {

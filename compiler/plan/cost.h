@@ -34,7 +34,7 @@ struct KernelCost {
 /// `members` in execution order and `plan` as plan_kernel understood them; the values that leave are plan.roots. Time
 /// and memory O(members + operands). `wanted` is given, for each value that the kernel reads, at how many places it
 /// wants its elements: a broadcast is one, a window's slices are many.
-KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target,
+KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, Products& products,
                        Movements& movements, InstructionMap<double>& wanted);
 KernelCost kernel_cost(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);
 

@@ -298,12 +298,11 @@ KernelPlan plan_reduction(const Graph& g, const TargetInfo& target) {
 // ---- contraction -----------------------------------------------------------------------------------
 
 /// Dots, and the convolutions that are worth blocks or sums of their own; others are values like any.
-std::vector<const Instruction*> contractions(const Graph& g, const TargetInfo& target) {
+std::vector<const Instruction*> contractions(const Graph& g, Products& products) {
   std::vector<const Instruction*> found = g.dots;
   for (const Instruction* c : g.convolutions) {
-    int64_t lanes = sum_lanes(*c, target.vector_bytes);
-    MatrixProduct product(*c, c->shape, lanes);
-    if (choose_blocks(*c, product, target) || sums_features(*c, lanes)) found.push_back(c);
+    const bool blocks = products.blocks(products.of(*c, c->shape, false), {}).has_value();
+    if (blocks || sums_features(*c, sum_lanes(*c, products.target().vector_bytes))) found.push_back(c);
   }
   return found;
 }
@@ -343,9 +342,10 @@ bool is_kernel_op(const Instruction& i) {
 
 namespace {
 
-KernelPlan plan_graph(const Graph& g, const TargetInfo& target, std::string_view config) {
+KernelPlan plan_graph(const Graph& g, Products& products, std::string_view config) {
+  const TargetInfo& target = products.target();
   if (!g.scatters.empty()) return plan_scatter(g);
-  if (auto dots = contractions(g, target); !dots.empty()) return plan_contraction(g, dots, target, config);
+  if (auto dots = contractions(g, products); !dots.empty()) return plan_contraction(g, dots, products, config);
   if (!g.scans.empty()) return plan_scan(g);
   KernelPlan plan = g.reduces.empty() ? plan_nest(g) : plan_reduction(g, target);
   auto given = stages_in(config);
@@ -368,12 +368,12 @@ void check_sizes(Instructions members, Instructions roots) {
   if (std::ranges::all_of(members, is_plain)) refuse("results of different sizes");
 }
 
-std::optional<KernelPlan> plan_or_reason(Instructions members, Instructions roots, const TargetInfo& target,
+std::optional<KernelPlan> plan_or_reason(Instructions members, Instructions roots, Products& products,
                                          std::string_view config, std::string* why_not) {
   try {
     if (roots.empty()) refuse("no result");
     check_sizes(members, roots);
-    return plan_graph(Graph(members, roots), target, config);
+    return plan_graph(Graph(members, roots), products, config);
   } catch (const Refused& refused) {
     if (why_not) *why_not = refused.why;
     return std::nullopt;
@@ -382,9 +382,9 @@ std::optional<KernelPlan> plan_or_reason(Instructions members, Instructions root
 
 }  // namespace
 
-std::optional<KernelPlan> plan_kernel(Instructions members, Instructions roots, const TargetInfo& target,
+std::optional<KernelPlan> plan_kernel(Instructions members, Instructions roots, Products& products,
                                       std::string* why_not) {
-  return plan_or_reason(members, roots, target, {}, why_not);
+  return plan_or_reason(members, roots, products, {}, why_not);
 }
 
 std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo& target, std::string_view config,
@@ -404,7 +404,8 @@ std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo
       members.push_back(i.get());
     }
   }
-  return plan_or_reason(members, roots, target, config, why_not);
+  Products products(target);
+  return plan_or_reason(members, roots, products, config, why_not);
 }
 
 std::vector<int64_t> KernelPlan::outer_of(std::span<const int64_t> sizes) const {

@@ -41,7 +41,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
-#include "compiler/plan/blocks.h"
+#include "compiler/plan/products.h"
 #include "compiler/plan/target_info.h"
 
 namespace hlojit {
@@ -127,9 +127,10 @@ std::optional<KernelPlan> plan_kernel(const Computation& fused, const TargetInfo
 
 /// The same question about instructions that are not a computation of their own (yet): `members` in
 /// execution order, without tuples; what they read from outside stands for parameters. `roots` are the
-/// members whose values leave. Members that no root needs are ignored.
+/// members whose values leave. Members that no root needs are ignored. `products`: of the instructions about which it
+/// is asked.
 std::optional<KernelPlan> plan_kernel(std::span<const Instruction* const> members,
-                                      std::span<const Instruction* const> roots, const TargetInfo& target,
+                                      std::span<const Instruction* const> roots, Products& products,
                                       std::string* why_not = nullptr);
 
 /// Some kernel kind can hold this op (perhaps only alone). False for control, tuples, parameters, and

@@ -61,8 +61,8 @@ double lane_bytes(const Shape& shape) {
 
 }  // namespace
 
-Pricer::Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target)
-    : members_(members), plan_(plan), target_(target) {}
+Pricer::Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, Products& products)
+    : members_(members), plan_(plan), products_(products), target_(products.target()) {}
 
 bool Pricer::once_a_row(const Instruction& i) const {
   return rows_ && i.shape.is_array() && i.shape.rank() > 0 && i.shape.dims == outer_;
@@ -114,7 +114,7 @@ void Pricer::bring_columns(const Stage& s) {
   // Measured: a copy along its own minor dim, and one that transposes in registers.
   constexpr double kCopied = 0.2, kTransposed = 0.5;
   if (!s.product->is(Opcode::kDot)) return;
-  const MatrixProduct p = matrix_product(plan_, s, target_.vector_bytes);
+  const MatrixProduct& p = product_of(plan_, s, products_).matrices;
   const auto panels = panel_layout(*s.product, p, *s.blocks);
   const Instruction* columns = s.product->operand(p.columns_operand());
   const bool inside = std::ranges::find(members_, columns) != members_.end();

@@ -20,7 +20,7 @@ inline double elements_in(const Shape& shape) { return static_cast<double>(shape
 /// Adds up the cost of one kernel. `members` and `plan` outlive it.
 class Pricer {
  public:
-  Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, const TargetInfo& target);
+  Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, Products& products);
 
   KernelCost& cost() { return cost_; }
   /// Of vectors that hold a value's elements as they are computed with.
@@ -67,6 +67,7 @@ class Pricer {
 
   std::span<const Instruction* const> members_;
   const KernelPlan& plan_;
+  Products& products_;
   const TargetInfo& target_;
   const Ints outer_ = plan_.outer_sizes();
   const bool rows_ = goes_by_rows(), places_elements_ = places_elements();

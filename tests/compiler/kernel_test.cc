@@ -397,5 +397,37 @@ TEST_CASE("a product of what lies in scratch takes its terms one by one") {
   CHECK(why == "terms in groups that no one packs");
 }
 
+TEST_CASE("what is known of a product is of its operands and its result as they are in the kernel") {
+  auto module = parse_module(R"(ENTRY e {
+      x = f32[20,1024] parameter(0)
+      w = f32[256,1024] parameter(1)
+      n = f32[256,1024] negate(w)
+      d = f32[20,256] dot(x, n), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+      c = f32[20,256]{0,1} negate(d)
+      ROOT t = (f32[20,256], f32[20,256]{0,1}) tuple(d, c)
+    })");
+  const TargetInfo target{.vector_bytes = 64, .vector_registers = 32};
+  using List = std::vector<const Instruction*>;
+  const Instruction *c = module->entry()->root()->operand(1), *d = c->operand(0), *n = d->operand(1);
+  const std::vector<List> kernels = {{d}, {n, d}, {n, d, c}, {d, c}};
+  auto config = [](const List& members, Products& products) {
+    const List roots = {members.back()};
+    auto plan = plan_kernel(members, roots, products);
+    return plan ? kernel_config(*plan) : "none";
+  };
+  Products known(target);
+  std::set<std::string> configs;
+  for (int round = 0; round < 2; ++round) {
+    for (const List& members : kernels) {
+      Products fresh(target);
+      const std::string first = config(members, fresh);
+      CHECK(config(members, known) == first);
+      configs.insert(first);
+    }
+  }
+  CHECK(configs.size() > 2);
+  CHECK_FALSE(configs.contains("none"));
+}
+
 }  // namespace
 }  // namespace hlojit::test
