@@ -172,14 +172,29 @@ class Fuser {
       *why = "too much work for the packing of a dot";
       return std::nullopt;
     }
+    return planned(m, std::move(*plan), why);
+  }
+
+  std::optional<Candidate> planned(const std::vector<const Instruction*>& members, KernelPlan plan, std::string* why) {
     InstructionMap<double> wanted;
-    KernelCost cost = kernel_cost(m, *plan, products_, movements_, wanted);
+    KernelCost cost = kernel_cost(members, plan, products_, movements_, wanted);
     if (!admits(cost)) {
       *why = fmt::format("{} buffers, {} streams, {} instructions are too many", cost.buffers, cost.streams,
                          cost.instructions);
       return std::nullopt;
     }
-    return Candidate{std::move(*plan), cost, std::move(wanted)};
+    return Candidate{std::move(plan), cost, std::move(wanted)};
+  }
+
+  /// A reader that computes p, which is cheap, itself. A nest is planned by its results alone, but for updates.
+  std::optional<Candidate> evaluate_again(int p, int reader, std::string* why) {
+    const std::vector<Instruction*> members = graph_.joined(p, reader);
+    const Cluster& cluster = graph_[reader];
+    const bool nest = cluster.plan && cluster.plan->kind == KernelKind::kNest;
+    auto updates = [](const Instruction* i) { return has_trait(*i, op_trait::kUpdates); };
+    if (!nest || members.size() > kMaxMembers || std::ranges::any_of(cluster.members, updates))
+      return evaluate(members, cluster.roots, why);
+    return planned({members.begin(), members.end()}, *cluster.plan, why);
   }
 
   /// Two clusters as one, if nothing stands between them, which is sooner said than planned.
@@ -393,7 +408,7 @@ class Fuser {
     bool all = !leaves;
     for (size_t k = 0; k < readers.size(); ++k) {
       std::string why;
-      again[k] = evaluate(graph_.joined(p, readers[k]), graph_[readers[k]].roots, &why);
+      again[k] = evaluate_again(p, readers[k], &why);
       if (!again[k]) {
         all = false;
         explain("again", p, readers[k], 0, 0, false, why);
