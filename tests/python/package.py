@@ -95,6 +95,24 @@ n, t = both(x)
 np.testing.assert_array_equal(n, -x)
 np.testing.assert_array_equal(t, x.T)
 
+# Strides say how a result lies, but of tiles; parameters in any order.
+turned = hlojit.compile("""HloModule turned, entry_computation_layout={(f32[3,1,4]{0,2,1})->(f32[4,1,3]{0,1,2}, f32[3,1,4]{2,1,0:T(2,2)})}
+ENTRY e {
+  p = f32[3,1,4]{0,2,1} parameter(0)
+  d = f32[3,1,4]{2,1,0:T(2,2)} add(p, p)
+  t = f32[4,1,3]{0,1,2} transpose(d), dimensions={2,1,0}
+  ROOT r = (f32[4,1,3]{0,1,2}, f32[3,1,4]{2,1,0:T(2,2)}) tuple(t, d)
+}""")
+x = np.arange(12, dtype=np.float32).reshape(3, 1, 4)
+for same in (x, np.asfortranarray(x), np.repeat(x, 2, 2)[:, :, ::2], np.zeros(13, np.uint8)):
+    if same.dtype == np.uint8:  # at an odd address
+        same = np.concatenate([same[:1], x.view(np.uint8).ravel()])[1:].view(np.float32).reshape(x.shape)
+    t, d = turned(same)
+    np.testing.assert_array_equal(t, 2 * x.transpose(2, 1, 0))
+    np.testing.assert_array_equal(d, 2 * x)
+    assert t.strides[::2] == (4, 16) and d.flags.c_contiguous and t.flags.owndata is False
+    t[...] = d.T  # ours to write
+
 # Bytes of an executable are one again.
 again = hlojit.load(twice.serialize())
 np.testing.assert_array_equal(again(np.ones(3, np.float32)), [2, 2, 2])

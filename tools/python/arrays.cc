@@ -17,16 +17,19 @@ nb::object arrays_py(const char* function) { return nb::module_::import_("hlojit
 
 PyArray_Descr* descr(const nb::object& dtype) { return reinterpret_cast<PyArray_Descr*>(dtype.ptr()); }
 
-// The array's memory where it lies as the leaf's elements do, row by row; null where it does not.
-const void* memory_in_order(nb::handle value, const ArrayLeaf& leaf) {
-  if (!PyArray_CheckExact(value.ptr()) || leaf.dtype.is_none()) return nullptr;
+// The array's memory where it lies as the leaf's elements do; null where it does not.
+const void* memory_in_place(nb::handle value, const ArrayLeaf& leaf) {
+  if (!PyArray_CheckExact(value.ptr()) || leaf.dtype.is_none() || !leaf.strides) return nullptr;
   auto* array = reinterpret_cast<PyArrayObject*>(value.ptr());
   const std::vector<int64_t>& dims = leaf.shape.dims;
   // A type is one object, but that of an array that was unpickled.
-  if (!PyArray_EquivTypes(PyArray_DESCR(array), descr(leaf.dtype)) || !PyArray_ISCARRAY_RO(array)) return nullptr;
-  const bool same =
-      std::equal(dims.begin(), dims.end(), PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array));
-  return same ? memory(value) : nullptr;
+  if (!PyArray_EquivTypes(PyArray_DESCR(array), descr(leaf.dtype)) || !PyArray_ISBEHAVED_RO(array)) return nullptr;
+  const npy_intp* sizes = PyArray_DIMS(array);
+  if (!std::equal(dims.begin(), dims.end(), sizes, sizes + PyArray_NDIM(array))) return nullptr;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] > 1 && PyArray_STRIDES(array)[d] != (*leaf.strides)[d]) return nullptr;
+  }
+  return memory(value);
 }
 
 }  // namespace
@@ -49,10 +52,24 @@ nb::list facts(const std::vector<Shape>& shapes) {
 
 Shape row_major(const Shape& shape) { return Shape::array(shape.type, shape.dims); }
 
+std::optional<std::vector<int64_t>> strides_of(const Shape& shape) {
+  Layout plain;
+  plain.minor_to_major = shape.layout.minor_to_major;
+  plain.memory_space = shape.layout.memory_space;
+  if (shape.layout != plain) return {};
+  std::vector<int64_t> strides(shape.dims.size());
+  int64_t bytes = dtype_bytes(shape.type);
+  for (const int64_t d : plain.minor_to_major) {
+    strides[d] = bytes;
+    bytes *= std::max<int64_t>(shape.dims[d], 1);
+  }
+  return strides;
+}
+
 std::vector<ArrayLeaf> leaves(const std::vector<Shape>& shapes) {
   const nb::object dtype = arrays_py("DTYPES").attr("get");
   std::vector<ArrayLeaf> all;
-  for (const Shape& s : shapes) all.push_back({s, row_major(s), dtype(std::string(dtype_name(s.type)))});
+  for (const Shape& s : shapes) all.push_back({s, row_major(s), strides_of(s), dtype(std::string(dtype_name(s.type)))});
   return all;
 }
 
@@ -66,12 +83,12 @@ Inputs inputs(const nb::args& arrays, const std::vector<ArrayLeaf>& parameters) 
   for (size_t k = 0; k < parameters.size(); ++k) {
     const ArrayLeaf& leaf = parameters[k];
     nb::handle value = arrays[k];
-    const void* data = memory_in_order(value, leaf);
-    if (!data) {
-      in.kept.push_back(arrays_py("in_order")(value, facts(leaf.shape), k));
-      data = memory(in.kept.back());
+    if (const void* data = memory_in_place(value, leaf)) {
+      in.buffers.push_back(Buffer::borrow(data, leaf.shape));
+      continue;
     }
-    const Buffer b = Buffer::borrow(data, leaf.in_order);
+    in.kept.push_back(arrays_py("in_order")(value, facts(leaf.shape), k));
+    const Buffer b = Buffer::borrow(memory(in.kept.back()), leaf.in_order);
     in.buffers.push_back(leaf.shape == leaf.in_order ? b : b.to_layout(leaf.shape));
   }
   return in;
@@ -79,13 +96,18 @@ Inputs inputs(const nb::args& arrays, const std::vector<ArrayLeaf>& parameters) 
 
 nb::object output(Buffer buffer, const ArrayLeaf& leaf, size_t number) {
   if (leaf.dtype.is_none()) arrays_py("dtype_of")(facts(leaf.shape), "result " + std::to_string(number));  // raises
-  const Shape in_order = row_major(buffer.shape());
-  auto* kept = new Buffer(buffer.shape() == in_order ? std::move(buffer) : buffer.to_layout(in_order));
+  std::optional<std::vector<int64_t>> strides =
+      buffer.shape().dims == leaf.shape.dims ? leaf.strides : strides_of(buffer.shape());
+  if (!strides) {
+    buffer = buffer.to_layout(row_major(buffer.shape()));
+    strides = strides_of(buffer.shape());
+  }
+  auto* kept = new Buffer(std::move(buffer));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Buffer*>(p); });
+  const std::vector<int64_t>& dims = kept->shape().dims;
   Py_INCREF(leaf.dtype.ptr());  // stolen below, as the capsule is
-  PyObject* array =
-      PyArray_NewFromDescr(&PyArray_Type, descr(leaf.dtype), static_cast<int>(in_order.dims.size()),
-                           in_order.dims.data(), nullptr, const_cast<void*>(kept->raw()), NPY_ARRAY_CARRAY, nullptr);
+  PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr(leaf.dtype), static_cast<int>(dims.size()), dims.data(),
+                                         strides->data(), const_cast<void*>(kept->raw()), NPY_ARRAY_BEHAVED, nullptr);
   if (!array) throw nb::python_error();
   nb::object made = nb::steal(array);
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner.release().ptr()) < 0)

@@ -1,10 +1,12 @@
 // Parameters and results as NumPy has them. An array that lies as its parameter does is read where it is, found by
 // NumPy's own structs: asked for through Python each took 2.5 us, each result 1 (a Zen 4). What else there is
-// hlojit/arrays.py brings into order, or refuses.
+// hlojit/arrays.py brings into order, or refuses. A result stays where it is, if strides say how it lies: JAX's texts
+// have a transposed result lie as its operand does.
 #pragma once
 
 #include <hlojit/hlojit.h>
 
+#include <optional>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -23,11 +25,16 @@ const void* memory(nb::handle array);
 /// The same elements in row-major order.
 Shape row_major(const Shape& shape);
 
+/// Bytes from an element to the next, by dimension; none if they differ, or are no bytes: of tiles, padding, packed
+/// elements.
+std::optional<std::vector<int64_t>> strides_of(const Shape& shape);
+
 /// A leaf of the parameters or results.
 struct ArrayLeaf {
   Shape shape;
-  Shape in_order;    ///< row_major(shape)
-  nb::object dtype;  ///< NumPy's; None: it has none
+  Shape in_order;                               ///< row_major(shape)
+  std::optional<std::vector<int64_t>> strides;  ///< as strides_of(shape) says
+  nb::object dtype;                             ///< NumPy's; None: it has none
 };
 std::vector<ArrayLeaf> leaves(const std::vector<Shape>& shapes);
 

@@ -94,7 +94,8 @@ class Executable:
         self._core = core
 
     def __call__(self, *inputs) -> np.ndarray | tuple[np.ndarray, ...]:
-        """Runs it. Arrays that lie in row-major order are read in place. One result comes back as an
+        """Runs it. Arrays that lie as `parameters` says, most often in row-major order, are read in place;
+        others are copied. Results lie as `results` says (tiled ones: row-major). One comes back as an
         array, several as a tuple of the leaves. Raises ValueError for other shapes or types than
         `parameters`, Error if the run fails."""
         try:
