@@ -126,6 +126,23 @@ ENTRY e {
   CHECK(after.find("lhs_batch_dims={0}") != std::string::npos);
 }
 
+TEST_CASE("large constants are one if every element is equal") {
+  constexpr int kCount = 40000, kOther = 25;  // between the first two pieces that are hashed
+  auto constant = [](const char* name, int value) {
+    std::string text = std::string("  ") + name + " = f32[40000] constant({";
+    for (int k = 0; k < kCount; ++k) text += k == 0 ? "0" : k == kOther ? "," + std::to_string(value) : ",7";
+    return text + "})\n";
+  };
+  auto module = parse_module("ENTRY e {\n" + constant("a", 1) + constant("b", 1) + constant("c", 2) +
+                             "  ROOT r = (f32[40000], f32[40000], f32[40000]) tuple(a, b, c)\n}");
+  PipelineOptions options;
+  options.only = {"cse", "dce"};
+  run_pipeline(*module, options);
+  const Instruction& r = *module->entry()->root();
+  CHECK(r.operand(0) == r.operand(1));
+  CHECK(r.operand(0) != r.operand(2));
+}
+
 TEST_CASE("pass names are checked") {
   auto module = parse_module("ENTRY e { ROOT x = f32[] parameter(0) }");
   PipelineOptions options;
