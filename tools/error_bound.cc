@@ -67,7 +67,8 @@ class Walk {
   struct Handed {
     size_t fed = 0;  ///< leaves
     std::vector<BoundedValue> out;
-    std::map<int64_t, BoundedValue> sent;
+    std::multimap<int64_t, BoundedValue> sent;  ///< of a channel in order
+    std::map<int64_t, size_t> received;         ///< how many of a channel
   };
 
   const HostSide* host_;
@@ -246,16 +247,21 @@ BoundedValue Walk::exchange(const Instruction& i, const In& in) {
   if (!host_) throw Error(ErrorKind::kUnsupported, i.location, std::string(op_name(i.opcode)) + " is not evaluated");
   Handed& own = handed_[static_cast<size_t>(device_)];
   const BoundedValue token = BoundedValue::with(Literal(Shape::token()), 0);
+  const BoundedValue nothing = BoundedValue::with(Literal(Shape::scalar(DType::kU32)), 0);
   BoundedValue v;
   switch (i.opcode) {
     case Opcode::kInfeed: v.elements = {assemble(i.shape.elements.at(0), host_->infeed, own.fed), token}; return v;
     case Opcode::kOutfeed: own.out.push_back(*in[0]); return token;
-    case Opcode::kSend: own.sent[host_channel(i)] = *in[0]; break;
-    case Opcode::kRecvDone: v.elements = {BoundedValue::with(host_->received.at(host_channel(i)), 0), token}; return v;
+    case Opcode::kSend: own.sent.emplace(host_channel(i), *in[0]); break;
+    case Opcode::kRecv: {
+      const int64_t channel = host_channel(i);
+      v.elements = {BoundedValue::with(host_->received.at(channel).at(own.received[channel]++), 0), nothing, token};
+      return v;
+    }
+    case Opcode::kRecvDone: v.elements = {in[0]->elements[0], token}; return v;
     case Opcode::kSendDone: return token;
     default: break;
   }
-  const BoundedValue nothing = BoundedValue::with(Literal(Shape::scalar(DType::kU32)), 0);
   v.elements = {nothing, nothing, token};  // of a transfer under way
   return v;
 }

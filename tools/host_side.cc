@@ -26,7 +26,7 @@ HostSide HostSide::random(const Module& module, uint64_t seed) {
     if (i->is(Opcode::kInfeed)) {
       for (const Shape* leaf : leaves(i->shape)) host.infeed.push_back(give(*leaf));
     } else if (i->is(Opcode::kRecv)) {
-      host.received.emplace(host_channel(*i), give(i->shape.elements.at(0)));
+      host.received[host_channel(*i)].push_back(give(i->shape.elements.at(0)));
     } else if (i->is(Opcode::kSend)) {
       host.sent.push_back(host_channel(*i));
     }
@@ -40,7 +40,9 @@ HostQueues HostSide::queues(int64_t devices) const {
   auto buffer = [](const Literal& l) { return Buffer::copy_of(l.bytes().data(), l.shape()); };
   for (int64_t d = 0; d < devices; ++d) {
     for (const Literal& l : infeed) q.push_infeed(d, buffer(l));
-    for (const auto& [id, l] : received) q.send(d, id, buffer(l));
+    for (const auto& [id, values] : received) {
+      for (const Literal& l : values) q.send(d, id, buffer(l));
+    }
   }
   return q;
 }

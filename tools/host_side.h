@@ -11,9 +11,9 @@
 namespace hlojit::tools {
 
 struct HostSide {
-  std::vector<Literal> infeed;          ///< leaves, in the order of the entry's infeeds
-  std::map<int64_t, Literal> received;  ///< by channel: what its recv gets
-  std::vector<int64_t> sent;            ///< channels of sends, ascending
+  std::vector<Literal> infeed;                       ///< leaves, in the order of the entry's infeeds
+  std::map<int64_t, std::vector<Literal>> received;  ///< by channel: what its recvs get, in their order
+  std::vector<int64_t> sent;                         ///< channels of sends, ascending
 
   /// All that the entry asks for, with random values.
   static HostSide random(const Module& module, uint64_t seed);

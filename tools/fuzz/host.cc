@@ -16,7 +16,8 @@ bool in_entry(const Draft& s) { return s.draw.depth == 0; }
 
 Attributes channel(Draft& s) {
   Attributes a;
-  a.other.emplace_back("channel_id", std::to_string(++s.draw.channels));
+  if (s.draw.channels == 0 || s.random.chance(0.7)) ++s.draw.channels;
+  a.other.emplace_back("channel_id", std::to_string(s.draw.channels));
   a.other.emplace_back("is_host_transfer", "true");
   return a;
 }
