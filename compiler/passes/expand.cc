@@ -69,11 +69,13 @@ Instruction* expand_map(Builder& b, const Instruction& op) {
 }
 
 Instruction* expand_windows(Builder& b, const Instruction& op) {
-  Instruction* in_turn = expand_windows_in_turn(b, op);
-  return in_turn ? in_turn : expand_prefix_window(b, op);
+  for (auto* expansion : {expand_windows_in_turn, expand_prefix_window, expand_few_windows}) {
+    if (Instruction* made = expansion(b, op)) return made;
+  }
+  return nullptr;
 }
 
-/// Operands of the type that the reducer computes in; long running windows in blocks.
+/// Operands of the type that the reducer computes in; long running windows in blocks, a few as reductions.
 Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
   Builder::Values operands(op.operands().begin(), op.operands().end());
   const auto& parameters = op.to_apply()->parameters();

@@ -35,6 +35,10 @@ Instruction* expand_batch_norm(Builder& b, const Instruction& op, Instruction* c
 /// of those, or small, or its computation may not be regrouped.
 Instruction* expand_prefix_window(Builder& b, const Instruction& op);
 
+/// A reduce-window of a few long windows, as reductions. nullptr if it is none, or its computation may not be
+/// regrouped.
+Instruction* expand_few_windows(Builder& b, const Instruction& op);
+
 /// A conditional in a computation that is applied to elements, as selects. nullptr if a branch is more than
 /// elementwise ops on scalars.
 Instruction* expand_branches(Builder& b, const Instruction& op);

@@ -131,6 +131,20 @@ Instruction* running_window(Draft& s) {
   return s.b.reduce_window({c.x}, {c.init}, c.computation, w);
 }
 
+// So long that few fit in: a reduction each.
+Instruction* long_window(Draft& s) {
+  DType t = s.type();
+  const int64_t size = s.random.pick(Ints{64, 65, 100, 130, 257}), stride = s.random.between(1, 40);
+  Ints sizes = {size + stride * s.random.between(0, 4) + s.random.between(0, stride - 1)};
+  std::vector<WindowDim> w = {{.size = size, .stride = stride}};
+  if (s.random.chance(0.6)) sizes.insert(sizes.begin(), s.random.between(1, 6)), w.insert(w.begin(), WindowDim{});
+  if (s.random.chance(0.3)) sizes.push_back(s.random.between(1, 2)), w.emplace_back();
+  Instruction* x = s.draw.depth == 0 ? s.of(t, sizes) : nullptr;
+  if (!x) return nullptr;
+  Combination c = combination(s, x);
+  return s.b.reduce_window({c.x}, {c.init}, c.computation, w);
+}
+
 // A few elements of several arrays in a row, so few that all positions are known where code is made.
 Instruction* joined(Draft& s, DType t) {
   Builder::Values parts;
@@ -245,7 +259,7 @@ Instruction* scan(Draft& s) {
 }  // namespace
 
 Family window_family() { return {"windows", {{reduce_window, 5}, {joint_window, 1}, {select_and_scatter, 3}}, 0.08}; }
-Family running_window_family() { return {"running windows", {{running_window, 20}}, 0.05}; }
+Family running_window_family() { return {"running windows", {{running_window, 20}, {long_window, 8}}, 0.05}; }
 Family joined_window_family() { return {"windows over parts", {{joined_window, 12}, {joined_convolution, 8}}, 0.05}; }
 Family divided_window_family() { return {"windows over quotients", {{divided_windows, 8}}, 0.03}; }
 Family scan_family() { return {"scan", {{scan, 3}}, 0.03}; }
