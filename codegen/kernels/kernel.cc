@@ -23,6 +23,7 @@
 #include "codegen/nest/lines.h"
 #include "codegen/nest/loop_merge.h"
 #include "codegen/nest/loop_split.h"
+#include "codegen/nest/row_parts.h"
 #include "codegen/target.h"
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/movement.h"
@@ -209,73 +210,126 @@ class Emission {
     return bytes;
   }
 
+  using Walk = std::function<void(AccessWalk&, const Coords&)>;
+
+  // What is known of the kernel before its loops are: of what it reads and writes, and of its vectors.
+  struct Known {
+    std::set<DType> in_bits;
+    Walk visit;
+    Inner along;
+    int widest = 4, operations = 0, places = 0;
+    bool pulls = false, masks = false, guarded = false, waits = false;
+    bool overlap = false;
+    int native = 1, wide = 1;  // lanes
+  };
+
   // Every plan without products: an outer nest, in which the stages run in order.
   void loops() {
-    const std::set<DType> in_bits = moved_in_bits();
-    int widest = 4, operations = 0, places = 0;
-    Inner along;
-    bool pulls = false, masks = false, guarded = false, waits = false;
-    auto visit = [&](AccessWalk& w, const Coords& at) {
-      w.move_in_bits(in_bits);
-      visit_stages(w, at, along);
+    Known known;
+    known.in_bits = moved_in_bits();
+    known.visit = [&](AccessWalk& w, const Coords& at) {
+      w.move_in_bits(known.in_bits);
+      visit_stages(w, at, known.along);
     };
     auto walk = [&](AccessWalk& w, const Coords& at) {
-      visit(w, at);
-      widest = w.lane_bytes();
-      operations = w.operations();
-      places = w.places();
-      pulls = w.has_reduction();
-      masks = w.combines_masks();
-      guarded = !w.edges().empty();
-      waits = waits_for_memory(w);
+      known.visit(w, at);
+      known.widest = w.lane_bytes();
+      known.operations = w.operations();
+      known.places = w.places();
+      known.pulls = w.has_reduction();
+      known.masks = w.combines_masks();
+      known.guarded = !w.edges().empty();
+      known.waits = waits_for_memory(w);
     };
     const Ints outer = nest_sizes(plan_, walk, vars_);
     bool rows = plan_.kind == KernelKind::kRows, nest = plan_.kind == KernelKind::kNest;
     bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
-    const bool overlap = overlaps();
-    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, loop_options(lanes, overlap));
-    if (nest && overlap) pieces = merge_pieces(std::move(pieces), visit, vars_);
-    if (!guarded) count_inner_steps(pieces, lanes);
-    int native = std::max(1, vector_bytes_ / widest);
-    int wide = native * count_.side_by_side(operations, places, along.step, pulls);
+    known.overlap = overlaps();
+    std::vector<LoopPiece> pieces = plan_loops(outer, vars_, walk, loop_options(lanes, known.overlap));
+    if (nest && known.overlap) pieces = merge_pieces(std::move(pieces), known.visit, vars_);
+    if (!known.guarded) count_inner_steps(pieces, lanes);
+    known.native = std::max(1, vector_bytes_ / known.widest);
+    known.wide = known.native * count_.side_by_side(known.operations, known.places, known.along.step, known.pulls);
     const double total = volume(pieces);
-    for (size_t p = 0; p < pieces.size(); ++p) {
-      LoopPiece& piece = pieces[p];
-      piece.side_by_side = nest && !pulls;
-      const int64_t ns = share_of_cost(piece, total);
-      if (overlap && count_.sums_columns() && emit_strips(piece, suffix(p, pieces.size()), ns, in_bits, native))
-        continue;
-      const bool by_lines = !put_in_strips(piece, visit, native) && into_line(piece, visit, native).has_value();
-      RowBlock block(plan_, stages_);
-      const size_t split = cut_into_tasks(piece, visit, ns, native, overlap, block);
-      if (overlap && count_.sums_columns()) put_lanes_in_blocks(piece, native, count_.in_block(wide / native), vars_);
-      KernelBuilder& kernel = builder_for(p, pieces.size(), in_bits);
-      int64_t count = kernel.bind_chunks(piece, split);
-      ElementEmitter& e = kernel.emitter();
-      if (nest && waits) e.store_in_halves();
-      if (!pulls && along.few_gathers()) e.write_out_gathers();
-      LaneWidths widths = widths_of(piece, wide, native, pulls, overlap, along, leaves_out_lanes(piece, visit));
-      if (auto into = by_lines ? into_line(piece, visit, native) : std::nullopt)
-        widths = {.widths = {native}, .into_line = std::move(into)};
-      if (masks && packs_masks(piece)) widths.at_a_time = native;
-      IndexExpr lane(0);
-      Scratch scratch(kernel);
-      place_values(kernel, scratch, block, piece.unroll.count, widths.widths[0], lane);
-      e.loops(kernel.root(), piece, split, widths, {},
-              [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
-                lane = part.number;
-                step_of(kernel, s, at, piece, block, overlap);
-                return ElementEmitter::Carried{};
-              });
-      if (p + 1 == pieces.size() || !joined_) finish(kernel, count, joined_ ? cost_ns_ : ns, scratch.bytes());
+    for (LoopPiece& piece : pieces) piece.side_by_side = nest && !known.pulls;
+    const bool maps = nest && !known.pulls && !count_.keeps_values();
+    std::vector<RowParts> groups = parts_of_rows(std::move(pieces), maps && bytes_of_all() > target_.l1_bytes);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const int64_t ns = share_of_cost(groups[g].parts, total);
+      const Place place{g, groups.size(), ns};
+      if (groups[g].parts.size() > 1)
+        emit_rows(groups[g], place, known);
+      else
+        emit_piece(groups[g].parts[0], place, known);
     }
   }
 
-  KernelBuilder& builder_for(size_t piece, size_t pieces, const std::set<DType>& in_bits) {
-    if (piece == 0 || !joined_) {
-      const std::string name = suffix(piece, joined_ ? 1 : pieces);
+  /// Which one of how many functions, and what all of its tasks take.
+  struct Place {
+    size_t number, count;
+    int64_t ns;
+  };
+
+  void emit_piece(LoopPiece& piece, const Place& place, const Known& known) {
+    const auto& [number, count_of_all, ns] = place;
+    const bool overlap = known.overlap;
+    if (overlap && count_.sums_columns() &&
+        emit_strips(piece, suffix(number, count_of_all), ns, known.in_bits, known.native))
+      return;
+    const bool by_lines =
+        !put_in_strips(piece, known.visit, known.native) && into_line(piece, known.visit, known.native).has_value();
+    RowBlock block(plan_, stages_);
+    const size_t split = cut_into_tasks(piece, known.visit, ns, known.native, overlap, block);
+    if (overlap && count_.sums_columns())
+      put_lanes_in_blocks(piece, known.native, count_.in_block(known.wide / known.native), vars_);
+    KernelBuilder& kernel = builder_for(place, known);
+    const int64_t tasks = kernel.bind_chunks(piece, split);
+    const LaneWidths widths =
+        widths_of(piece, known, by_lines ? into_line(piece, known.visit, known.native) : std::nullopt);
+    IndexExpr lane(0);
+    Scratch scratch(kernel);
+    place_values(kernel, scratch, block, piece.unroll.count, widths.widths[0], lane);
+    kernel.emitter().loops(kernel.root(), piece, split, widths, {},
+                           [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {
+                             lane = part.number;
+                             step_of(kernel, s, at, piece, block, overlap);
+                             return ElementEmitter::Carried{};
+                           });
+    finish(kernel, place, tasks, scratch.bytes());
+  }
+
+  // Parts of rows, one after the other in each row. A task has whole rows.
+  void emit_rows(RowParts& group, const Place& place, const Known& known) {
+    RowBlock block(plan_, stages_);
+    const auto apart = writes_apart(group.parts.front(), known.visit, vars_);
+    const size_t split = split_for_chunks(group.rows, chunks_for(place.ns), 1, vars_, 0, apart);
+    KernelBuilder& kernel = builder_for(place, known);
+    const int64_t tasks = kernel.bind_chunks(group.rows, split);
+    auto row = [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
+      for (const LoopPiece& whole : group.parts) {
+        const LoopPiece part = group.in_row(whole, at);
+        auto into = into_line(whole, known.visit, known.native);
+        if (into) into = group.in_row(*into, at);
+        kernel.emitter().loops(s, part, 0, widths_of(part, known, std::move(into)), {},
+                               [&](Scope& in, const Coords& c, const Lanes&, const ElementEmitter::Carried&) {
+                                 step_of(kernel, in, c, part, block, known.overlap);
+                                 return ElementEmitter::Carried{};
+                               });
+      }
+      return ElementEmitter::Carried{};
+    };
+    kernel.emitter().loops(kernel.root(), group.rows, split, {{1}}, {}, row);
+    finish(kernel, place, tasks, 0);
+  }
+
+  KernelBuilder& builder_for(const Place& place, const Known& known) {
+    if (place.number == 0 || !joined_) {
+      const std::string name = suffix(place.number, joined_ ? 1 : place.count);
       builder_ = std::make_unique<KernelBuilder>(module_, fusion_, around_, options_, vars_, name);
-      builder_->emitter().move_in_bits(in_bits);
+      ElementEmitter& e = builder_->emitter();
+      e.move_in_bits(known.in_bits);
+      if (plan_.kind == KernelKind::kNest && known.waits) e.store_in_halves();
+      if (!known.pulls && known.along.few_gathers()) e.write_out_gathers();
     }
     return *builder_;
   }
@@ -324,8 +378,8 @@ class Emission {
   }
 
   // A border gets its share of the chunks, not an equal part.
-  int64_t share_of_cost(const LoopPiece& piece, double total) const {
-    return static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(piece) / std::max(total, 1.0));
+  int64_t share_of_cost(const std::vector<LoopPiece>& pieces, double total) const {
+    return static_cast<int64_t>(static_cast<double>(cost_ns_) * volume(pieces) / std::max(total, 1.0));
   }
 
   // Sums of far columns. False where registers do as well.
@@ -336,13 +390,24 @@ class Emission {
     KernelBuilder kernel(module_, fusion_, around_, options_, vars_, name);
     const int64_t count = kernel.bind_chunks(cut->piece, cut->tasks);
     kernel.emitter().move_in_bits(in_bits);
-    finish(kernel, count, ns, strips_.emit(kernel, *cut, native));
+    const int64_t scratch = strips_.emit(kernel, *cut, native);
+    functions_.push_back({kernel.finish(), count, scratch, ns});
     return true;
   }
 
+  // `into`: where rows begin within a line, if they are gone through by lines.
+  LaneWidths widths_of(const LoopPiece& piece, const Known& known, std::optional<IndexExpr> into) {
+    if (into) return {.widths = {known.native}, .into_line = std::move(into)};
+    LaneWidths widths = widths_in_row(piece, known, leaves_out_lanes(piece, known.visit));
+    if (known.masks && packs_masks(piece)) widths.at_a_time = known.native;
+    return widths;
+  }
+
   // Of a block each value has its vectors.
-  LaneWidths widths_of(const LoopPiece& piece, int wide, int native, bool pulls, bool overlap, const Inner& along,
-                       bool masks) const {
+  LaneWidths widths_in_row(const LoopPiece& piece, const Known& known, bool masks) const {
+    const int native = known.native;
+    const bool pulls = known.pulls, overlap = known.overlap;
+    int wide = known.wide;
     if (plan_.kind == KernelKind::kRows) return {{1}};
     if (piece.across) return {{static_cast<int>(piece.loops.back().extent)}};
     const bool blocked = piece.unroll.var >= 0;
@@ -355,9 +420,9 @@ class Emission {
       const int words = piece.side, lanes = piece.unroll.count < words ? std::max(native, words) : words;
       return lane_widths(piece, lanes, lanes, overlap);
     }
-    const bool rows = piece.looked_up && along.finds_rows;  // a pointer a lane
+    const bool rows = piece.looked_up && known.along.finds_rows;  // a pointer a lane
     constexpr int kWrittenOut = 32;  // lanes, of which twice as many take LLVM twice as long and nothing less to run
-    const bool few = piece.looked_up && !pulls && along.few_gathers();
+    const bool few = piece.looked_up && !pulls && known.along.few_gathers();
     const int most = piece.apart || rows ? native : few ? std::max(native, std::min(wide, kWrittenOut)) : wide;
     if (plan_.kind == KernelKind::kNest && !overlap && piece.known_lanes())
       return narrowing_widths(piece, most, native, masks);
@@ -419,8 +484,9 @@ class Emission {
 
   std::string suffix(size_t p, size_t count) const { return count == 1 ? "" : fmt::format(".piece{}", p); }
 
-  void finish(KernelBuilder& kernel, int64_t chunks, int64_t ns, int64_t scratch = 0) {
-    functions_.push_back({kernel.finish(), chunks, scratch, ns});
+  void finish(KernelBuilder& kernel, const Place& place, int64_t chunks, int64_t scratch) {
+    if (joined_ && place.number + 1 < place.count) return;
+    functions_.push_back({kernel.finish(), chunks, scratch, joined_ ? cost_ns_ : place.ns});
   }
 
   llvm::Module& module_;

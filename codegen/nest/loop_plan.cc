@@ -248,7 +248,23 @@ class LoopPlanner {
     std::vector<int64_t> at =
         guarded_[d] || (!cuts_blocks_ && alternates(d)) ? std::vector<int64_t>{} : edges(d, windows);
     cut_periods(d, breaks, at);
+    if (breaks.empty()) widen_ends(d, at);
     return cut_dimension(dims_[d], breaks, at, max_runs_);
+  }
+
+  // What a long row has at its ends that is less than a vector is a vector with what is beside it, whose lanes ask
+  // where they are: no elements one by one, a line apart from each other, and in between vectors begin with lines where
+  // rows do.
+  void widen_ends(size_t d, std::vector<int64_t>& edges) const {
+    constexpr int64_t kLong = 8;  // vectors
+    const int64_t lanes = native_lanes(), end = dims_[d] - lanes;
+    if (!options_.lanes || options_.in_order || accesses_.has_reduction()) return;
+    if (dims_[d] < kLong * lanes || dims_[d] == hlojit::product(dims_)) return;
+    const bool along = std::ranges::all_of(accesses_.accesses(), [&](const Access& a) {
+      return !a.random && (!a.write || a.address.coefficient(dim_vars_[d]) == 1);
+    });
+    if (!along || lanes == 1) return;
+    for (int64_t& e : edges) e = std::clamp(e, lanes, end);
   }
 
   // Every product of the dimensions' pieces is a nest of its own.
