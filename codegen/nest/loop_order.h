@@ -82,6 +82,7 @@ struct LoopOrder {
   void merge_filling_digits(int block);
   void merge(size_t outer, size_t inner);
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
+  bool windows_overlap(const LoopDigit& digit) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   std::optional<size_t> interleaved_digit() const;
   Unroll take_block(size_t k, int64_t block);
