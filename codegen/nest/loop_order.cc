@@ -466,7 +466,10 @@ Unroll LoopOrder::choose_interleaved() {
 // The outermost digit along which windows overlap: neighbours along an inner one lie in the same few rows, which stay
 // in cache anyway, but are walked through with gaps then. (Four columns of a depthwise convolution: 2.5 times as long;
 // two rows: 0.7.) Else the innermost.
-Unroll LoopOrder::choose_shared(int64_t block, bool overlap) {
+Unroll LoopOrder::choose_shared(const LoopPlanOptions& options) {
+  constexpr int64_t kLong = 4;  // vectors
+  const int64_t block = options.shared;
+  const bool long_rows = loops.back().extent >= kLong * options.max_lanes;
   if (const Unroll whole = choose_interleaved(); whole.var >= 0) return whole;
   auto any = [&](const LoopDigit& l, bool all) {
     return std::ranges::any_of(accesses, [&](const Access& a) { return reads_again(a, l, all); });
@@ -475,9 +478,9 @@ Unroll LoopOrder::choose_shared(int64_t block, bool overlap) {
   for (size_t k = loops.size() - 1; k-- > 0;) {
     const LoopDigit& l = loops[k];
     bool usable = l.extent > 1 && !l.clip && !l.steps && can_be_innermost(l) &&
-                  (l.extent % block == 0 || l.extent < block || overlap);
+                  (l.extent % block == 0 || l.extent < block || options.overlap);
     if (!usable) continue;
-    if (windows_overlap(l) || (any(l, true) && (!chosen || any(l, false)))) chosen = k;
+    if ((long_rows && windows_overlap(l)) || (any(l, true) && (!chosen || any(l, false)))) chosen = k;
   }
   return chosen ? take_block(*chosen, block) : Unroll{};
 }

@@ -39,7 +39,7 @@ struct LoopOrder {
   int64_t part_of(const Unroll& block, int64_t operations, int64_t most_bytes) const;
   /// Takes a block out of a digit: all of a short one that the result alternates along beside the lanes, else so many
   /// of one along which reductions read the same elements, which are then loaded once for all of the block.
-  Unroll choose_shared(int64_t block, bool overlap);
+  Unroll choose_shared(const LoopPlanOptions& options);
   /// Takes out all of a short digit that the result alternates along beside the lanes.
   Unroll choose_interleaved();
   /// Takes out a small digit along which some access is contiguous, of loops without lanes; else one of up to so many

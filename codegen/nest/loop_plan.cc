@@ -402,8 +402,7 @@ class LoopPlanner {
     made.looked_up = made.has_lanes && c.lanes_looked_up();
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_);
     if (made.unroll.var >= 0) made.unroll.part = c.part_of(made.unroll, accesses_.operations(), options_.in_parts);
-    if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0)
-      made.unroll = c.choose_shared(options_.shared, options_.overlap);
+    if (made.has_lanes && accesses_.has_reduction() && options_.shared > 0) made.unroll = c.choose_shared(options_);
     if (made.has_lanes && made.unroll.var < 0 && options_.interleaves) made.unroll = c.choose_interleaved();
     if (!options_.lanes && options_.unroll > 0) made.unroll = c.choose_group(options_.alternating);
   }
