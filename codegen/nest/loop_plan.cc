@@ -14,10 +14,14 @@ namespace hlojit::codegen {
 namespace {
 
 // From which value of a variable on (or up to which) a guard holds whatever the rest of its expression is.
-int64_t inside_edge(const Edge& e, const IndexExpr& variable, int64_t coefficient) {
-  Range rest = (e.expr - variable * coefficient).range();
-  int64_t room = e.upper ? e.bound - rest.hi : e.bound - rest.lo;
-  return (room + coefficient - 1) / coefficient;
+struct InsideEdge {
+  int64_t at;
+  bool exact;  // on the other side it holds nowhere: a border between rows that a reshape made
+};
+InsideEdge inside_edge(const Edge& e, const IndexExpr& variable, int64_t coefficient) {
+  const Range rest = (e.expr - variable * coefficient).range();
+  auto value = [&](int64_t rest) { return (e.bound - rest + coefficient - 1) / coefficient; };
+  return {value(e.upper ? rest.hi : rest.lo), value(rest.hi) == value(rest.lo)};
 }
 
 // Loads or stores that an access makes for 8 lanes of words: vectors of wide elements are several, and lanes that
@@ -302,10 +306,12 @@ class LoopPlanner {
       if (!c || *c == 0) continue;
       const bool alone = e.expr.terms().size() == 1;
       int64_t at = 0;
-      if (*c > 0 && (alone || windows))
-        at = inside_edge(e, IndexExpr::var(dim_vars_[d], dims_[d]), *c);
-      else if (alone)
+      if (*c > 0) {
+        const InsideEdge inside = inside_edge(e, IndexExpr::var(dim_vars_[d], dims_[d]), *c);
+        if (alone || windows || inside.exact) at = inside.at;
+      } else if (alone) {
         at = (e.expr.constant() - e.bound - *c) / -*c;
+      }
       if (at > 0 && at < dims_[d]) found.push_back(at);
     }
     return found;

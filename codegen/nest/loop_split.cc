@@ -59,6 +59,12 @@ void substitute_in(LoopPiece& piece, int var, const IndexExpr& value) {
   substitute_in(piece.loops, values);
 }
 
+// Part of a digit, from `so_far` on, that ends with it. The variable keeps its range: what always holds of the digit
+// (a pad's guard, a part of a concatenation) is known to hold of its parts.
+LoopDigit part_of(const LoopDigit& loop, int64_t per, const IndexExpr& so_far) {
+  return {loop.var, per, Clip{so_far, loop.extent, 1, 1}, Steps{so_far, 1, loop.extent - 1}};
+}
+
 bool can_be_in_blocks(const LoopPiece& piece) {
   if (!piece.has_lanes || piece.unroll.var >= 0 || piece.apart || piece.looked_up) return false;
   return !piece.loops.back().clip && !piece.loops.back().steps;
@@ -228,17 +234,13 @@ size_t split_for_chunks(LoopPiece& piece, int64_t chunks, int64_t grain, VarSour
       so_far = IndexExpr::var(outer.var, Range{0, last});
       inner.extent = loop.extent - last;
     } else if (loop.extent % per != 0) {
-      inner.clip = Clip{so_far, loop.extent, 1, 1};
+      inner = part_of(loop, per, so_far);
     }
     if (loop.steps) {
       // The variable keeps its meaning; only its counter starts further up.
       inner.var = loop.var;
       inner.steps = Steps{loop.steps->first + so_far, loop.steps->step, loop.steps->last};
-    } else if (inner.clip) {
-      // So does its range: what always holds of the digit (a pad's guard) is known to hold of its parts.
-      inner.var = loop.var;
-      inner.steps = Steps{so_far, 1, loop.extent - 1};
-    } else {
+    } else if (!inner.clip) {
       substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
     }
     piece.loops[at] = inner;
@@ -272,8 +274,11 @@ std::vector<size_t> cut_chains(LoopPiece& piece, int lanes, int64_t most, VarSou
       LoopDigit outer{vars.fresh(), parts, std::nullopt, std::nullopt};
       LoopDigit inner{vars.fresh(), per, std::nullopt, std::nullopt};
       IndexExpr so_far = IndexExpr::var(outer.var, parts) * per;
-      if (loop.extent % per != 0) inner.clip = Clip{so_far, loop.extent, 1, 1};
-      substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
+      if (loop.extent % per != 0) {
+        inner = part_of(loop, per, so_far);
+      } else {
+        substitute_in(piece, loop.var, so_far + IndexExpr::var(inner.var, per));
+      }
       piece.loops[k] = inner;
       piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(k), outer);
       for (size_t& c : cuts) ++c;
