@@ -147,6 +147,7 @@ class Sweep {
         if (d.manner.split) cost_.compute_ns += std::max(0.0, terms - elements_in(o->shape)) * kGathered;
         want_apart(o, terms, d.code(), d.manner.strided);
         demands_[o].manner.slid |= slid_dims(*i);
+        demands_[o].manner.summed = true;
       }
     }
   }
@@ -246,7 +247,8 @@ class Sweep {
         }))
       cost_.compute_ns += elements * kSlid;
     if (!guarded) {  // where padding lies between elements loops are made for those that are read
-      if (of_all.scattered) cost_.compute_ns += std::max(0.0, elements - elements_in(o->shape)) * kGathered;
+      if (of_all.scattered && !d.manner.summed)
+        cost_.compute_ns += std::max(0.0, elements - elements_in(o->shape)) * kGathered;
       manner.split |= of_all.split;
     }
     Demand& own = demands_[o];

@@ -40,24 +40,33 @@ bool slides(const IndexExpr& coordinate, const Manner& of_result) {
          std::ranges::any_of(coordinate.variables(), [&](int v) { return v >= 0 && of_result.slides_along(v); });
 }
 
-// The length of the rows that a coordinate of several goes by; 1: it does not.
-int64_t row_of(const IndexExpr& coordinate) {
-  int64_t row = 1;
-  if (coordinate.terms().size() < 2) return row;
-  for (const IndexExpr::Term& t : coordinate.terms()) row = std::max(row, t.coefficient);
-  return row;
+// The rows that a movement's operand is read by, which is wanted by `rows` itself.
+Manner::Rows rows_through(const Instruction& movement, const Coords& coords, const Manner::Rows& rows) {
+  for (size_t k = 0; k < coords.size(); ++k) {
+    const IndexExpr& c = coords[k];
+    const auto dim = static_cast<int64_t>(k);
+    if (movement.is(Opcode::kReshape) && c.terms().size() > 1) {
+      int64_t length = 1;
+      for (const IndexExpr::Term& t : c.terms()) length = std::max(length, t.coefficient);
+      return {dim, length, 0};
+    }
+    if (rows.along < 0 || !c.depends_on(static_cast<int>(rows.along))) continue;
+    const bool shifted = c.terms().size() == 1 && c.coefficient(static_cast<int>(rows.along)) == 1;
+    return {dim, shifted ? rows.length : 0, rows.first + c.constant()};
+  }
+  return {};
 }
 
 // Some border between parts lies within a row.
-bool cuts_rows(const Instruction& concatenate, const Manner& manner) {
+bool cuts_rows(const Instruction& concatenate, const Manner::Rows& rows) {
   const int64_t d = concatenate.attrs.dimensions[0];
-  if (manner.rows_along != d) return false;
+  if (rows.along != d) return false;
   int64_t border = 0;
-  return std::ranges::any_of(concatenate.operands(), [&](const Instruction* o) {
-    const bool cuts = border % manner.row != 0;
-    border += o->shape.dims[static_cast<size_t>(d)];
-    return cuts;
-  });
+  for (size_t k = 0; k + 1 < concatenate.operand_count(); ++k) {
+    border += concatenate.operand(k)->shape.dims[static_cast<size_t>(d)];
+    if (rows.length == 0 || (border - rows.first) % rows.length != 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -69,11 +78,7 @@ Manner Demand::Manner::through(const Instruction& movement, const Coords& coords
   m.folded |= folds(movement, coords);
   if (guarded) m.spacing *= spacing_of(coords);
   m.slid = 0;
-  m.rows_along = -1;
-  for (size_t k = 0; k < coords.size() && movement.is(Opcode::kReshape); ++k) {
-    if (const int64_t length = row_of(coords[k]); length > 1) m.rows_along = static_cast<int64_t>(k), m.row = length;
-  }
-  for (size_t k = 0; k < coords.size(); ++k) m.slid |= slides(coords[k], *this) ? dim_bit(static_cast<int>(k)) : 0;
+  m.rows = rows_through(movement, coords, rows);
   return m;
 }
 
@@ -94,7 +99,7 @@ bool asks_each(const Instruction& movement, const Manner& manner) {
   constexpr double kMostParts = 8;
   if (!movement.is(Opcode::kConcatenate)) return false;
   if (manner.told) return manner.folded || manner.parts * parts_of(movement) > kMostParts;
-  return cuts_rows(movement, manner);
+  return cuts_rows(movement, manner.rows);
 }
 
 }  // namespace hlojit

@@ -41,10 +41,16 @@ class Demand {
     double spacing = 1;     ///< places of the kernel's domain to one of the value's, where padding lies between them
     bool decides = false;   ///< says where elements of others are: these are looked up when it is known
     bool in_front = false;  ///< says where rows of few vectors are: a core has little else to do meanwhile
-    /// A reshape in front makes coordinates along dim `rows_along` of several: places in rows of `row` elements.
-    int64_t rows_along = -1, row = 1;
-    bool split = false;  ///< at coordinates that are quotients, or rests, of the one along lanes
-    uint64_t slid = 0;   ///< its dims along which windows overlap, a bit each
+    /// A reshape in front makes coordinates along a dim of several: places in rows.
+    struct Rows {
+      int64_t along = -1;  ///< the dim
+      int64_t length = 1;  ///< elements; 0: rows begin who knows where
+      int64_t first = 0;   ///< where one of them begins
+    };
+    Rows rows;
+    bool summed = false;  ///< by a reduction whose terms are pulled: its loops may have lanes along any dim
+    bool split = false;   ///< at coordinates that are quotients, or rests, of the one along lanes
+    uint64_t slid = 0;    ///< its dims along which windows overlap, a bit each
 
     bool slides_along(int dim) const { return (slid & dim_bit(dim)) != 0; }
     static uint64_t dim_bit(int dim) { return uint64_t{1} << std::min(dim, 63); }
@@ -61,8 +67,9 @@ class Demand {
       spacing = std::max(spacing, other.spacing);
       decides |= other.decides;
       in_front |= other.in_front;
+      summed |= other.summed;
       split |= other.split;
-      if (rows_along < 0) rows_along = other.rows_along, row = other.row;
+      if (rows.along < 0) rows = other.rows;
       slid |= other.slid;
     }
   };
