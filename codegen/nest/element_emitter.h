@@ -234,6 +234,7 @@ class ElementEmitter {
   DType kept(DType type) const { return in_bits_.contains(type) ? integer_of(dtype_bits(type), false) : type; }
   const BufferRef& constant_data(const Instruction* i, llvm::Module& module);
   Value constant_at(const Instruction* i, const Coords& coords, Scope& scope);
+  Coords wrapped(const Shape& shape, Coords coords) const;
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
   Value in_bits(const Value& x, DType type, Scope& scope);
