@@ -6,8 +6,8 @@
 //   d = f32[8] divide(x, fours)            ->   d = f32[8] multiply(x, quarters)
 //
 // Rules for floats are exact, NaN payloads aside: x + 0 stays, since -0 + 0 = 0. The few that are
-// more exact than what they replace (x^2 as x*x) are left out with options.strict. Test:
-// tests/hlo/opt/simplify.hlo.
+// more exact than what they replace (x^2 as x*x) are left out with options.strict. Only the order of
+// sums is free, as everywhere. Test: tests/hlo/opt/simplify.hlo.
 #pragma once
 
 #include "compiler/pipeline.h"
