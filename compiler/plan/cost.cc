@@ -148,6 +148,7 @@ class Sweep {
         want_apart(o, terms, d.code(), d.manner.strided);
         demands_[o].manner.slid |= slid_dims(*i);
         demands_[o].manner.summed = true;
+        demands_[o].moved |= terms > elements_in(o->shape);  // computed again
       }
     }
   }
