@@ -311,8 +311,7 @@ Instruction* window_over_gaps(Context& c, Instruction* i) {
   return several ? c.b.reduce_window({pad->operand(0)}, {i->operand(1)}, i->to_apply(), std::move(window)) : nullptr;
 }
 
-// ---- reductions
-// ------------------------------------------------------------------------------------
+// ---- reductions ------------------------------------------------------------------------------------
 
 /// Dims of sizes `from` that are reduced where the array has been reshaped to sizes `to`, of which dims `reduced` are;
 /// nullopt if these are not whole dims, or others do not stay as they are.
@@ -342,9 +341,9 @@ std::optional<Ints> dims_before(const Ints& from, const Ints& to, const Ints& re
 bool is_spread(const Instruction* value) { return value->is(kBroadcast) && value->operand(0)->shape.rank() == 0; }
 
 /// The one array, moved or computed, whose reshape, elementwise at most, the value is for a single reader; nullptr if
-/// there is none or another.
-Instruction* reshaped(const Instruction* value) {
-  if (value->users().size() != 1 || !value->control_predecessors.empty()) return nullptr;
+/// there is none or another. `looks`: at so many values; chains may be of any length.
+Instruction* reshaped(const Instruction* value, int& looks) {
+  if (--looks < 0 || value->users().size() != 1 || !value->control_predecessors.empty()) return nullptr;
   if (value->is(kReshape)) {
     Instruction* x = value->operand(0);
     const bool made = is_elementwise(x->opcode) || x->info().op_class == OpClass::kMoves;
@@ -354,7 +353,7 @@ Instruction* reshaped(const Instruction* value) {
   Instruction* found = nullptr;
   for (const Instruction* o : value->operands()) {
     if (is_spread(o) || o->shape.rank() == 0) continue;
-    Instruction* x = reshaped(o);
+    Instruction* x = reshaped(o, looks);
     if (!x || (found && found->shape.dims != x->shape.dims)) return nullptr;
     if (!found) found = x;
   }
@@ -378,7 +377,8 @@ Instruction* in_sizes(Context& c, Instruction* value, const Ints& sizes) {
 Instruction* reduce_reshaped(Context& c, Instruction* i) {
   if (i->operand_count() != 2 || !combining_op(*i->to_apply())) return nullptr;
   const Shape& shape = i->operand(0)->shape;
-  const Instruction* x = reshaped(i->operand(0));
+  int looks = 64;
+  const Instruction* x = reshaped(i->operand(0), looks);
   if (!x || shape.element_count() == 0) return nullptr;
   const std::optional<Ints> dims = dims_before(x->shape.dims, shape.dims, i->attrs.dimensions);
   if (!dims) return nullptr;
