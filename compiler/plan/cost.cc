@@ -20,7 +20,7 @@ namespace {
 constexpr double kWorthHandingOver = 20'000;
 // Instructions for a choice between operands by where an element is.
 constexpr double kChoice = 30;
-constexpr double kFewVectors = 4;
+constexpr double kFewVectors = 4;  // of a row, up to which there is little to do while the next one is looked for
 constexpr double kTransposed = 4;  // elements of rows that are looked up in all lanes at once
 // Nanoseconds for an element whose place is a quotient of several dims: [4,26,26,9,33] as [5577,144] took 4.6.
 constexpr double kCrossed = 3;
