@@ -12,8 +12,6 @@
 
 #include <algorithm>
 
-#include <llvm/IR/Module.h>
-
 #include "codegen/kernels/function.h"
 #include "codegen/kernels/matrix_tile.h"
 #include "codegen/kernels/micro_kernel.h"
@@ -22,7 +20,6 @@
 #include "codegen/kernels/row_pointers.h"
 #include "codegen/kernels/tile_sums.h"
 #include "codegen/target.h"
-#include "compiler/analysis/access.h"
 #include "compiler/plan/contraction.h"
 #include "layout/divide.h"
 #include "layout/index.h"
@@ -45,8 +42,7 @@ class Product {
         n0_(site.n0),
         reads_(e_, vars_, s_.dot, s_.packed, site.batch),
         at_(choose_places(s_, site, reads_, kernel)),
-        packing_(e_, vars_, reads_, s_.packed,
-                 {s_.packed_type, form_.terms, form_.step, s_.biased(), blocks_.depth, s_.vector_bytes}) {}
+        packing_(e_, vars_, reads_, s_.packed, s_.packed_form()) {}
 
   void run(Scratch& scratch) {
     int64_t mark = scratch.mark();

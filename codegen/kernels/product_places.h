@@ -44,8 +44,8 @@ struct ProductStage {
 
   /// Packed bytes of the left side are 128 too large.
   bool biased() const { return blocks.multiply_add == MultiplyAdd::kBytes; }
-  /// Of a slice, as it is packed.
-  int64_t packed_depth() const { return round_up(blocks.depth, form.step); }
+  PackedForm packed_form() const { return {packed_type, form.terms, form.step, biased(), blocks.depth, vector_bytes}; }
+  int64_t packed_depth() const { return packed_form().packed_depth(); }
   int64_t slices() const { return ceil_div(product.k, blocks.depth); }
   /// Of a block.
   int64_t panels() const { return blocks.columns / blocks.tile_columns; }

@@ -8,14 +8,12 @@ namespace {
 
 using Manner = Demand::Manner;
 
-double count(const Shape& shape) { return static_cast<double>(shape.element_count()); }
-
 // In how many halves, thirds and so on a concatenation puts its result: an element in front of many is no part.
 double parts_of(const Instruction& i) {
   double most = 1;
   if (!i.is(Opcode::kConcatenate)) return most;
-  for (const Instruction* o : i.operands()) most = std::max(most, count(o->shape));
-  return std::max(1.0, count(i.shape) / most);
+  for (const Instruction* o : i.operands()) most = std::max(most, elements_in(o->shape));
+  return std::max(1.0, elements_in(i.shape) / most);
 }
 
 // A coordinate is made of several, or of a part of one.

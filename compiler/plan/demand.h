@@ -23,6 +23,8 @@ namespace hlojit {
 
 class Instruction;
 
+inline double elements_in(const Shape& shape) { return static_cast<double>(shape.element_count()); }
+
 class Demand {
  public:
   /// Elements alone, where their code stands elsewhere, or code alone, for elements that count elsewhere, are one too.

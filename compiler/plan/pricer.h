@@ -15,8 +15,6 @@ inline constexpr double kCyclesPerNs = 3;
 // read; of more there would be pieces of loops for all combinations, or every element computes what few of them use.
 inline constexpr double kMostSpacing = 2;
 
-inline double elements_in(const Shape& shape) { return static_cast<double>(shape.element_count()); }
-
 /// Adds up the cost of one kernel. `members` and `plan` outlive it.
 class Pricer {
  public:
