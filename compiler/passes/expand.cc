@@ -143,6 +143,7 @@ Instruction* expand_tuple_of_one(Builder& b, const Instruction& op) {
   Builder in_plain(plain);
   Instruction* root = plain->root();
   plain->set_root(root->is(Opcode::kTuple) ? root->operand(0) : in_plain.get_tuple_element(root, 0));
+  if (root->is(Opcode::kTuple)) plain->remove(root);  // what is one op is known by being alone
   std::vector<Computation*> called = op.called;
   called.back() = plain;
   const Shape& shape = op.shape.is_tuple() ? op.shape.elements[0] : op.shape;
