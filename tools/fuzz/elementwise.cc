@@ -227,6 +227,22 @@ Instruction* row_choices(Draft& s) {
   return s.random.chance(0.3) ? s.b.binary(kAdd, chosen, s.b.rev(x, {std::ssize(sizes) - 1})) : chosen;
 }
 
+// Which of two whole arrays it is, said for all of it, or once for what some of its dims number; and a movement of
+// that.
+Instruction* array_choices(Draft& s) {
+  const Ints sizes = s.shape(1, 4);
+  const DType t = s.type();
+  const Ints dims = s.some(std::ssize(sizes), 0.4);
+  Ints said;
+  for (int64_t d : dims) said.push_back(sizes[static_cast<size_t>(d)]);
+  Instruction* condition = s.fresh(DType::kPred, said);
+  if (dims.size() < sizes.size() && (!dims.empty() || s.random.chance(0.5)))
+    condition = s.b.broadcast_in_dim(condition, sizes, dims);
+  Instruction* chosen = s.b.op(kSelect, {condition, s.fresh(t, sizes), s.fresh(t, sizes)});
+  if (s.random.chance(0.3)) chosen = s.b.transpose(chosen, s.permutation(std::ssize(sizes)));
+  return s.random.chance(0.2) ? s.b.rev(chosen, {std::ssize(sizes) - 1}) : chosen;
+}
+
 // One step of a polynomial in z, of a function, or of an op with z or, a quotient, with what no other arm has.
 Instruction* step_of_arm(Draft& s, Instruction* arm, Instruction* z, Opcode op) {
   const Shape& shape = z->shape;
@@ -261,7 +277,7 @@ Instruction* like_arms(Draft& s) {
 
 Family like_arms_family() { return {"like arms", {{like_arms, 8}}, 0.04}; }
 
-Family row_choice_family() { return {"row choices", {{row_choices, 12}}, 0.04}; }
+Family row_choice_family() { return {"row choices", {{row_choices, 12}, {array_choices, 6}}, 0.04}; }
 
 Family elementwise_family() {
   return {"elementwise",
