@@ -187,7 +187,10 @@ llvm::Value* ElementEmitter::address_of(Scope& scope, const BufferRef& buffer, l
                                         const IndexExpr& in_block) {
   const IndexExpr address = of_block_values(in_block);
   llvm::Value* pointer = buffer.pointer;
-  auto advance = [&](Scope& s, llvm::Value* by) { pointer = s.moved_on(element, pointer, by); };
+  auto advance = [&](Scope& s, llvm::Value* by) {
+    const bool known = !buffer.known_in || buffer.known_in->depth <= s.depth;
+    pointer = (known ? s : *buffer.known_in).moved_on(element, pointer, by);
+  };
   std::vector<Part> all = parts(address, scope);
   for (size_t k = 0; k < all.size();) {
     Scope& s = *all[k].scope;

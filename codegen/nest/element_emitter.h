@@ -34,9 +34,10 @@ struct BufferRef {
   /// Larger than its share of the last-level cache: aligned vector stores bypass it. The pointer is then
   /// known to be 64-byte aligned, and the function must end in a store fence.
   bool streaming = false;
-  int64_t elements = 0;      ///< of the type it holds, padding included; 0: not known
-  bool read_only = false;    ///< nothing that the kernel writes overlaps it
-  int64_t element_bits = 0;  ///< from one element to the next; 0: the type's own bytes
+  int64_t elements = 0;       ///< of the type it holds, padding included; 0: not known
+  bool read_only = false;     ///< nothing that the kernel writes overlaps it
+  int64_t element_bits = 0;   ///< from one element to the next; 0: the type's own bytes
+  Scope* known_in = nullptr;  ///< where the pointer is computed; null: it is known everywhere
 };
 
 /// Where the elements of these numbers (i64, a lane each) are. Numbers of words take half the registers, and gathers
@@ -230,6 +231,7 @@ class ElementEmitter {
 
   Value compute(const Instruction* i, const Coords& coords, Scope& scope);
   Value parameter(const Instruction* i, const Coords& coords, Scope& scope);
+  Value array_at(const BufferRef& buffer, const Shape& shape, const Coords& coords, Scope& scope);
   /// The type in which values of `type` are kept in registers.
   DType kept(DType type) const { return in_bits_.contains(type) ? integer_of(dtype_bits(type), false) : type; }
   const BufferRef& constant_data(const Instruction* i, llvm::Module& module);
@@ -242,8 +244,10 @@ class ElementEmitter {
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);
   const Instruction* sole_product(const Instruction* value) const;
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
+  std::pair<const Instruction*, Coords> before_broadcasts(const Instruction* i, Coords coords);
   std::optional<Divisor> shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
   bool may_be_left_out(const Instruction* i, InstructionSet& seen, std::vector<const Instruction*>& dear) const;
+  std::optional<Value> one_array(const Instruction* select, const Coords& coords, Scope& scope);
   std::optional<Value> one_way(const Instruction* select, const Value& condition, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);

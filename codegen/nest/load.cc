@@ -453,6 +453,7 @@ bool ElementEmitter::fits_table(const BufferRef& buffer, DType type, int lanes) 
   const Target& target = *options_.target;
   const int64_t bytes = dtype_bytes(type);
   if (lanes <= kFewLanes || !buffer.read_only || buffer.elements <= 0 || packs(buffer, type)) return false;
+  if (buffer.known_in) return false;  // tables are loaded outside of all loops
   if (buffer.elements > largest_table(target, bytes)) return false;
   // All of many registers are read however few lanes want them. (Six rows in columns of a table of 13 registers, four
   // lanes at a time, a Zen 4: 11.0 us, word by word 6.6.)

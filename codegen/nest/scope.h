@@ -77,6 +77,8 @@ struct Known {
   std::vector<VectorLoad> vectors;
   /// Small tables in registers (codegen/number/table.h), by their pointer.
   std::unordered_map<llvm::Value*, std::vector<llvm::Value*>> tables;
+  /// Of a select between arrays, by its condition: where the one is that is taken.
+  llvm::DenseMap<std::pair<const Instruction*, llvm::Value*>, llvm::Value*> chosen;
   /// By what is divided by.
   std::unordered_map<llvm::Value*, Divisor> divisors;
   /// Of address arithmetic: most of what an access needs is what others have. (Half of what a kernel was emitted as was
