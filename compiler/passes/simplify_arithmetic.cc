@@ -207,6 +207,20 @@ Instruction* power_by_root(Context& c, Instruction* i) {
   return c.b.select(lowest, splat_double(c, i, inverse ? 0 : kInf), root);
 }
 
+/// x^-1 by a quotient, which has the values of a power everywhere; x^-2 and x^4 by the square of that and of x^2, which
+/// ends where the power does. Within an ulp and a half: in types that are computed as they are.
+Instruction* whole_power(Context& c, Instruction* i) {
+  if (!is_float(i->shape.type)) return nullptr;
+  Instruction *x = i->operand(0), *y = i->operand(1);
+  const bool plain = i->shape.type == DType::kF32 || i->shape.type == DType::kF64;
+  const bool squared = plain && (is_value(y, -2) || is_value(y, 4));
+  if (!squared && !is_value(y, -1)) return nullptr;
+  auto square = [&](Instruction* v) { return c.b.binary(kMultiply, v, v); };
+  if (is_value(y, 4)) return square(square(x));
+  Instruction* inverse = c.b.binary(kDivide, splat_double(c, i, 1), x);
+  return squared ? square(inverse) : inverse;
+}
+
 /// (e^x)^y = e^(x y), as XLA has it: an exponential takes a quarter of a power's time, and nothing overflows in
 /// between. 1^y and x^0 are 1 whatever the other is, where the product has no value.
 Instruction* power_of_exponential(Context& c, Instruction* i) {
@@ -225,6 +239,7 @@ Instruction* power(Context& c, Instruction* i) {
   if (is_value(i->operand(1), 2)) return c.b.binary(kMultiply, x, x);
   if (is_value(i->operand(1), 3)) return c.b.binary(kMultiply, c.b.binary(kMultiply, x, x), x);
   if (Instruction* made = power_of_exponential(c, i)) return made;
+  if (Instruction* made = whole_power(c, i)) return made;
   return power_by_root(c, i);
 }
 
@@ -441,8 +456,8 @@ constexpr SimplifyRule kRules[] = {
        auto mask = static_cast<int64_t>((uint64_t{1} << *k) - 1);
        return c.b.binary(kAnd, i->operand(0), splat_int(c, i, mask));
      }},
-    // x^1 = x, x^2 = x*x, x^3 = x*x*x, x^1.5 = x*sqrt(x). Exact for integers; floats within an ulp, as power is, but
-    // not the same bits: not with strict. (e^x)^y = e^(x*y), rounded as XLA's is.
+    // x^1 = x, x^2 = x*x, x^3 = x*x*x, x^-1 = 1/x, x^1.5 = x*sqrt(x). Exact for integers; floats as power is within an
+    // ulp or two, but not the same bits: not with strict. (e^x)^y = e^(x*y), rounded as XLA's is.
     {kPower, power},
     // -(-x) = x, not(not x) = x, |-x| = |x|, ||x|| = |x|. Exact.
     {kNegate, twice<kNegate>},

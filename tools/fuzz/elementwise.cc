@@ -173,6 +173,14 @@ Instruction* reduce_precision(Draft& s) {
   return s.b.op(kReducePrecision, {x}, std::move(a));
 }
 
+// Powers that are roots, quotients and products.
+Instruction* known_power(Draft& s) {
+  Instruction* x = s.any_float();
+  if (!x || dtype_bits(x->shape.type) < 16) return nullptr;
+  const double y = s.random.pick(std::vector{-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0});
+  return s.b.op(kPower, {x, s.splat(x->shape.type, y, x->shape.dims)});
+}
+
 // Integers in floats: whatever is summed of them is exact.
 Instruction* integers(Draft& s) {
   Instruction* x = s.any_float();
@@ -284,6 +292,7 @@ Family elementwise_family() {
           {{unary, 8},
            {binary, 14},
            {floor_division, 1},
+           {known_power, 1},
            {compare, 2},
            {select, 4},
            {clamp, 1},
