@@ -147,6 +147,7 @@ class ElementEmitter {
   void prefetch(Scope& scope, const Access& access, Cache cache = Cache::kSecond);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
+  void store_squares(Scope& scope, const BufferRef& buffer, std::span<llvm::Value* const> rows, const IndexExpr& base);
   void store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                    const std::vector<Value>& values);
 
