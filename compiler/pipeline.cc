@@ -72,6 +72,8 @@ constexpr Pass kPasses[] = {
     {"layouts", layouts, true},
     // Which dims come first in memory says where to cut.
     {"split_reductions", split_reductions},
+    // What reductions went over before: fuse counts readers.
+    {"dce", dce},
     {"pack", pack},
     // With the copies that pack made.
     {"hoist", hoist},

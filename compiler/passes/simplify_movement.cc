@@ -5,6 +5,7 @@
 #include "compiler/analysis/access.h"
 #include "compiler/ir/combining.h"
 #include "compiler/ir/instruction_set.h"
+#include "compiler/passes/reduced_arrays.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -313,76 +314,14 @@ Instruction* window_over_gaps(Context& c, Instruction* i) {
 
 // ---- reductions ------------------------------------------------------------------------------------
 
-/// Dims of sizes `from` that are reduced where the array has been reshaped to sizes `to`, of which dims `reduced` are;
-/// nullopt if these are not whole dims, or others do not stay as they are.
-std::optional<Ints> dims_before(const Ints& from, const Ints& to, const Ints& reduced) {
-  Ints found;
-  size_t i = 0;
-  for (size_t j = 0; j < to.size();) {
-    const size_t first = i, begin = j;
-    int64_t have = 1, wanted = 1;
-    do {
-      if (wanted <= have && j < to.size())
-        wanted *= to[j++];
-      else if (i < from.size())
-        have *= from[i++];
-      else
-        return std::nullopt;
-    } while (have != wanted);
-    const auto among = static_cast<size_t>(std::ranges::count_if(
-        reduced, [&](int64_t d) { return d >= static_cast<int64_t>(begin) && d < static_cast<int64_t>(j); }));
-    const bool stays = among == 0 && i == first + 1 && j == begin + 1;
-    if (among != j - begin && !stays) return std::nullopt;
-    for (size_t d = first; d < i && !stays; ++d) found.push_back(static_cast<int64_t>(d));
-  }
-  return i == from.size() ? std::optional(std::move(found)) : std::nullopt;
-}
-
-bool is_spread(const Instruction* value) { return value->is(kBroadcast) && value->operand(0)->shape.rank() == 0; }
-
-/// The one array, moved or computed, whose reshape, elementwise at most, the value is for a single reader; nullptr if
-/// there is none or another. `looks`: at so many values; chains may be of any length.
-Instruction* reshaped(const Instruction* value, int& looks) {
-  if (--looks < 0 || value->users().size() != 1 || !value->control_predecessors.empty()) return nullptr;
-  if (value->is(kReshape)) {
-    Instruction* x = value->operand(0);
-    const bool made = is_elementwise(x->opcode) || x->info().op_class == OpClass::kMoves;
-    return made ? x : nullptr;
-  }
-  if (!is_elementwise(value->opcode)) return nullptr;
-  Instruction* found = nullptr;
-  for (const Instruction* o : value->operands()) {
-    if (is_spread(o) || o->shape.rank() == 0) continue;
-    Instruction* x = reshaped(o, looks);
-    if (!x || (found && found->shape.dims != x->shape.dims)) return nullptr;
-    if (!found) found = x;
-  }
-  return found;
-}
-
-/// The value in the sizes of what it is a reshape of.
-Instruction* in_sizes(Context& c, Instruction* value, const Ints& sizes) {
-  if (value->is(kReshape)) return value->operand(0);
-  if (value->shape.rank() == 0) return value;
-  if (is_spread(value)) return c.b.broadcast(value->operand(0), sizes);
-  Builder::Values operands;
-  for (Instruction* o : value->operands()) operands.push_back(in_sizes(c, o, sizes));
-  Instruction* made = value->parent()->clone_instruction(*value, operands);
-  made->shape = Shape::array(value->shape.type, sizes);
-  return made;
-}
-
 /// A reduction whose order is free goes over what was reshaped: addresses in it are no quotients. (The sum of 70003
 /// floats tiled three times, a Zen 4: 148 us in rows of the reshape.)
 Instruction* reduce_reshaped(Context& c, Instruction* i) {
   if (i->operand_count() != 2 || !combining_op(*i->to_apply())) return nullptr;
-  const Shape& shape = i->operand(0)->shape;
-  int looks = 64;
-  const Instruction* x = reshaped(i->operand(0), looks);
-  if (!x || shape.element_count() == 0) return nullptr;
-  const std::optional<Ints> dims = dims_before(x->shape.dims, shape.dims, i->attrs.dimensions);
-  if (!dims) return nullptr;
-  return c.b.reduce({in_sizes(c, i->operand(0), x->shape.dims)}, {i->operand(1)}, i->to_apply(), *dims);
+  const std::optional<Reshaped> before = before_reshape(*i, false);
+  if (!before) return nullptr;
+  Instruction* x = in_sizes_of(*i->parent(), i->operand(0), *before->array);
+  return c.b.reduce({x}, {i->operand(1)}, i->to_apply(), before->dims);
 }
 
 /// x.at[1:-1, 1:-1].set(u) or .add(u): a scatter of one window at a place that is known, inside of its operand.

@@ -9,6 +9,7 @@
 #include "compiler/builder.h"
 #include "compiler/ir/combining.h"
 #include "compiler/passes/explain.h"
+#include "compiler/passes/reduced_arrays.h"
 
 namespace hlojit {
 namespace {
@@ -21,10 +22,18 @@ constexpr int64_t kShortRowOfMemory = 16 << 10;
 constexpr int64_t kFewestParts = 16, kParts = 256;
 constexpr int64_t kRowsOfPart = 64;  // at least, so that the row that a part leaves is little beside them
 constexpr int64_t kAlignedElements = 16;
+constexpr int64_t kFewArrays = 8;  // side by side: one that is as large as such is reduced for itself
 
 /// How a reduction is cut: dim `dim` in equal parts, and what they leave over.
 struct Cut {
   int64_t dim, parts;
+  std::optional<Reshaped> before;  ///< the array that is cut, if it is not the reduction's operand
+};
+
+/// What is reduced, and to what.
+struct Sizes {
+  const Shape &from, &to;
+  const Ints& dims;
 };
 
 /// About `wanted` parts of n steps, of `inner` elements each: a number without a rest (one core's, at the end) if there
@@ -38,7 +47,7 @@ int64_t parts_of(int64_t n, int64_t wanted, int64_t inner) {
                       std::abs(parts - wanted));
   };
   int64_t best = wanted;
-  for (int64_t parts = wanted / 2; parts <= std::min(n, 2 * wanted); ++parts) {
+  for (int64_t parts = std::max<int64_t>(wanted / 2, 1); parts <= std::min(n, 2 * wanted); ++parts) {
     if (rank(parts) < rank(best)) best = parts;
   }
   return best;
@@ -50,12 +59,11 @@ int64_t parts_of_rows(int64_t n, int64_t inner) {
 }
 
 /// Reduced dims of size above 1, most major first.
-Ints dims_to_cut(const Instruction* reduce) {
-  const Shape& shape = reduce->operand(0)->shape;
-  const auto& minor = shape.layout.minor_to_major;
+Ints dims_to_cut(const Sizes& sizes) {
+  const auto& minor = sizes.from.layout.minor_to_major;
   Ints dims;
   for (auto d = minor.rbegin(); d != minor.rend(); ++d) {
-    if (shape.dims[*d] > 1 && std::ranges::count(reduce->attrs.dimensions, *d) > 0) dims.push_back(*d);
+    if (sizes.from.dims[*d] > 1 && std::ranges::count(sizes.dims, *d) > 0) dims.push_back(*d);
   }
   return dims;
 }
@@ -69,49 +77,86 @@ int64_t longest_row(const Shape& rows, const TargetInfo& target) {
 }
 
 /// Rows are summed up, into one that is short.
-bool sums_short_rows(const Instruction* reduce, const TargetInfo& target) {
-  const Shape& shape = reduce->operand(0)->shape;
+bool sums_short_rows(const Sizes& sizes, const TargetInfo& target) {
+  const Shape& shape = sizes.from;
   Ints order;  // of the dims, minor first
   for (int64_t d : shape.layout.minor_to_major) {
     if (shape.dims[d] > 1) order.push_back(d);
   }
-  auto reduced = [&](int64_t d) { return std::ranges::count(reduce->attrs.dimensions, d) > 0; };
+  auto reduced = [&](int64_t d) { return std::ranges::count(sizes.dims, d) > 0; };
   return order.size() > 1 && !reduced(order.front()) && reduced(order.back()) &&
-         reduce->shape.dense_bytes() < longest_row(shape, target) && shape.element_count() >= kMinInColumns;
+         sizes.to.dense_bytes() < longest_row(shape, target) && shape.element_count() >= kMinInColumns;
+}
+
+/// Along dim d.
+int64_t elements_of_step(const Shape& shape, int64_t d) {
+  int64_t inner = 1;
+  for (auto m = shape.layout.minor_to_major.begin(); *m != d; ++m) inner *= shape.dims[*m];
+  return inner;
 }
 
 /// So that all cores have some of the few results' work.
-std::optional<Cut> cut_for_cores(const Instruction* reduce, const TargetInfo& target) {
-  const Shape& shape = reduce->operand(0)->shape;
-  const bool columns = sums_short_rows(reduce, target), few = columns || reduce->shape.element_count() < kMaxKept;
-  if (shape.layout.tiled() || shape.element_count() < kMinElements || !few || is_complex(reduce->shape.type)) {
+std::optional<Cut> cut_for_cores(const Sizes& sizes, const TargetInfo& target) {
+  const Shape& shape = sizes.from;
+  const bool columns = sums_short_rows(sizes, target), few = columns || sizes.to.element_count() < kMaxKept;
+  if (shape.layout.tiled() || shape.element_count() < kMinElements || !few || is_complex(shape.type)) {
     return std::nullopt;
   }
   // Most major first: parts of a minor dim would be read with gaps. (5234 x 3714 by 619 parts of the columns took 12
   // ms, by some hundreds of the rows and a few left over 2.0.)
-  const Ints dims = dims_to_cut(reduce);
+  const Ints dims = dims_to_cut(sizes);
   auto at = std::ranges::find_if(dims, [&](int64_t d) { return shape.dims[d] >= kFewestParts; });
   if (at == dims.end()) return std::nullopt;
-  const int64_t n = shape.dims[*at];
-  int64_t inner = 1;
-  for (auto m = shape.layout.minor_to_major.begin(); *m != *at; ++m) inner *= shape.dims[*m];
-  return Cut{*at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kParts), inner)};
+  const int64_t n = shape.dims[*at], inner = elements_of_step(shape, *at);
+  return Cut{*at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kParts), inner), {}};
 }
 
-std::optional<Cut> cut_of(const Instruction* reduce, const TargetInfo& target) {
-  const bool plain = reduce->operand_count() == 2 && reduce->control_predecessors.empty() &&
-                     !reduce->operand(0)->shape.has_dynamic_dims() && combining_op(*reduce->to_apply());
-  return plain ? cut_for_cores(reduce, target) : std::nullopt;
+// Once it is cut it shares no loops with others, so that nothing is lost by going over what was reshaped for these.
+std::optional<Cut> cut_of(const Instruction& reduce, const TargetInfo& target) {
+  const bool plain = reduce.operand_count() == 2 && reduce.control_predecessors.empty() &&
+                     !reduce.operand(0)->shape.has_dynamic_dims() && combining_op(*reduce.to_apply());
+  if (!plain) return std::nullopt;
+  auto cut = cut_for_cores({reduce.operand(0)->shape, reduce.shape, reduce.attrs.dimensions}, target);
+  std::optional<Reshaped> before = cut ? before_reshape(reduce, true) : std::nullopt;
+  auto cut_before = before ? cut_for_cores({before->array->shape, reduce.shape, before->dims}, target) : std::nullopt;
+  if (!cut_before) return cut;
+  cut_before->before = std::move(before);
+  return cut_before;
 }
 
-/// Elements [start, limit) of dim d.
-Instruction* part_of(Computation& c, Instruction* x, int64_t d, int64_t start, int64_t limit) {
-  Shape shape = x->shape;
-  shape.dims[d] = limit - start;
-  Instruction* part = c.add(Opcode::kSlice, std::move(shape), {x}, x->name);
-  for (int64_t n : x->shape.dims) part->attrs.slice.push_back({0, n, 1});
-  part->attrs.slice[d] = {start, limit, 1};
-  return part;
+/// Part of dim d.
+struct Stretch {
+  int64_t start, limit;
+  bool whole;  ///< in one array
+
+  int64_t size() const { return limit - start; }
+};
+
+/// Dim d of n elements as arrays that are much of it, and what lies between these.
+std::vector<Stretch> stretches_of(int64_t n, std::vector<int64_t> borders) {
+  const int64_t much = std::max<int64_t>(n / kFewArrays, 1);
+  borders.push_back(n);
+  std::vector<Stretch> found;
+  int64_t start = 0, last = 0;
+  for (int64_t border : borders) {
+    if (border - last >= much && last > start) {
+      found.push_back({start, last, false});
+      start = last;
+    }
+    if (border - start >= much || border == n) {
+      found.push_back({start, border, start == last});
+      start = border;
+    }
+    last = border;
+  }
+  return found;
+}
+
+/// As many parts as its share of all, of one array.
+int64_t parts_of_stretch(const Stretch& s, const Cut& cut, const Shape& shape) {
+  const int64_t n = shape.dims[cut.dim], share = cut.parts * s.size() / n;
+  if (s.size() == n) return cut.parts;
+  return s.whole && share > 1 ? parts_of(s.size(), share, elements_of_step(shape, cut.dim)) : 1;
 }
 
 /// x with dim d as [parts, rest].
@@ -132,7 +177,8 @@ Instruction* cut(Computation& c, Instruction* x, int64_t d, int64_t parts) {
 /// A reduction in the making: values are of the type it is computed in.
 struct Reduction {
   Computation& c;
-  const Instruction* original;  ///< dims and names
+  const Instruction* original;  ///< names
+  Ints dims;                    ///< that are reduced
   Computation* reducer;
   Instruction* init;     ///< enters once, at the end
   Instruction* neutral;  ///< what partial results start from
@@ -153,26 +199,44 @@ struct Reduction {
     return made;
   }
 
-  /// In two steps: first all reduced dims but `parts` parts of dim d, then these.
-  Instruction* in_parts(Instruction* x, int64_t d, int64_t parts) const {
-    bool whole = parts == x->shape.dims[d];
-    Ints first, second = {0};
-    for (int64_t r : original->attrs.dimensions) {
-      if (r == d && whole) continue;
-      first.push_back(r >= d && !whole ? r + 1 : r);
-    }
-    for (int64_t k = 0; k < d; ++k) second[0] += std::ranges::count(first, k) == 0;
-    if (!whole) x = cut(c, x, d, parts);
-    return reduce(reduce(x, neutral, std::move(first)), init, second);
+  /// Where dim d of what is reduced stands among those that are kept.
+  int64_t place_of(int64_t d) const {
+    return d - std::ranges::count_if(dims, [&](int64_t r) { return r < d; });
   }
 
-  /// The same with what is left over, if anything, added at the end.
-  Instruction* with_rest(Instruction* x, int64_t d, int64_t parts) const {
-    int64_t n = x->shape.dims[d], even = n / parts * parts;
-    if (even == n) return in_parts(x, d, parts);
-    Instruction* most = in_parts(part_of(c, x, d, 0, even), d, parts);
-    Instruction* rest = reduce(part_of(c, x, d, even, n), neutral, original->attrs.dimensions);
-    return c.add(reducer->root()->opcode, most->shape, {most, rest}, original->name);
+  /// x, reduced but for `parts` equal parts of dim d, and what these leave over.
+  void in_parts(Instruction* x, int64_t d, int64_t parts, std::vector<Instruction*>& made) const {
+    const int64_t n = x->shape.dims[d], even = n / parts * parts;
+    if (even < n) {
+      in_parts(slice_along(c, x, d, 0, even), d, parts, made);
+      return in_parts(slice_along(c, x, d, even, n), d, 1, made);
+    }
+    Ints rest = dims;
+    if (parts == 1) {
+      x = reduce(x, neutral, std::move(rest));
+      Shape shape = x->shape;
+      shape.dims.insert(shape.dims.begin() + place_of(d), 1);
+      shape.layout = Layout::descending(shape.rank());
+      return made.push_back(c.add(Opcode::kReshape, std::move(shape), {x}, x->name));
+    }
+    if (parts == n) {
+      std::erase(rest, d);
+    } else {
+      x = cut(c, x, d, parts);
+      for (int64_t& r : rest) r += r >= d ? 1 : 0;
+    }
+    made.push_back(reduce(x, neutral, std::move(rest)));
+  }
+
+  /// What has been made of several stretches, one behind the other.
+  Instruction* joined(const std::vector<Instruction*>& parts, int64_t place) const {
+    if (parts.size() == 1) return parts[0];
+    Shape shape = parts[0]->shape;
+    for (size_t k = 1; k < parts.size(); ++k) shape.dims[place] += parts[k]->shape.dims[place];
+    Instruction* all = c.add(Opcode::kConcatenate, std::move(shape), parts, original->name);
+    all->attrs.dimensions = {place};
+    all->attrs.has_dimensions = true;
+    return all;
   }
 };
 
@@ -194,8 +258,9 @@ Computation* widened(const Computation& reducer) {
 
 Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut) {
   Instruction* x = old.operand(0);
+  if (cut.before) x = in_sizes_of(c, x, *cut.before->array);
   Opcode step = *combining_op(*old.to_apply());
-  Reduction r{c, &old, old.to_apply(), old.operand(1), nullptr};
+  Reduction r{c, &old, cut.before ? cut.before->dims : old.attrs.dimensions, old.to_apply(), old.operand(1), nullptr};
   bool narrow = is_narrow_float(old.shape.type) && !has_trait(step, op_trait::kIdempotent);
   auto converted = [&](Instruction* value, DType type) {
     Shape shape = value->shape;
@@ -206,10 +271,17 @@ Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut
   if (narrow) {
     r.reducer = widened(*r.reducer);
     r.init = converted(r.init, DType::kF32);
-    x = converted(x, DType::kF32);
   }
   r.neutral = neutral_value(c, step, r.init);
-  Instruction* made = r.with_rest(x, cut.dim, cut.parts);
+  const Concatenated arrays(x, cut.dim, cut.before && cut.before->shared);
+  std::vector<Instruction*> parts;
+  for (const Stretch& s : stretches_of(x->shape.dims[cut.dim], arrays.borders())) {
+    Instruction* part = arrays.stretch(c, s.start, s.limit);
+    if (narrow) part = converted(part, DType::kF32);
+    r.in_parts(part, cut.dim, parts_of_stretch(s, cut, x->shape), parts);
+  }
+  const int64_t place = r.place_of(cut.dim);
+  Instruction* made = r.reduce(r.joined(parts, place), r.init, {place});
   return narrow ? converted(made, old.shape.type) : made;
 }
 
@@ -226,7 +298,7 @@ std::optional<Cut> cut_of_dot(const Instruction& dot, const TargetInfo& target) 
   const bool few = dot.shape.dense_bytes() < longest_row(matrix, target);
   if (!few || matrix.element_count() < kMinInColumns) return std::nullopt;
   const int64_t parts = parts_of_rows(matrix.dims[0], matrix.dims[1]);
-  return matrix.dims[0] % parts == 0 ? std::optional(Cut{0, parts}) : std::nullopt;
+  return matrix.dims[0] % parts == 0 ? std::optional(Cut{0, parts, {}}) : std::nullopt;
 }
 
 // Sums of narrow floats are rounded once, at the end.
@@ -252,10 +324,11 @@ Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
 bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
   const bool reduces = old->is(Opcode::kReduce);
   if (!reduces && !old->is(Opcode::kDot)) return false;
-  const auto cut = reduces ? cut_of(old, options.target) : cut_of_dot(*old, options.target);
+  const auto cut = reduces ? cut_of(*old, options.target) : cut_of_dot(*old, options.target);
   if (!cut) return false;
+  const Shape& shape = cut->before ? cut->before->array->shape : old->operand(0)->shape;
   explain(options, "split_reductions", c, "{}: {} parts along dimension {}{}", old->name, cut->parts, cut->dim,
-          old->operand(0)->shape.dims[cut->dim] % cut->parts != 0 ? " and a rest" : "");
+          shape.dims[cut->dim] % cut->parts != 0 ? " and a rest" : "");
   Instruction* made = reduces ? split_reduce(c, *old, *cut) : split_dot(c, *old, *cut);
   made->shape.layout = old->shape.layout;
   made->location = old->location;
