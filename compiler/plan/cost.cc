@@ -248,8 +248,8 @@ class Sweep {
         }))
       cost_.compute_ns += elements * kSlid;
     if (!guarded) {  // where padding lies between elements loops are made for those that are read
-      if (of_all.scattered && !d.manner.summed)
-        cost_.compute_ns += std::max(0.0, elements - elements_in(o->shape)) * kGathered;
+      if (!d.manner.summed)
+        cost_.compute_ns += std::max(0.0, elements - elements_in(o->shape)) * kGathered * of_all.scattered;
       manner.split |= of_all.split;
     }
     Demand& own = demands_[o];
