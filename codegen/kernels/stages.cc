@@ -118,10 +118,12 @@ void Stages::run(KernelBuilder& kernel, Scope& scope, size_t number, const Coord
   }
   pass.serial = plan_.kind == KernelKind::kColumns;
   pass.with_accesses = [&](AccessWalk& w, const Coords& along) {
-    // What earlier stages have made is only loaded.
+    // What earlier stages have made is only loaded, or at hand. (By the terms of the sum lanes ran across rows: the
+    // norm of two f32[7142,7] side by side, a Zen 4, 79 us, 15 so.)
     for (size_t s = 0; s < number; ++s) {
       for (const Instruction* v : plan_.stages[s].keeps)
         w.stop_at(v, [this](const Coords& c) { return linearize(plan_.inner_sizes(), apart(c).second); });
+      for (const Instruction* r : plan_.stages[s].reduces) w.stop_at(r, [](const Coords&) { return IndexExpr(0); });
     }
     walk(w, stage, joined(at, along));
   };
