@@ -1,4 +1,4 @@
-// Cuts large reductions in two where one would leave cores idle.
+// Cuts reductions in two where one would leave cores idle, or lanes.
 //
 // Few results are made of parts, so that all cores have rows to work on:
 //
@@ -19,6 +19,12 @@
 //     ->  r = f32[256,256,64] reshape(x)
 //         p = f32[256,64] reduce(r, zero), dimensions={1}
 //         s = f32[64] reduce(p, zero), dimensions={0}
+//
+// And groups of a few elements each over many rows, such as channels of images, in which lanes would be these few:
+//
+//   s = f32[4,16] reduce(x, zero), dimensions={1,2,4}    x: f32[4,28,28,16,4]
+//     ->  p = f32[4,16,4] reduce(x, zero), dimensions={1,2}
+//         s = f32[4,16] reduce(p, zero), dimensions={2}
 //
 // The cut depends on sizes alone, so results are the same bits on any number of threads. Only for
 // reducers of one associative operation; the initial value enters once, unless it is neutral or may
