@@ -26,6 +26,13 @@
 //     ->  p = f32[4,16,4] reduce(x, zero), dimensions={1,2}
 //         s = f32[4,16] reduce(p, zero), dimensions={2}
 //
+// And rows of many steps of less than a vector, such as the colours of pixels: some steps together make vectors.
+//
+//   s = f32[4,3] reduce(x, zero), dimensions={1}         x: f32[4,50176,3]
+//     ->  r = f32[4,3136,16,3] reshape(x)
+//         p = f32[4,16,3] reduce(r, zero), dimensions={1}
+//         s = f32[4,3] reduce(p, zero), dimensions={1}
+//
 // The cut depends on sizes alone, so results are the same bits on any number of threads. Only for
 // reducers of one associative operation; the initial value enters once, unless it is neutral or may
 // enter twice (minimum, maximum, and, or). Test: tests/hlo/opt/split_reductions.hlo.
