@@ -31,8 +31,8 @@ Instruction* expand_rng(Builder& b, const Instruction& op);
 /// in (f64 or f32): how many elements a feature has; nullptr for as many as the sizes say.
 Instruction* expand_batch_norm(Builder& b, const Instruction& op, Instruction* count = nullptr);
 
-/// A reduce-window whose windows hold everything up to (or from) each element, in blocks. nullptr if it is none
-/// of those, or small, or its computation may not be regrouped.
+/// A reduce-window whose windows hold everything up to (or from) each element, in blocks, or written out if there are
+/// few. nullptr if it is none of those, or one running value does, or its computation may not be regrouped.
 Instruction* expand_prefix_window(Builder& b, const Instruction& op);
 
 /// A reduce-window of a few long windows, as reductions. nullptr if it is none, or its computation may not be
