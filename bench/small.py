@@ -20,6 +20,7 @@ import re
 import statistics
 import sys
 import tempfile
+import types
 import zlib
 
 import xla_peer
@@ -125,41 +126,73 @@ def wrong(case, got, expected):
     return tolerances.difference(npyio.name_of(expected.dtype), got, np.asarray(expected), case.loose)
 
 
-def measured(case, options, peer, ours, folder, nothing):
-    """[our us, XLA's us, ratio, our compile ms, XLA's], or a sentence."""
-    import numpy as np
-    import npyio
+def prepared(case, peer, ours, folder):
+    """The case with its inputs in files of the folder, compiled by both sides."""
     text, arrays = text_of(case), drawn(case)
     module, files = folder / "module.hlo", []
     module.write_text(text)
     for k, array in enumerate(arrays):
         files.append(str(folder / f"in_{k}.npy"))
         save(files[-1], array)
+    request = {"module": str(module), "inputs": files}
     executable = peer.compile(text)
-    golden = executable.run(arrays)
-    compile_ms = ours.ask(cmd="bench", module=str(module), inputs=files, min_ms=1).get("compile_ms", math.nan)
-    answer = ours.ask(cmd="run", module=str(module), inputs=files, output_dir=str(folder / "out"))
+    # Now, as kernels that have been compiled are kept.
+    compile_ms = ours.ask(cmd="bench", min_ms=1, **request).get("compile_ms", math.nan)
+    return types.SimpleNamespace(case=case, arrays=arrays, folder=folder, request=request, executable=executable,
+                                 compile_ms=compile_ms)
+
+
+def compared(made, ours):
+    """None if both sides answer the same, or a sentence."""
+    import numpy as np
+    import npyio
+    golden = made.executable.run(made.arrays)
+    answer = ours.ask(cmd="run", output_dir=str(made.folder / "out"), **made.request)
     if answer["rc"] != 0:
         return f"fails: {answer.get('msg', answer['rc'])}"
     for k, expected in enumerate(golden):
-        path = folder / "out" / f"out_{k}.npy"
+        path = made.folder / "out" / f"out_{k}.npy"
         got = np.load(path) if expected.dtype.kind == "c" else npyio.load(path, npyio.name_of(expected.dtype))
-        if problem := wrong(case, got, expected):
+        if problem := wrong(made.case, got, expected):
             return f"WRONG: result {k}: {problem}"
+    return None
+
+
+def timed(made, options, ours, nothing):
+    """[our us, XLA's us, ratio, our compile ms, XLA's]"""
+    import numpy as np
     us, xla = [], []
 
     def time_ours():
-        us.append(ours.ask(cmd="bench", module=str(module), inputs=files, min_ms=options.min_ms)["us"][0])
+        us.append(ours.ask(cmd="bench", min_ms=options.min_ms, **made.request)["us"][0])
 
     def time_xla():
         nothing.us = min(nothing.us, *nothing.time([np.zeros(1, np.float32)], options.min_ms / 4))
-        xla.append(min(executable.time(arrays, options.min_ms)))
+        xla.append(min(made.executable.time(made.arrays, options.min_ms)))
 
     for turn in range(options.rounds):
         for side in (time_ours, time_xla) if turn % 2 == 0 else (time_xla, time_ours):
             side()
     xla_us = max(min(xla) - nothing.us, 0.01)
-    return [min(us), xla_us, xla_us / min(us), compile_ms, executable.compile_ms]
+    return [min(us), xla_us, xla_us / min(us), made.compile_ms, made.executable.compile_ms]
+
+
+def sides(options):
+    """(XLA:CPU, hlojit, a program of XLA:CPU's that does nothing)"""
+    import numpy as np
+    import worker
+    peer, ours = xla_peer.Peer(), worker.Worker(options.hlojit, options.threads, 120)
+    nothing = peer.compile("HloModule n\nENTRY e {\n  p = f32[1] parameter(0)\n  ROOT r = f32[1] negate(p)\n}\n")
+    nothing.us = min(nothing.time([np.zeros(1, np.float32)], 50))
+    return peer, ours, nothing
+
+
+def summary(figures):
+    """Of rows as `timed` makes them, those that count."""
+    rows = [r for r in figures if min(r[:2]) >= COUNTED_US]
+    mean = math.exp(statistics.fmean(math.log(r[2]) for r in rows)) if rows else math.nan
+    return (f"{len(rows)} programs counted: geometric mean of XLA's time over ours {mean:.2f}, "
+            f"{sum(r[2] < 0.95 for r in rows)} below 0.95")
 
 
 def main():
@@ -178,16 +211,13 @@ def main():
         for case in cases:
             (folder / f"{case.name}.hlo").write_text(text_of(case))
         return 0
-    import numpy as np
-    import worker
-    peer, ours = xla_peer.Peer(), worker.Worker(options.hlojit, options.threads, 120)
-    nothing = peer.compile("HloModule n\nENTRY e {\n  p = f32[1] parameter(0)\n  ROOT r = f32[1] negate(p)\n}\n")
-    nothing.us = min(nothing.time([np.zeros(1, np.float32)], 50))
+    peer, ours, nothing = sides(options)
     table, problems = {}, []
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                found = measured(case, options, peer, ours, pathlib.Path(folder), nothing)
+                made = prepared(case, peer, ours, pathlib.Path(folder))
+                found = compared(made, ours) or timed(made, options, ours, nothing)
             except Exception as error:  # noqa: BLE001 - a peer that cannot run one program goes on with the next
                 found = f"XLA:CPU fails: {str(error)[:120]}"
         if isinstance(found, str):
@@ -199,10 +229,7 @@ def main():
     print(f"\n{'program':28} {'hlojit us':>10} {'XLA us':>10} {'XLA/hlojit':>10} {'compile ms':>10} {'XLA':>6}")
     for name, (us, xla, ratio, compiled, xla_compiled) in sorted(table.items(), key=lambda row: row[1][2]):
         print(f"{name:28} {us:10.1f} {xla:10.1f} {ratio:10.2f} {compiled:10.1f} {xla_compiled:6.1f}")
-    mean = lambda values: math.exp(statistics.fmean(math.log(v) for v in values)) if values else math.nan
-    rows = [r for r in table.values() if min(r[:2]) >= COUNTED_US]
-    print(f"\n{len(rows)} programs counted: geometric mean of XLA's time over ours {mean([r[2] for r in rows]):.2f}, "
-          f"{sum(r[2] < 0.95 for r in rows)} below 0.95; {len(problems)} problems; {options.threads} threads")
+    print(f"\n{summary(table.values())}; {len(problems)} problems; {options.threads} threads")
     for problem in problems:
         print(problem)
     if options.json:
