@@ -114,7 +114,9 @@ class MergeEmitter {
 
 }  // namespace
 
-bool has_step_kernel(const Instruction& step) { return step.is(Opcode::kSort) && !sort_order(*step.to_apply()); }
+bool has_step_kernel(const Instruction& step) {
+  return step.is(Opcode::kSort) && integer_order(*step.to_apply()).empty();
+}
 
 llvm::Function* emit_step_kernel(llvm::Module& module, const Instruction& step, const EmitOptions& options) {
   return MergeEmitter(module, step, options).run();

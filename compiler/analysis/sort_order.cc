@@ -2,6 +2,7 @@
 #include "compiler/analysis/sort_order.h"
 
 #include <cmath>
+#include <optional>
 
 namespace hlojit {
 namespace {
@@ -78,28 +79,77 @@ std::optional<Key> key_of(const Instruction* value) {
   return key;
 }
 
+/// The key that `less` compares; nullopt: not one.
+std::optional<SortKey> compared(const Instruction& less) {
+  if (!less.is(Opcode::kCompare)) return std::nullopt;
+  const bool is_less = less.attrs.direction == Direction::kLt;
+  if (!is_less && less.attrs.direction != Direction::kGt) return std::nullopt;
+  std::optional<Key> left = key_of(less.operand(0)), right = key_of(less.operand(1));
+  if (!left || !right || left->zeros_tie != right->zeros_tie || left->nans_tie != right->nans_tie) return std::nullopt;
+  const int64_t a = left->parameter->attrs.parameter_number, b = right->parameter->attrs.parameter_number;
+  if (a / 2 != b / 2 || a == b) return std::nullopt;
+  const DType type = left->parameter->shape.type;
+  if (!has_key_bits(type)) return std::nullopt;
+  SortKey key{.operand = a / 2, .descending = is_less != (a < b), .canonical = false, .type = type};
+  if (!is_float(type)) return left->zeros_tie || left->nans_tie ? std::nullopt : std::optional(key);
+  if (less.attrs.compare_type == CompareType::kTotalOrder) {
+    if (left->zeros_tie != left->nans_tie) return std::nullopt;
+    key.canonical = left->zeros_tie;
+  } else {
+    key.canonical = true;  // with NaNs among the keys IEEE's comparison leaves the order open
+  }
+  return key;
+}
+
+/// Whether `equal` says that what `less` compares is the same.
+bool ties(const Instruction& equal, const Instruction& less) {
+  if (!less.is(Opcode::kCompare) || !equal.is(Opcode::kCompare) || equal.attrs.direction != Direction::kEq)
+    return false;
+  const Instruction *a = equal.operand(0), *b = equal.operand(1);
+  const bool same = (a == less.operand(0) && b == less.operand(1)) || (a == less.operand(1) && b == less.operand(0));
+  return same && equal.attrs.compare_type == less.attrs.compare_type;
+}
+
+/// less or (ties and rest), and select(ties, rest, less).
+struct Alternatives {
+  const Instruction *less, *rest;
+};
+std::optional<Alternatives> alternatives(const Instruction& test) {
+  if (test.is(Opcode::kSelect)) {
+    if (!ties(*test.operand(0), *test.operand(2))) return std::nullopt;
+    return Alternatives{.less = test.operand(2), .rest = test.operand(1)};
+  }
+  if (!test.is(Opcode::kOr)) return std::nullopt;
+  for (size_t l = 0; l < 2; ++l) {
+    const Instruction &less = *test.operand(l), &both = *test.operand(1 - l);
+    for (size_t t = 0; t < 2 && both.is(Opcode::kAnd); ++t) {
+      if (ties(*both.operand(t), less)) return Alternatives{.less = &less, .rest = both.operand(1 - t)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<SortOrder> sort_order(const Computation& comparator) {
-  const Instruction& root = *comparator.root();
-  if (!root.is(Opcode::kCompare)) return std::nullopt;
-  bool less = root.attrs.direction == Direction::kLt;
-  if (!less && root.attrs.direction != Direction::kGt) return std::nullopt;
-  std::optional<Key> left = key_of(root.operand(0)), right = key_of(root.operand(1));
-  if (!left || !right || left->zeros_tie != right->zeros_tie || left->nans_tie != right->nans_tie) return std::nullopt;
-  int64_t a = left->parameter->attrs.parameter_number, b = right->parameter->attrs.parameter_number;
-  if (a / 2 != b / 2 || a == b) return std::nullopt;
-  DType type = left->parameter->shape.type;
-  if (!has_key_bits(type)) return std::nullopt;
-  SortOrder order{.operand = a / 2, .descending = less != (a < b), .canonical = false};
-  if (!is_float(type)) return left->zeros_tie || left->nans_tie ? std::nullopt : std::optional(order);
-  if (root.attrs.compare_type == CompareType::kTotalOrder) {
-    if (left->zeros_tie != left->nans_tie) return std::nullopt;
-    order.canonical = left->zeros_tie;
-  } else {
-    order.canonical = true;  // with NaNs among the keys IEEE's comparison leaves the order open
+std::vector<SortKey> sort_order(const Computation& comparator) {
+  std::vector<SortKey> keys;
+  const Instruction* test = comparator.root();
+  while (test) {
+    const auto next = alternatives(*test);
+    std::optional<SortKey> key = compared(next ? *next->less : *test);
+    if (!key) return {};
+    keys.push_back(*key);
+    test = next ? next->rest : nullptr;
   }
-  return order;
+  return keys;
+}
+
+std::vector<SortKey> integer_order(const Computation& comparator) {
+  constexpr int64_t kMostBytes = 8;
+  std::vector<SortKey> keys = sort_order(comparator);
+  int64_t bytes = 0;
+  for (const SortKey& key : keys) bytes += dtype_bytes(key.type);
+  return bytes <= kMostBytes ? keys : std::vector<SortKey>();
 }
 
 }  // namespace hlojit

@@ -48,20 +48,21 @@ Instruction* expand_leading_sort(Builder& b, const Instruction& op) {
   const int64_t dim = x->shape.rank() - 1, n = x->shape.dims.back();
   if (op.attrs.dimensions[0] != dim || n < kFewest || x->shape.element_count() == 0) return nullptr;
   if (op.operand_count() > 2 || (op.operand_count() == 2 && !counts_along(*op.operand(1), dim))) return nullptr;
-  std::optional<SortOrder> order = sort_order(*op.to_apply());
-  const bool keyed = order && order->operand == 0 && (is_float(x->shape.type) || is_integral(x->shape.type));
+  const std::vector<SortKey> order = sort_order(*op.to_apply());
+  const bool keyed =
+      order.size() == 1 && order[0].operand == 0 && (is_float(x->shape.type) || is_integral(x->shape.type));
   const int64_t k = keyed ? first_read(op, dim).value_or(0) : 0;
   if (k == 0 || k * kPart > n) return nullptr;
 
   Attributes a;
   a.k = k;
-  a.largest = order->descending;
-  Instruction* top = b.op(kTopK, {order->canonical ? canonical_form(b, x) : x}, std::move(a));
+  a.largest = order[0].descending;
+  Instruction* top = b.op(kTopK, {order[0].canonical ? canonical_form(b, x) : x}, std::move(a));
   Instruction* places = b.get_tuple_element(top, 1);
   std::vector<PadDim> behind(x->shape.dims.size());
   behind.back().high = n - k;
   auto whole = [&](Instruction* part) { return b.pad(part, b.constant(part->shape.type, 0), behind); };
-  Instruction* values = whole(order->canonical ? at_places(b, x, places) : b.get_tuple_element(top, 0));
+  Instruction* values = whole(order[0].canonical ? at_places(b, x, places) : b.get_tuple_element(top, 0));
   if (op.operand_count() == 1) return op.shape.is_tuple() ? b.tuple({values}) : values;
   return b.tuple({values, whole(b.convert(places, op.operand(1)->shape.type))});
 }

@@ -23,6 +23,7 @@ Instruction* mirrored(Builder& b, Instruction* bits) {
 
 // What compares as the elements do: floats as integers, in total order. nullptr: of a type without such a mapping.
 Instruction* key_of(Builder& b, Instruction* x, bool canonical) {
+  if (x->shape.type == DType::kPred) return x;
   if (is_integral(x->shape.type)) return dtype_bits(x->shape.type) >= 8 ? x : nullptr;
   const DType type = x->shape.type;
   if (!is_float(type) || dtype_bits(type) < 16) return nullptr;
@@ -44,16 +45,20 @@ Instruction* expand_short_sort(Builder& b, const Instruction& op) {
   const Shape& shape = op.operand(0)->shape;
   const int64_t dim = op.attrs.dimensions[0], n = shape.dims[static_cast<size_t>(dim)];
   if (n < 2 || n > kMostSelects || shape.element_count() / n < kFewRows) return nullptr;
-  std::optional<SortOrder> order = sort_order(*op.to_apply());
-  if (!order) return nullptr;
+  const std::vector<SortKey> order = sort_order(*op.to_apply());
   Builder::Values arrays(op.operands().begin(), op.operands().end());
   const size_t count = arrays.size();
-  auto at = static_cast<size_t>(order->operand);
-  const bool mapped = is_float(arrays[at]->shape.type);
-  if (n * (n - 1) / 2 * static_cast<int64_t>(count + (mapped ? 1 : 0)) > kMostSelects) return nullptr;
-  Instruction* key = key_of(b, arrays[at], order->canonical);
-  if (!key) return nullptr;
-  if (mapped) at = count, arrays.push_back(key);
+  std::vector<size_t> at;  // of the arrays, those that are compared
+  for (const SortKey& by : order) {
+    at.push_back(static_cast<size_t>(by.operand));
+    if (is_float(by.type)) at.back() = arrays.size(), arrays.push_back(nullptr);
+  }
+  if (order.empty() || n * (n - 1) / 2 * std::ssize(arrays) > kMostSelects) return nullptr;
+  for (size_t k = 0; k < order.size(); ++k) {
+    Instruction* key = key_of(b, op.operand(static_cast<size_t>(order[k].operand)), order[k].canonical);
+    if (!key) return nullptr;
+    arrays[at[k]] = key;
+  }
 
   Ints others = shape.dims, one = shape.dims;
   others.erase(others.begin() + dim);
@@ -66,7 +71,12 @@ Instruction* expand_short_sort(Builder& b, const Instruction& op) {
   for (size_t round = 0; round < places.size(); ++round) {
     for (size_t k = round % 2; k + 1 < places.size(); k += 2) {
       Builder::Values &first = places[k], &second = places[k + 1];
-      Instruction* swap = b.compare(order->descending ? Direction::kGt : Direction::kLt, second[at], first[at]);
+      Instruction* swap = nullptr;
+      for (size_t key = at.size(); key-- > 0;) {
+        Instruction *x = first[at[key]], *y = second[at[key]];
+        Instruction* less = b.compare(order[key].descending ? Direction::kGt : Direction::kLt, y, x);
+        swap = swap ? b.binary(kOr, less, b.binary(kAnd, b.compare(Direction::kEq, y, x), swap)) : less;
+      }
       for (size_t a = 0; a < arrays.size(); ++a) {
         Instruction *x = first[a], *y = second[a];
         first[a] = b.select(swap, y, x), second[a] = b.select(swap, x, y);

@@ -3,6 +3,7 @@
 #include "runtime/kernels/sort.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 
@@ -87,8 +88,7 @@ void collect(const Bits* in, int64_t n, Bits* out, Wanted&& wanted) {
 /// One line whose result is its keys: mapped, sorted and mapped back in the result's memory. Where
 /// the canonical form lost bits (-0, NaNs), these are put back in the order in which they came.
 template <class Type, class Way>
-void sort_keys(const Way& way, const SortOrder& order, const typename Type::Key* in, typename Type::Key* out,
-               int64_t n) {
+void sort_keys(const Way& way, const SortKey& order, const typename Type::Key* in, typename Type::Key* out, int64_t n) {
   using Key = typename Type::Key;
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   std::vector<Key> lost(static_cast<size_t>(n / kPiece + 1));
@@ -153,12 +153,14 @@ void gather(const Packed* from, int bits, const char* in, char* out, int64_t beg
   for (int64_t k = begin; k < end; ++k) std::memcpy(out + k * kBytes, in + place_of(from[k], bits) * kBytes, kBytes);
 }
 
+constexpr int64_t kNone = -1;
+
+/// By `in`, which is operand order.operand (kNone: what is made of several).
 template <class Type, class Packed, class Way>
-void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, const StepCall& call, int64_t line,
-                 int bits) {
+void sort_packed(const Way& way, const SortKey& order, const typename Type::Key* in, const Lines& lines,
+                 const StepCall& call, int64_t line, int bits) {
   using Key = typename Type::Key;
   const int64_t n = lines.length;
-  const auto* in = reinterpret_cast<const Key*>(lines.at(call, static_cast<size_t>(order.operand), line));
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   const bool both = std::is_same_v<Way, Parallel>;
   std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(n) * sizeof(Packed) * (both ? 2 : 1));
@@ -178,7 +180,7 @@ void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, con
     for (size_t o = 0; o < lines.widths.size(); ++o) {
       const char* source = lines.at(call, o, line);
       char* target = lines.at(call, o + lines.widths.size(), line);
-      if (exact && o == static_cast<size_t>(order.operand)) {
+      if (exact && static_cast<int64_t>(o) == order.operand) {
         auto* keys = reinterpret_cast<Key*>(target);
         for (int64_t k = begin; k < end; ++k) {
           keys[k] = Type::from_key(static_cast<Key>(key_of<Key>(sorted[k], bits) ^ flip));
@@ -196,23 +198,67 @@ void sort_packed(const Way& way, const SortOrder& order, const Lines& lines, con
   });
 }
 
+/// Packed as narrow as the bits of the key and of the place allow.
+template <class Type, class Way>
+void sort_narrow(const Way& way, const SortKey& order, int key_bits, const typename Type::Key* in, const Lines& lines,
+                 const StepCall& call, int64_t line) {
+  const int bits = std::bit_width(static_cast<uint64_t>(lines.length)), all = bits + key_bits;
+  if (all <= 32) {
+    sort_packed<Type, uint32_t>(way, order, in, lines, call, line, bits);
+  } else if (all <= 64) {
+    sort_packed<Type, uint64_t>(way, order, in, lines, call, line, bits);
+  } else {
+    sort_packed<Type, Wide>(way, order, in, lines, call, line, bits);
+  }
+}
+
 template <class Type>
-StepFunction sort_by_key(Lines lines, SortOrder order) {
-  int bits = std::bit_width(static_cast<uint64_t>(lines.length));
-  int all = bits + static_cast<int>(8 * sizeof(typename Type::Key));
+StepFunction sort_by_key(Lines lines, SortKey order) {
+  using Key = typename Type::Key;
   return [=](const StepCall& call) {
     each_line(call.pool, lines, [&](const auto& way, int64_t line) {
+      const auto* in = reinterpret_cast<const Key*>(lines.at(call, static_cast<size_t>(order.operand), line));
       if (lines.widths.size() == 1) {
-        using Key = typename Type::Key;
-        sort_keys<Type>(way, order, reinterpret_cast<const Key*>(lines.at(call, 0, line)),
-                        reinterpret_cast<Key*>(lines.at(call, 1, line)), lines.length);
-      } else if (all <= 32) {
-        sort_packed<Type, uint32_t>(way, order, lines, call, line, bits);
-      } else if (all <= 64) {
-        sort_packed<Type, uint64_t>(way, order, lines, call, line, bits);
+        sort_keys<Type>(way, order, in, reinterpret_cast<Key*>(lines.at(call, 1, line)), lines.length);
       } else {
-        sort_packed<Type, Wide>(way, order, lines, call, line, bits);
+        sort_narrow<Type>(way, order, 8 * sizeof(Key), in, lines, call, line);
       }
+    });
+  };
+}
+
+/// joint[begin, end) with one more key below those that are there.
+template <class Type>
+void join_key(const SortKey& order, const char* in, uint64_t* joint, int64_t begin, int64_t end) {
+  using Key = typename Type::Key;
+  constexpr int kBits = 8 * sizeof(Key);
+  const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
+  std::array<Key, 256> keys;
+  for (int64_t at = begin; at < end; at += std::ssize(keys)) {
+    const int64_t some = std::min<int64_t>(std::ssize(keys), end - at);
+    make_keys<Type>(reinterpret_cast<const Key*>(in) + at, keys.data(), some, order.canonical, flip);
+    // (A single key of 64 bits would be shifted out of the type: there are several.)
+    for (int64_t k = 0; k < some; ++k) joint[at + k] = joint[at + k] << (kBits % 64) | keys[static_cast<size_t>(k)];
+  }
+}
+
+/// All keys side by side are one, the first at the top.
+StepFunction sort_by_keys(Lines lines, std::vector<SortKey> keys) {
+  using Joint = KeyType<uint64_t, DTypeClass::kUnsigned>;
+  int key_bits = 0;
+  for (const SortKey& key : keys) key_bits += 8 * static_cast<int>(dtype_bytes(key.type));
+  return [=, keys = std::move(keys)](const StepCall& call) {
+    each_line(call.pool, lines, [&](const auto& way, int64_t line) {
+      std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(lines.length) * sizeof(uint64_t));
+      auto* joint = static_cast<uint64_t*>(memory.get());
+      way.pieces(lines.length, [&](int64_t begin, int64_t end) {
+        std::fill(joint + begin, joint + end, 0);
+        for (const SortKey& key : keys) {
+          const char* in = lines.at(call, static_cast<size_t>(key.operand), line);
+          with_key_type(key.type, [&](auto type) { join_key<decltype(type)>(key, in, joint, begin, end); });
+        }
+      });
+      sort_narrow<Joint>(way, {.operand = kNone}, key_bits, joint, lines, call, line);
     });
   };
 }
@@ -298,12 +344,12 @@ StepFunction sort_by_merging(Lines lines) {
 StepFunction sort_step(const Instruction& sort) {
   Lines lines(sort);
   if (lines.count == 0) return [](const StepCall&) {};
+  std::vector<SortKey> keys = integer_order(*sort.to_apply());
+  if (keys.empty()) return sort_by_merging(lines);
+  if (keys.size() > 1) return sort_by_keys(lines, std::move(keys));
   StepFunction step;
-  if (auto order = sort_order(*sort.to_apply())) {
-    DType type = sort.operand(static_cast<size_t>(order->operand))->shape.type;
-    with_key_type(type, [&](auto key) { step = sort_by_key<decltype(key)>(lines, *order); });
-  }
-  return step ? step : sort_by_merging(lines);
+  with_key_type(keys[0].type, [&](auto key) { step = sort_by_key<decltype(key)>(lines, keys[0]); });
+  return step;
 }
 
 }  // namespace hlojit

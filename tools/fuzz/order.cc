@@ -50,8 +50,9 @@ Instruction* sort_of(Draft& s, Instruction* x) {
     Instruction* equal =
         b.compare(Direction::kEq, p[0], p[1], total ? CompareType::kTotalOrder : CompareType::kDefault);
     Direction d = s.random.chance(0.5) ? Direction::kLt : Direction::kGt;
-    b.build(b.op(kSelect, {equal, before(s, b, p[2], p[3]),
-                           b.compare(d, p[0], p[1], total ? CompareType::kTotalOrder : CompareType::kDefault)}));
+    Instruction* less = b.compare(d, p[0], p[1], total ? CompareType::kTotalOrder : CompareType::kDefault);
+    Instruction* next = before(s, b, p[2], p[3]);
+    b.build(s.random.chance(0.5) ? b.op(kSelect, {equal, next, less}) : b.op(kOr, {less, b.op(kAnd, {equal, next})}));
   } else {
     b.build(first);
   }
