@@ -207,6 +207,7 @@ Instruction* expand_dot(Builder& b, const Instruction& op, const TargetInfo& tar
   Instruction* same = expand_mixed_operands(b, op);
   Instruction* blocks = expand_complex_dot(b, same ? *same : op, target);
   if (!blocks) blocks = expand_short_dot(b, same ? *same : op, target);
+  if (!blocks) blocks = expand_batch_dot(b, same ? *same : op, target);
   if (same && blocks) b.computation()->remove(same);
   return blocks ? blocks : same;
 }

@@ -71,6 +71,10 @@ Instruction* expand_complex_dot(Builder& b, const Instruction& op, const TargetI
 /// Sums of elementwise products. nullptr if it has more than a few terms, or the right side's rows fill no vector.
 Instruction* expand_short_dot(Builder& b, const Instruction& op, const TargetInfo& target);
 
+/// Products elementwise, and their sums. nullptr if the elements of a batch do not lie side by side, or neither side
+/// has few rows.
+Instruction* expand_batch_dot(Builder& b, const Instruction& op, const TargetInfo& target);
+
 /// Steps between its terms, elementwise. nullptr if it has more than a few, or they lie in memory as they are.
 Instruction* expand_short_reduce(Builder& b, const Instruction& op);
 
