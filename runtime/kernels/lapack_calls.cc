@@ -10,15 +10,25 @@
 #include <limits>
 
 #include "compiler/ir/lapack_call.h"
+#include "layout/divide.h"
 #include "layout/index.h"
 #include "runtime/kernels/lapack.h"
 #include "runtime/kernels/small_matrices.h"
+#include "runtime/kernels/small_spectra.h"
 
 namespace hlojit {
 namespace {
 
-/// A call on one matrix of each leaf.
-using Matrices = std::function<void(void* const* p)>;
+/// A call on one matrix of each leaf; or on several at once that follow each other, fewer at the end of a batch.
+struct Matrices {
+  std::function<void(void* const* p, int64_t count)> call;
+  int64_t together = 1;
+
+  template <class One>
+  Matrices(One one) : call([one](void* const* p, int64_t) { one(p); }) {}
+  template <class Several>
+  Matrices(int64_t together, Several several) : call(std::move(several)), together(together) {}
+};
 
 template <class T>
 struct Real {
@@ -276,6 +286,12 @@ Matrices gtsv(const Site& s) {
 // ---- spectra
 // -------------------------------------------------------------------------------------------
 
+// Matrices of which each has a lane, a vector of f32 or two.
+constexpr int64_t kTogether = 16;
+bool are_small(const Site& s) {
+  return std::max(s.dim(0, 0), s.dim(0, 1)) <= kSmallSpectrum && s.batch() >= kFewestSpectra;
+}
+
 /// a -> (vectors, values, info)
 template <class T>
 Matrices syevd(const Site& s) {
@@ -307,6 +323,12 @@ Matrices syevd(const Site& s) {
     };
   } else {
     using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*);
+    if (are_small(s)) {
+      return {kTogether, [=, f = small_spectra<T>().symmetric](void* const* p, int64_t count) {
+                take(p[1], p[0], bytes * static_cast<size_t>(count));
+                f(job == 'V', uplo, n, as<T>(p[1]), as<T>(p[2]), as<int>(p[3]), 1, count);
+              }};
+    }
     auto* f = s.function<F>("syevd");
     return [=](void* const* p) {
       take(p[1], p[0], bytes);
@@ -338,10 +360,23 @@ Matrices sytrd(const Site& s) {
   };
 }
 
+/// Of real matrices of a few rows and columns.
+template <class T>
+Matrices small_svd(const Site& s) {
+  return {kTogether, [m = s.dim(0, 0), n = s.dim(0, 1), job = s.letter("mode", 'A'), bytes = s.stride(0),
+                      f = small_spectra<T>().singular](void* const* p, int64_t count) {
+            take(p[1], p[0], bytes * static_cast<size_t>(count));
+            f(job, m, n, as<T>(p[1]), as<T>(p[2]), as<T>(p[3]), as<T>(p[4]), as<int>(p[5]), -4, count);
+          }};
+}
+
 /// a -> (a overwritten, singular values, u, v transposed, info), by QR iterations
 template <class T>
 Matrices gesvd(const Site& s) {
   using R = typename Real<T>::type;
+  if constexpr (!kComplex<T>) {
+    if (are_small(s)) return small_svd<T>(s);
+  }
   using F = std::conditional_t<kComplex<T>,
                                void(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,
                                     const int*, T*, const int*, T*, const int*, R*, int*),
@@ -374,6 +409,9 @@ Matrices gesvd(const Site& s) {
 template <class T>
 Matrices gesdd(const Site& s) {
   using R = typename Real<T>::type;
+  if constexpr (!kComplex<T>) {
+    if (are_small(s)) return small_svd<T>(s);
+  }
   using F = std::conditional_t<kComplex<T>,
                                void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
                                     const int*, T*, const int*, R*, int*, int*),
@@ -576,11 +614,12 @@ StepFunction lapack_call_step(const Instruction& call) {
       if (std::find(run.buffers, here, *here) == here)
         std::memset(*here, 0, strides[leaf] * static_cast<size_t>(batch));
     }
-    run_lapack(run.pool, batch, cost, [&](int64_t k) {
+    const int64_t together = matrices.together;
+    run_lapack(run.pool, ceil_div(batch, together), cost, [&](int64_t k) {
       void* p[kMostLeaves];
       for (size_t leaf = 0; leaf < strides.size(); ++leaf)
-        p[leaf] = static_cast<char*>(run.buffers[leaf]) + strides[leaf] * static_cast<size_t>(k);
-      matrices(p);
+        p[leaf] = static_cast<char*>(run.buffers[leaf]) + strides[leaf] * static_cast<size_t>(k * together);
+      matrices.call(p, std::min(together, batch - k * together));
     });
   };
 }
