@@ -179,8 +179,16 @@ Matrices getrf(const Site& s) {
 template <class T>
 Matrices geqrf(const Site& s) {
   using F = void(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+  const int m = s.dim(0, 0), n = s.dim(0, 1);
+  const size_t bytes = s.stride(0);
+  if (std::max(m, n) <= kSmallFactor) {
+    return [=](void* const* p) {
+      take(p[1], p[0], bytes);
+      small_geqrf(m, n, as<T>(p[1]), as<T>(p[2]));
+    };
+  }
   auto* f = s.function<F>("geqrf");
-  return [f, m = s.dim(0, 0), n = s.dim(0, 1), bytes = s.stride(0)](void* const* p) {
+  return [=](void* const* p) {
     take(p[1], p[0], bytes);
     int info = 0;
     with_room<T>([&](T* work, const int* length) { f(&m, &n, as<T>(p[1]), &m, as<T>(p[2]), work, length, &info); });
@@ -215,8 +223,16 @@ Matrices geqp3(const Site& s) {
 template <class T>
 Matrices orgqr(const Site& s) {
   using F = void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
+  const int m = s.dim(0, 0), n = s.dim(0, 1), k = s.dim(1, 0);
+  const size_t bytes = s.stride(0);
+  if (m <= kSmallFactor) {
+    return [=](void* const* p) {
+      take(p[2], p[0], bytes);
+      small_orgqr(m, n, k, as<T>(p[2]), as<T>(p[1]));
+    };
+  }
   auto* f = s.function<F>(kComplex<T> ? "ungqr" : "orgqr");
-  return [f, m = s.dim(0, 0), n = s.dim(0, 1), k = s.dim(1, 0), bytes = s.stride(0)](void* const* p) {
+  return [=](void* const* p) {
     take(p[2], p[0], bytes);
     int info = 0;
     with_room<T>([&](T* work, const int* length) { f(&m, &n, &k, as<T>(p[2]), &m, as<T>(p[1]), work, length, &info); });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 
 namespace hlojit {
 
@@ -66,6 +67,66 @@ void small_potrf(const char* uplo, const int* n, T* a, const int* lda, int* info
       for (int k = 0; k < j; ++k) sum -= a[i * row + k * column] * conjugate(a[j * row + k * column]);
       a[i * row + j * column] = sum / root;
     }
+  }
+}
+
+/// The length of a vector of n numbers, which may be too large or too small to be squared.
+template <class T>
+auto vector_length(const T* x, int n) {
+  using R = decltype(std::abs(T()));
+  auto squares = [&](R unit) {
+    R sum = 0;
+    for (int i = 0; i < n; ++i) sum += std::norm(x[i] / unit);
+    return sum;
+  };
+  const R sum = squares(1);
+  if (sum > std::numeric_limits<R>::min() / std::numeric_limits<R>::epsilon() && sum < std::numeric_limits<R>::max())
+    return std::sqrt(sum);
+  R largest = 0;
+  for (int i = 0; i < n; ++i) largest = std::max({largest, std::abs(std::real(x[i])), std::abs(std::imag(x[i]))});
+  return largest > 0 ? largest * std::sqrt(squares(largest)) : sum;
+}
+
+/// One column c becomes c - v (factor v^H c), v = (1, the rest of `reflector`); each of `rows`.
+template <class T>
+void reflect(const T* reflector, T factor, T* c, int rows) {
+  T along = c[0];
+  for (int i = 1; i < rows; ++i) along += conjugate(reflector[i]) * c[i];
+  along *= factor;
+  c[0] -= along;
+  for (int i = 1; i < rows; ++i) c[i] -= reflector[i] * along;
+}
+
+/// Q R = A in place: R, and below it the reflectors that Q is the product of, each with its factor in tau.
+template <class T>
+void small_geqrf(int m, int n, T* a, T* tau) {
+  for (int j = 0; j < std::min(m, n); ++j) {
+    T* column = a + j * m + j;
+    const int rows = m - j;
+    const T head = column[0];
+    tau[j] = T{};
+    if (vector_length(column + 1, rows - 1) == 0 && std::imag(head) == 0) continue;
+    const T result = -std::copysign(vector_length(column, rows), std::real(head));
+    tau[j] = (result - head) / result;
+    for (int i = 1; i < rows; ++i) column[i] /= head - result;
+    column[0] = result;
+    for (int k = j + 1; k < n; ++k) reflect(column, conjugate(tau[j]), a + k * m + j, rows);
+  }
+}
+
+/// The first n columns of the product of k reflectors, in their place.
+template <class T>
+void small_orgqr(int m, int n, int k, T* a, const T* tau) {
+  for (int j = k; j < n; ++j) {
+    std::fill(a + j * m, a + (j + 1) * m, T{});
+    a[j * m + j] = T(1);
+  }
+  for (int j = k - 1; j >= 0; --j) {
+    T* column = a + j * m;
+    for (int c = j + 1; c < n; ++c) reflect(column + j, tau[j], a + c * m + j, m - j);
+    std::fill(column, column + j, T{});
+    column[j] = T(1) - tau[j];
+    for (int i = j + 1; i < m; ++i) column[i] *= -tau[j];
   }
 }
 

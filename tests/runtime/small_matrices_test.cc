@@ -93,6 +93,40 @@ TEST_CASE_TEMPLATE("potrf", T, float, double, std::complex<float>, std::complex<
   }
 }
 
+TEST_CASE_TEMPLATE("geqrf and orgqr", T, float, double, std::complex<float>, std::complex<double>) {
+  using Factor = void(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+  using Product = void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
+  constexpr bool kReal = std::is_floating_point_v<T>;
+  auto* factor = lapack<Factor>("geqrf", kType<T>);
+  auto* product = lapack<Product>(kReal ? "orgqr" : "ungqr", kType<T>);
+  std::mt19937 random(4);
+  const int room = 64;
+  std::vector<T> work(room);
+  for (int m = 1; m <= 6; ++m) {
+    for (int n = 1; n <= 6; ++n) {
+      for (const float scale : {1.0F, 0.0F, 1e-30F, 1e30F}) {
+        std::vector<T> a = drawn<T>(m * m + m * n, random);  // with room for a whole q
+        for (T& x : a) x *= scale;
+        std::vector<T> b = a, tau(6), expected(6);
+        int info = -1;
+        small_geqrf(m, n, a.data(), tau.data());
+        factor(&m, &n, b.data(), &m, expected.data(), work.data(), &room, &info);
+        CHECK(near(tau, expected));
+        for (size_t k = 0; k < a.size() && scale > 0; ++k)
+          CHECK(std::abs(a[k] - b[k]) <= 1e-5F * std::max(1.0F, scale));
+        for (const int columns : {std::min(m, n), m}) {
+          std::vector<T> q = a, library = a;
+          const int reflectors = std::min(m, n);
+          small_orgqr(m, columns, reflectors, q.data(), tau.data());
+          product(&m, &columns, &reflectors, library.data(), &m, tau.data(), work.data(), &room, &info);
+          q.resize(static_cast<size_t>(m * columns)), library.resize(q.size());
+          CHECK(near(q, library));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("trsm", T, float, double, std::complex<float>, std::complex<double>) {
   using F = void(const char*, const char*, const char*, const char*, const int*, const int*, const T*, const T*,
                  const int*, T*, const int*);
