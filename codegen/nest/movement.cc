@@ -130,7 +130,9 @@ Coords ElementEmitter::wrapped(const Shape& shape, Coords coords) const {
   const int64_t lanes = vector_bytes() / dtype_bytes(working_type(shape.type));
   for (size_t d = 0; d < coords.size(); ++d) {
     const bool lies_inside = Guard{coords[d], 0, shape.dims[d]}.always();
-    if (!lies_inside && shape.dims[d] < lanes && lane_var(coords[d]) >= 0) coords[d] = mod(coords[d], shape.dims[d]);
+    // (In a dim of no elements nothing lies, and none is read.)
+    const bool is_short = shape.dims[d] > 0 && shape.dims[d] < lanes;
+    if (!lies_inside && is_short && lane_var(coords[d]) >= 0) coords[d] = mod(coords[d], shape.dims[d]);
   }
   return coords;
 }
