@@ -299,13 +299,22 @@ bool scatters_windows(const Instruction& i, const Layout& result) {
   return are_long(i, along) && std::ranges::count(along, most_minor(written)) == 0;
 }
 
+bool copies_by_windows(const Instruction& i, const Layout& result) {
+  if (!reads_at_random_places(i) || !windows_may_be_copied(i)) return false;
+  Shape written = i.shape;
+  written.layout = result;
+  const Ints along = along_windows(i);
+  return std::ranges::count(along, most_minor(written)) > 0;
+}
+
 std::optional<Layout> layout_by_windows(const Instruction& i) {
   if (!reads_at_random_places(i) || !windows_may_be_copied(i)) return std::nullopt;
   const Ints along = along_windows(i);
   const int64_t near = most_minor(i.operand(0)->shape), written = most_minor(i.shape);
-  if (near < 0 || along[static_cast<size_t>(near)] >= 0) return std::nullopt;
-  const bool transposed = dtype_bytes(i.shape.type) > 1 && are_long(i, along);
-  if (std::ranges::count(along, written) == 0 && !transposed) return std::nullopt;
+  if (near < 0 || along[static_cast<size_t>(near)] == written) return std::nullopt;
+  const bool in_rows = std::ranges::count(along, written) > 0;
+  const bool transposed = along[static_cast<size_t>(near)] < 0 && dtype_bytes(i.shape.type) > 1 && are_long(i, along);
+  if (!in_rows && !transposed) return std::nullopt;
   Ints order;
   for (int64_t k : i.shape.layout.minor_to_major) {
     auto at = std::ranges::find(along, k);

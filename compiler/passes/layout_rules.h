@@ -27,9 +27,12 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& convolu
 
 /// The layout of what is read at places known at run time only (a gather's operand) in which the elements of a window
 /// lie in a row, as they are written if that is in rows, too: what is copied once is gone through in rows by each
-/// window. nullopt where they lie in a row already, are not written in one and are few or bytes, or are fewer than the
+/// window. nullopt where they lie so already, are not written in a row and are few or bytes, or are fewer than the
 /// operand's. (f64[6,364], 50,000 columns: 160 us, 60 so. f32[25,9,3], 3883 columns of 8 side by side: 10.3 us, 7.6.)
 std::optional<Layout> layout_by_windows(const Instruction& gather);
+
+/// Whether a gather written so reads its operand in rows at the price of a copy of it, if need be.
+bool copies_by_windows(const Instruction& gather, const Layout& result);
 
 /// Layouts of a scatter's targets (and results) and of its updates.
 struct UpdateLayouts {

@@ -262,7 +262,11 @@ class Assignment {
     auto add = [&](const Layout& layout, const std::string& rule) {
       if (std::ranges::find(choices, layout, &Choice::layout) != choices.end()) return;
       Choice& choice = choices.emplace_back(Choice{layout, rule});
-      for (const auto& [o, along] : reads) choice.cost += bytes_read(i, o) * mismatch(i.shape.dims, along, layout);
+      for (const auto& [o, along] : reads) {
+        const double read =
+            copies_by_windows(i, layout) ? std::min(bytes_read(i, o), bytes(o->shape)) : bytes_read(i, o);
+        choice.cost += read * mismatch(i.shape.dims, along, layout);
+      }
       if (wanted) {
         choice.cost += wanted->readers * bytes(i.shape) * mismatch(i.shape.dims, wanted->shape.layout, layout);
       }
