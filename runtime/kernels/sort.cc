@@ -91,10 +91,9 @@ template <class Type, class Way>
 void sort_keys(const Way& way, const SortKey& order, const typename Type::Key* in, typename Type::Key* out, int64_t n) {
   using Key = typename Type::Key;
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
-  std::vector<Key> lost(static_cast<size_t>(n / kPiece + 1));
+  std::atomic<bool> exact = true;  // the keys hold all bits of the elements
   way.pieces(n, [&](int64_t begin, int64_t end) {
-    lost[static_cast<size_t>(begin / kPiece)] =
-        make_keys<Type>(in + begin, out + begin, end - begin, order.canonical, flip);
+    if (make_keys<Type>(in + begin, out + begin, end - begin, order.canonical, flip) != 0) exact = false;
   });
   std::shared_ptr<void> scratch;
   Key* other = nullptr;
@@ -103,7 +102,7 @@ void sort_keys(const Way& way, const SortKey& order, const typename Type::Key* i
     other = static_cast<Key*>(scratch.get());
   }
   Key* sorted = way.sort(out, other, n);
-  bool restore = std::ranges::any_of(lost, [](Key d) { return d != 0; });
+  const bool restore = !exact;
   Key *zeros = out, *nans = out;
   if (restore) {
     auto first = [&](Key bits) {
