@@ -498,7 +498,7 @@ class Emission {
   VarSource vars_;
   Stages stages_{plan_, vars_};
   ColumnStrips strips_{plan_, stages_, target_, vars_};
-  VectorCount count_{plan_, target_};
+  VectorCount count_{plan_, target_, NumberOptions::of(options_)};
   int vector_bytes_ = 32;
   int64_t cost_ns_ = 0;
   bool shares_bytes_ = false;  // elements of a result

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "codegen/number/value.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/plan/target_info.h"
 
@@ -11,8 +12,9 @@ namespace hlojit::codegen {
 
 class VectorCount {
  public:
-  /// Keeps references to both.
-  VectorCount(const KernelPlan& plan, const TargetInfo& target) : plan_(plan), target_(target) {}
+  /// Keeps references to the plan and the target.
+  VectorCount(const KernelPlan& plan, const TargetInfo& target, const NumberOptions& number)
+      : plan_(plan), target_(target), number_(number) {}
 
   /// Of a strip of columns whose sums come from far memory: wide strips come faster, even if not all sums find a
   /// register. (A vector times a matrix of 2,048 rows and columns took 280 us by strips of 8 vectors, 199 by 16; sums
@@ -32,9 +34,12 @@ class VectorCount {
 
  private:
   bool meets_in_sets(int operations, int64_t step) const;
+  /// Values that an accumulator is, of the most of any reduction.
+  int carried() const;
 
   const KernelPlan& plan_;
   const TargetInfo& target_;
+  NumberOptions number_;
 };
 
 }  // namespace hlojit::codegen

@@ -7,10 +7,11 @@
 namespace hlojit::codegen {
 
 Accumulators::Accumulators(ElementEmitter& e, Scope& root, Scope& at, const std::vector<Pass::Member>& members,
-                           int outer_lanes, bool running)
+                           int outer_lanes, bool running, bool in_memory)
     : running(running), e_(e), members_(members), outer_lanes_(outer_lanes) {
+  const Held held = running || in_memory ? Held::kAsOne : outer_lanes == 1 ? Held::kParts : Held::kResults;
   for (const Pass::Member& m : members) {
-    reducers_.push_back(Reducer::of(*m.instruction, e.number(), outer_lanes == 1 && !running));
+    reducers_.push_back(Reducer::of(*m.instruction, e.number(), held));
     std::vector<Value> values;
     for (const Instruction* init : initial_values(*m.instruction)) values.push_back(e.emit(init, {}, root));
     values =

@@ -15,9 +15,10 @@ class Accumulators {
  public:
   using Carry = ElementEmitter::Carried;
 
-  /// `running`: members are prefix windows, whose initial values come first, not last.
+  /// `running`: members are prefix windows, whose initial values come first, not last. `in_memory`: what is carried is
+  /// stored and loaded again.
   Accumulators(ElementEmitter& e, Scope& root, Scope& at, const std::vector<Pass::Member>& members, int outer_lanes,
-               bool running);
+               bool running, bool in_memory = false);
 
   bool reorderable() const { return std::ranges::all_of(reducers_, &Reducer::reorderable); }
   bool ascend() const { return std::ranges::any_of(reducers_, &Reducer::ascends); }

@@ -27,16 +27,24 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
 /// are parts of one result and bf16.
 bool compares_stored(const Instruction& reduction);
 
+/// What the accumulators of a reduction are.
+enum class Held {
+  kParts,    ///< their lanes, if they have any, are parts of one result
+  kResults,  ///< of results of their own
+  kAsOne,    ///< the same, of which each is one value: it is moved from lane to lane, or kept in memory
+};
+
 class Reducer {
  public:
-  /// Of any is_reduction instruction. `along`: the lanes of its accumulators, if they have any, are parts of one
-  /// result.
-  static Reducer of(const Instruction& reduction, const NumberOptions& options, bool along);
+  /// Of any is_reduction instruction.
+  static Reducer of(const Instruction& reduction, const NumberOptions& options, Held held);
 
   bool has_identity() const { return op_.has_value(); }
   bool reorderable() const { return reorderable_; }
   /// Partial results may be combined in any order, but elements must be met from the first to the last.
   bool ascends() const { return position_ >= 0; }
+  /// Of an accumulator.
+  int values() const { return as_bits_ ? 3 : as_numbers_ ? 2 : 1; }
   /// Combining rounds: the order of terms is seen in the result, and their number in its error.
   bool rounds() const;
   std::vector<Value> identity(llvm::IRBuilderBase& b) const;  ///< scalars
@@ -47,10 +55,12 @@ class Reducer {
   std::vector<Value> operands(ElementEmitter& emitter, Scope& scope, const Instruction& reduction,
                               const AccessRelation& relation) const;
   /// Values as accumulators hold them. A vector of conditions that a loop carries is taken apart, a register each:
-  /// they are added up as bytes. Extrema of floats are those of integers in the same order, of which a machine has an
-  /// instruction: what it has for floats neither keeps NaNs nor tells zeros apart. AVX-512 has one that only leaves
-  /// NaNs out. Where lanes are parts of one result, whether there were any is asked of two vectors at once and kept for
-  /// a register's lanes. (Maxima of 23 slices of 57x67, one core of a Zen 5: 2.04 us, 1.66.)
+  /// they are added up as bytes. Extrema of floats are those of integers (number/extrema.h): of their bits, three, or
+  /// of a key, where each is to be one value, and of f64, whose long integers take longer. (Maxima of the columns of 23
+  /// slices of 57x67, a Zen 4: 5.1 us by keys, 3.8 by three; of 3x3 windows of f64 43 and 65.) AVX-512 has an
+  /// instruction for floats that only leaves NaNs out: where lanes are parts of one result, whether there were any is
+  /// asked of two vectors at once and kept for a register's lanes. (Maxima of 23 slices of 57x67, one core of a Zen 5:
+  /// 2.04 us, 1.66.)
   std::vector<Value> accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const;
   /// Accumulators after one more element.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
@@ -75,6 +85,7 @@ class Reducer {
   int position_ = -1;                    // Reorder::position
   bool as_bytes_ = false;                // accumulators are bytes of equal bits
   bool as_keys_ = false;                 // accumulators are integers in the order of floats
+  bool as_bits_ = false;                 // they are the extrema of floats' bits, signed and unsigned
   bool as_numbers_ = false;              // they are a number, and whether all were numbers
   bool contracts_ = false;               // sums products of two factors
   bool sums_ = false;                    // terms, of which some may be products

@@ -83,7 +83,7 @@ class StripRun {
              [&](Scope& in, const Coords& at, const Lanes& lanes, const ElementEmitter::Carried&) {
                const Coords coords(at.begin(), at.end() - 1);
                const Pass pass = strip_.pass(coords);
-               Accumulators sums(e_, e_.root(), in, pass.members, lanes.count, false);
+               Accumulators sums(e_, e_.root(), in, pass.members, lanes.count, false, true);
                sums.use_widths({1});
                body(in, sums, {coords, pass, at.back()});
                return ElementEmitter::Carried{};
