@@ -32,7 +32,10 @@ LaneWidths lane_widths(const LoopPiece& piece, int wide, int native, bool overla
   if (overlap && !lane.clip && w > 1) {
     w = overlapping_lanes(lane.extent, wide, native, piece.side_by_side);
     const bool one_by_one = piece.apart || piece.looked_up;
-    const int least = one_by_one ? 1 : n;
+    // A quarter of a register takes a Zen 4 half as long as all of it, and is rarely in two lines of the cache. (Pools
+    // by 3x3 and 2x2 of 17 features, one core: 8.2 and 3.0 us by two registers, 6.6 and 2.5 so; rotary embeddings of 33
+    // 3.4 and 2.8.)
+    const int least = one_by_one ? 1 : std::max(1, n / 4);
     // Lanes that cost one by one are not computed twice for the sake of a few vectors side by side. (Elements of rows
     // of 203 by 51 indices a row, one core of a Zen 5: 4.3 us by 64, 3.2 by 48 and 4.)
     for (int v = w / 2; last == Last::kNarrower && one_by_one && v >= n && v > 1; v /= 2) {
