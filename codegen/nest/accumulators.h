@@ -22,6 +22,8 @@ class Accumulators {
 
   bool reorderable() const { return std::ranges::all_of(reducers_, &Reducer::reorderable); }
   bool ascend() const { return std::ranges::any_of(reducers_, &Reducer::ascends); }
+  /// No member minds whether an element is met twice.
+  bool idempotent() const { return std::ranges::all_of(reducers_, &Reducer::idempotent); }
   /// Some member rounds at each step.
   bool sums() const { return std::ranges::any_of(reducers_, &Reducer::rounds); }
   const Reducer& reducer(size_t m) const { return reducers_[m]; }

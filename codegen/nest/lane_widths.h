@@ -31,6 +31,8 @@ struct LaneWidths {
   Rest rest = Rest::kNone;
   /// > 0: the vector that is moved back is one of so many lanes, a body of its own (of maps only).
   int last = 0;
+  /// What is carried may take an element twice: of the vector that is moved back no lane is left out.
+  bool twice = false;
   /// > 0: wider bodies are so many lanes at a time, one after the other, not as one value (of maps only).
   int at_a_time = 0;
   /// So many elements before the digit the first vector begins: rows that are gone through from line to line (lines.h;

@@ -220,7 +220,7 @@ ElementEmitter::Carried ElementEmitter::moved_back_vectors(Scope& s, const LoopP
                                                            Carried c, const Body& body) {
   const int64_t extent = piece.loops.back().extent;
   llvm::IRBuilder<>& b = s.builder;
-  const int lanes = shape.widths[0], fresh = static_cast<int>(extent % lanes);
+  const int lanes = shape.widths[0], fresh = shape.twice ? 0 : static_cast<int>(extent % lanes);
   const int64_t full = extent / lanes, last = extent - lanes;
   VectorRun run{.count = i64(b, full), .most = full, .lanes = lanes, .at_a_time = shape.at_a_time};
   if (shape.last > 0) {

@@ -156,9 +156,7 @@ Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options, 
   return r;
 }
 
-bool Reducer::rounds() const {
-  return op_ && !has_trait(*op_, op_trait::kIdempotent) && (is_float(accumulator_) || is_complex(accumulator_));
-}
+bool Reducer::rounds() const { return op_ && !idempotent() && (is_float(accumulator_) || is_complex(accumulator_)); }
 
 std::vector<Value> Reducer::identity(llvm::IRBuilderBase& b) const {
   if (as_numbers_) return {extreme(b, accumulator_, op_ == Opcode::kMinimum), {DType::kPred, b.getTrue()}};

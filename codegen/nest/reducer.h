@@ -45,6 +45,7 @@ class Reducer {
   bool ascends() const { return position_ >= 0; }
   /// Of an accumulator.
   int values() const { return as_bits_ ? 3 : as_numbers_ ? 2 : 1; }
+  bool idempotent() const { return op_ && has_trait(*op_, op_trait::kIdempotent); }
   /// Combining rounds: the order of terms is seen in the result, and their number in its error.
   bool rounds() const;
   std::vector<Value> identity(llvm::IRBuilderBase& b) const;  ///< scalars

@@ -262,6 +262,7 @@ class PassRun {
     p.widths = lane_widths(p.loops, wide, native, pass_.overlap && !sums_.running, last);
     if (reorder && sums_.sums()) p.levels.cuts = cut_chains(p.loops, p.widths.widths[0], kChain, e_.vars());
     if (!p.levels.cuts.empty()) p.widths = lane_widths(p.loops, p.widths.widths[0], native, pass_.overlap, last);
+    p.widths.twice = sums_.idempotent();
     p.levels.fresh = [this](Scope& s) { return sums_.start(s); };
     p.levels.add = [this](Scope& s, const Carry& total, const Carry& more) { return sums_.add(s, total, more); };
     return p;
