@@ -349,11 +349,19 @@ std::pair<Instruction*, Instruction*> split_few(Computation& c, const Instructio
 }
 
 /// What is computed element by element goes through an array of as many elements, not only through what is repeated.
-bool goes_through_array(const Instruction& value, InstructionSet& seen) {
-  if (!seen.insert(&value)) return false;
-  if (is_elementwise(value.opcode))
-    return std::ranges::any_of(value.operands(), [&](const Instruction* o) { return goes_through_array(*o, seen); });
-  return !value.is(Opcode::kBroadcast) && !value.is(Opcode::kIota) && !value.is(Opcode::kConstant);
+bool goes_through_array(const Instruction& value) {
+  InstructionSet seen;
+  std::vector<const Instruction*> left = {&value};
+  while (!left.empty()) {
+    const Instruction* i = left.back();
+    left.pop_back();
+    if (!seen.insert(i)) continue;
+    if (is_elementwise(i->opcode))
+      left.insert(left.end(), i->operands().begin(), i->operands().end());
+    else if (!i->is(Opcode::kBroadcast) && !i->is(Opcode::kIota) && !i->is(Opcode::kConstant))
+      return true;
+  }
+  return false;
 }
 
 /// So many steps of dim `dim` that lanes go along them and what lies inside of them.
@@ -379,8 +387,7 @@ std::optional<Steps> few_kept(const Instruction& reduce, const TargetInfo& targe
     if (reduced) rows *= x->shape.dims[d];
   }
   if (dim < 0 || inner < 2 || inner >= lanes) return std::nullopt;
-  InstructionSet seen;
-  if (!goes_through_array(*x, seen)) return std::nullopt;
+  if (!goes_through_array(*x)) return std::nullopt;
   const int64_t n = x->shape.dims[dim], most = std::min({n, 2 * kVectors * lanes / inner, rows / kRows});
   auto rank = [&](int64_t count) {
     return std::tuple(n % count != 0, count * inner % lanes != 0, std::abs(count * inner - kVectors * lanes));
