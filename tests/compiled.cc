@@ -18,6 +18,7 @@ std::string emit_llvm(const Module& module, const CompiledOptions& options, int 
   o.isa = options.isa;
   o.strict = options.strict;
   o.vector_bytes = vector_bytes;
+  o.smaller = options.smaller;
   return emit(ModulePtr(module.clone()), Emit::kLlvm, o);
 }
 

@@ -14,6 +14,7 @@ struct CompiledOptions {
   int threads = 1;
   bool strict = false;
   bool scatter_oob_window = false;
+  int smaller = 1;  ///< as if caches were so many times smaller
 };
 
 /// Instruction sets this machine can run, the narrowest first; "native" is not among them.

@@ -110,7 +110,8 @@ bool shares_much(const KernelPlan& plan, const Stages& stages, const LoopPiece& 
 // alone gain nothing.)
 std::optional<LookAhead> beside_shared(const KernelPlan& plan, const Stages& stages, const LoopPiece& piece,
                                        const TargetInfo& target, VarSource& vars) {
-  if (!piece.has_lanes || piece.apart || piece.looked_up || piece.loops.size() < 2) return std::nullopt;
+  if (!piece.has_lanes || piece.apart || piece.looked_up || piece.together > 1 || piece.loops.size() < 2)
+    return std::nullopt;
   const LoopDigit &row = piece.loops[piece.loops.size() - 2], &lane = piece.loops.back();
   const AccessWalk reads = reads_of(1, plan, stages, piece.coords, vars);
   if (shared_bytes(reads, row.var, lane.var) * lane.extent <= target.l1_bytes / 2) return std::nullopt;

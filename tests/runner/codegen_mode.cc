@@ -28,6 +28,8 @@ Expectations expectations_of(const TestFile& file) {
       e.options.isa = value;
     else if (name == "--vector-bytes")
       e.vector_bytes = std::stoi(value);
+    else if (name == "--smaller")
+      e.options.smaller = std::stoi(value);
     else if (name == "--gathers")
       e.gathers = true;
     else

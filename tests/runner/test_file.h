@@ -25,6 +25,7 @@
 // `codegen` [--isa=avx2] [--vector-bytes=32] matches CHECK and CHECK-NOT against the LLVM IR of the innermost
 // loops, each under a line `loop %HEADER of @FUNCTION`; no such loop may divide, nor fill or read lanes one
 // at a time (--gathers allows that, for programs without a stride-1 digit).
+// --smaller=N compiles as if caches were so many times smaller.
 // `verify` demands a valid module; ERROR: text demands that a diagnostic says so.
 // ROWS: 17, 18-20   in any mode: what the section proves of tests/conformance.md
 #pragma once
