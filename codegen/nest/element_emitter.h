@@ -147,7 +147,6 @@ class ElementEmitter {
   void prefetch(Scope& scope, const Access& access, Cache cache = Cache::kSecond);
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
-  void store_squares(Scope& scope, const BufferRef& buffer, std::span<llvm::Value* const> rows, const IndexExpr& base);
   void store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                    const std::vector<Value>& values);
 
@@ -336,6 +335,7 @@ class ElementEmitter {
   /// Of how many lanes each pairs of the expression's vector are, if its lanes are in pairs; else 0.
   int pairs_along(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
+  void store_squares(Scope& scope, const BufferRef& buffer, std::span<llvm::Value* const> rows, const IndexExpr& base);
   bool copy_square(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                    const std::vector<Value>& values);
   /// The address with the numbers of the block, which are variables elsewhere, as what they are.

@@ -102,7 +102,7 @@ bool turns_squares(int64_t count, int64_t lanes) {
   const auto most = static_cast<uint64_t>(lanes);
   if (!std::has_single_bit(most) || lanes < 4 || std::bit_ceil(static_cast<uint64_t>(count)) < most) return false;
   const int64_t squares = ceil_div(count, lanes);
-  return squares * lanes * std::bit_width(most) < count * (shuffles_in_turn(count) + 1);
+  return squares * lanes * static_cast<int64_t>(std::bit_width(most)) < count * (shuffles_in_turn(count) + 1);
 }
 
 // A lane of a vector that is shuffled from others: that of the vector it comes from. Null where nothing does.

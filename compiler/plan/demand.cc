@@ -32,12 +32,6 @@ double spacing_of(const Coords& coords) {
   return places;
 }
 
-// Does the coordinate change as a window slides along the result's dims?
-bool slides(const IndexExpr& coordinate, const Manner& of_result) {
-  return of_result.slid != 0 &&
-         std::ranges::any_of(coordinate.variables(), [&](int v) { return v >= 0 && of_result.slides_along(v); });
-}
-
 // The rows that a movement's operand is read by, which is wanted by `rows` itself.
 Manner::Rows rows_through(const Instruction& movement, const Coords& coords, const Manner::Rows& rows) {
   for (size_t k = 0; k < coords.size(); ++k) {
