@@ -23,6 +23,7 @@
 #include "compiler/passes/schedule.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_concatenations.h"
+#include "compiler/passes/split_contractions.h"
 #include "compiler/passes/split_reductions.h"
 #include "compiler/passes/split_scatters.h"
 #include "compiler/passes/squeeze.h"
@@ -71,6 +72,7 @@ constexpr Pass kPasses[] = {
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts, true},
     // Which dims come first in memory says where to cut.
+    {"split_contractions", split_contractions},
     {"split_reductions", split_reductions},
     // What reductions went over before: fuse counts readers.
     {"dce", dce},

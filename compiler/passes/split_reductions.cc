@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "compiler/analysis/dataflow.h"
-#include "compiler/builder.h"
 #include "compiler/ir/combining.h"
 #include "compiler/ir/instruction_set.h"
 #include "compiler/ir/narrow.h"
+#include "compiler/passes/equal_parts.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/reduced_arrays.h"
 
@@ -18,13 +18,8 @@ namespace {
 
 constexpr int64_t kMinElements = 1 << 17;  // below, one core is as fast
 constexpr int64_t kMaxKept = 8;            // as many results keep the cores busy
-// Of columns: strips of 1 kB, or two, are a core's, and going through a few rows again costs more.
-constexpr int64_t kShortRow = 4 << 10, kMinInColumns = 1 << 19;
-constexpr int64_t kShortRowOfMemory = 16 << 10;
-constexpr int64_t kFewestParts = 16, kParts = 256;
-constexpr int64_t kRowsOfPart = 64;  // at least, so that the row that a part leaves is little beside them
-constexpr int64_t kAlignedElements = 16;
-constexpr int64_t kFewArrays = 8;  // side by side: one that is as large as such is reduced for itself
+constexpr int64_t kFewestSteps = 16;       // of a dim that is cut
+constexpr int64_t kFewArrays = 8;          // side by side: one that is as large as such is reduced for itself
 
 /// How a reduction is cut: dim `dim` in equal parts, and what they leave over.
 struct Cut {
@@ -38,28 +33,6 @@ struct Sizes {
   const Ints& dims;
 };
 
-/// About `wanted` parts of n steps, of `inner` elements each: a number without a rest (one core's, at the end) if there
-/// is such, or with a small one; then one whose parts begin at a vector's place. (Sums of columns on one core of
-/// a Zen 4, by divisors alone and by these: 1023x1023 80 us and 56, 1024x1000 68 and 51, 1023x600 45 and 31, 2000x500
-/// 58 and 51.)
-int64_t parts_of(int64_t n, int64_t wanted, int64_t inner) {
-  auto rank = [&](int64_t parts) {
-    const int64_t rest = n % parts;
-    return std::tuple(rest != 0, std::max(rest, n / kParts), n / parts * inner % kAlignedElements != 0,
-                      std::abs(parts - wanted));
-  };
-  int64_t best = wanted;
-  for (int64_t parts = std::max<int64_t>(wanted / 2, 1); parts <= std::min(n, 2 * wanted); ++parts) {
-    if (rank(parts) < rank(best)) best = parts;
-  }
-  return best;
-}
-
-/// Of n rows.
-int64_t parts_of_rows(int64_t n, int64_t inner) {
-  return parts_of(n, std::clamp(n / kRowsOfPart, kFewestParts, kParts), inner);
-}
-
 /// Reduced dims of size above 1, most major first.
 Ints dims_to_cut(const Sizes& sizes) {
   const auto& minor = sizes.from.layout.minor_to_major;
@@ -70,16 +43,8 @@ Ints dims_to_cut(const Sizes& sizes) {
   return dims;
 }
 
-/// Bytes of a row of sums up to which rows are cut into parts: what a strip takes that is a core's. From memory longer
-/// ones come faster, too, if each core reads its own from end to end. (Sums of the columns of 32768x1024 floats, one
-/// and two cores of a Zen 4: 9.7 and 5.4 ms by strips of a kilobyte, 5.0 and 2.6 so; of 16384x2048 8.0 and 4.3, 5.5
-/// and 2.6; 8192x4096 6.0 and 2.2 either way.)
-int64_t longest_row(const Shape& rows, const TargetInfo& target) {
-  return rows.dense_bytes() > target.llc_bytes ? kShortRowOfMemory : kShortRow;
-}
-
 /// Rows are summed up, into one that is short.
-bool sums_short_rows(const Sizes& sizes, const TargetInfo& target) {
+bool sums_columns(const Sizes& sizes, const TargetInfo& target) {
   const Shape& shape = sizes.from;
   Ints order;  // of the dims, minor first
   for (int64_t d : shape.layout.minor_to_major) {
@@ -87,7 +52,7 @@ bool sums_short_rows(const Sizes& sizes, const TargetInfo& target) {
   }
   auto reduced = [&](int64_t d) { return std::ranges::count(sizes.dims, d) > 0; };
   return order.size() > 1 && !reduced(order.front()) && reduced(order.back()) &&
-         sizes.to.dense_bytes() < longest_row(shape, target) && shape.element_count() >= kMinInColumns;
+         sums_short_rows(shape, sizes.to.dense_bytes(), target);
 }
 
 /// Along dim d.
@@ -100,17 +65,18 @@ int64_t elements_of_step(const Shape& shape, int64_t d) {
 /// So that all cores have some of the few results' work.
 std::optional<Cut> cut_for_cores(const Sizes& sizes, const TargetInfo& target) {
   const Shape& shape = sizes.from;
-  const bool columns = sums_short_rows(sizes, target), few = columns || sizes.to.element_count() < kMaxKept;
+  const bool columns = sums_columns(sizes, target), few = columns || sizes.to.element_count() < kMaxKept;
   if (shape.layout.tiled() || shape.element_count() < kMinElements || !few || is_complex(shape.type)) {
     return std::nullopt;
   }
   // Most major first: parts of a minor dim would be read with gaps. (5234 x 3714 by 619 parts of the columns took 12
   // ms, by some hundreds of the rows and a few left over 2.0.)
   const Ints dims = dims_to_cut(sizes);
-  auto at = std::ranges::find_if(dims, [&](int64_t d) { return shape.dims[d] >= kFewestParts; });
+  auto at = std::ranges::find_if(dims, [&](int64_t d) { return shape.dims[d] >= kFewestSteps; });
   if (at == dims.end()) return std::nullopt;
   const int64_t n = shape.dims[*at], inner = elements_of_step(shape, *at);
-  return Cut{*at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kParts), inner), {}};
+  return Cut{
+      *at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kMostParts), inner), {}};
 }
 
 bool is_plain(const Instruction& reduce) {
@@ -164,21 +130,6 @@ int64_t parts_of_stretch(const Stretch& s, const Cut& cut, const Shape& shape) {
   return s.whole && share > 1 ? parts_of(s.size(), share, elements_of_step(shape, cut.dim)) : 1;
 }
 
-/// x with dim d as [parts, rest].
-Instruction* cut(Computation& c, Instruction* x, int64_t d, int64_t parts) {
-  Shape shape = x->shape;
-  int64_t rest = shape.dims[d] / parts;
-  shape.dims[d] = parts;
-  shape.dims.insert(shape.dims.begin() + d + 1, rest);
-  std::vector<int64_t> minor;
-  for (int64_t m : x->shape.layout.minor_to_major) {
-    if (m == d) minor.push_back(d + 1);
-    minor.push_back(m > d ? m + 1 : m);
-  }
-  shape.layout.minor_to_major = std::move(minor);
-  return c.add(Opcode::kReshape, std::move(shape), {x}, x->name);
-}
-
 /// A reduction in the making: values are of the type it is computed in.
 struct Reduction {
   Computation& c;
@@ -227,7 +178,7 @@ struct Reduction {
     if (parts == n) {
       std::erase(rest, d);
     } else {
-      x = cut(c, x, d, parts);
+      x = split_dim(c, x, d, parts);
       for (int64_t& r : rest) r += r >= d ? 1 : 0;
     }
     made.push_back(reduce(x, neutral, std::move(rest)));
@@ -408,7 +359,7 @@ std::pair<Instruction*, Instruction*> split_steps(Computation& c, const Instruct
   const int64_t n = x->shape.dims[steps.dim], even = n / steps.count * steps.count;
   Rows of{even < n ? slice_along(c, x, steps.dim, 0, even) : x, {}, {}};
   const bool whole = even == steps.count;
-  if (!whole) of.x = cut(c, of.x, steps.dim, even / steps.count);
+  if (!whole) of.x = split_dim(c, of.x, steps.dim, even / steps.count);
   for (int64_t d : old.attrs.dimensions) {
     if (!whole || d != steps.dim) of.dims.push_back(!whole && d > steps.dim ? d + 1 : d);
   }
@@ -421,42 +372,6 @@ std::pair<Instruction*, Instruction*> split_steps(Computation& c, const Instruct
   return {widens(old) ? converted(c, made, old.shape.type) : made, rows};
 }
 
-/// A vector times a matrix of short rows: sums of columns, too.
-std::optional<Cut> cut_of_dot(const Instruction& dot, const TargetInfo& target) {
-  const DotDims& d = dot.attrs.dot;
-  const Shape &x = dot.operand(0)->shape, &y = dot.operand(1)->shape;
-  const bool plain = d.lhs_batch.empty() && d.lhs_contracting == Ints{0} && d.rhs_contracting == Ints{0} &&
-                     x.type == dot.shape.type && y.type == dot.shape.type && is_float(dot.shape.type) &&
-                     dot.control_predecessors.empty() && x.rank() + y.rank() == 3;
-  if (!plain) return std::nullopt;
-  const Shape& matrix = x.rank() == 2 ? x : y;
-  if (matrix.has_dynamic_dims() || matrix.layout != Layout::descending(2)) return std::nullopt;
-  const bool few = dot.shape.dense_bytes() < longest_row(matrix, target);
-  if (!few || matrix.element_count() < kMinInColumns) return std::nullopt;
-  const int64_t parts = parts_of_rows(matrix.dims[0], matrix.dims[1]);
-  return matrix.dims[0] % parts == 0 ? std::optional(Cut{0, parts, {}}) : std::nullopt;
-}
-
-// Sums of narrow floats are rounded once, at the end.
-Instruction* split_dot(Computation& c, const Instruction& dot, const Cut& cut) {
-  Builder b(&c);
-  auto blocks = [&](Instruction* x) {
-    Ints sizes = x->shape.dims;
-    sizes[0] /= cut.parts;
-    sizes.insert(sizes.begin(), cut.parts);
-    return b.reshape(x, sizes);
-  };
-  Attributes a;
-  a.dot = DotDims{{0}, {0}, {1}, {1}};
-  a.dot_algorithm = dot.attrs.dot_algorithm;
-  a.operand_precision = dot.attrs.operand_precision;
-  const DType type = is_narrow_float(dot.shape.type) ? DType::kF32 : dot.shape.type;
-  Instruction *x = blocks(dot.operand(0)), *y = blocks(dot.operand(1));
-  Instruction* sums = b.op(Opcode::kDot, Shape::array(type, {cut.parts, dot.shape.dims[0]}), {x, y}, a);
-  Instruction* sum = b.reduce({sums}, {b.constant(type, 0)}, b.combiner(Opcode::kAdd, type), {0});
-  return type == dot.shape.type ? sum : b.convert(sum, dot.shape.type);
-}
-
 void replace(Computation& c, Instruction* old, Instruction* made) {
   made->shape.layout = old->shape.layout;
   made->location = old->location;
@@ -465,24 +380,22 @@ void replace(Computation& c, Instruction* old, Instruction* made) {
 }
 
 bool split(Computation& c, Instruction* old, const PipelineOptions& options) {
-  const bool reduces = old->is(Opcode::kReduce);
-  if (!reduces && !old->is(Opcode::kDot)) return false;
-  if (const auto steps = reduces ? few_kept(*old, options.target) : std::nullopt) {
+  if (!old->is(Opcode::kReduce)) return false;
+  if (const auto steps = few_kept(*old, options.target)) {
     explain(options, "split_reductions", c, "{}: by {} steps of dimension {}", old->name, steps->count, steps->dim);
     const auto [made, rows] = split_steps(c, *old, *steps);
     replace(c, old, made);
     split(c, rows, options);
     return true;
   }
-  const auto cut = reduces ? cut_of(*old, options.target) : cut_of_dot(*old, options.target);
-  if (cut) {
+  if (const auto cut = cut_of(*old, options.target)) {
     const Shape& shape = cut->before ? cut->before->array->shape : old->operand(0)->shape;
     explain(options, "split_reductions", c, "{}: {} parts along dimension {}{}", old->name, cut->parts, cut->dim,
             shape.dims[cut->dim] % cut->parts != 0 ? " and a rest" : "");
-    replace(c, old, reduces ? split_reduce(c, *old, *cut) : split_dot(c, *old, *cut));
+    replace(c, old, split_reduce(c, *old, *cut));
     return true;
   }
-  const Ints few = reduces ? few_innermost(*old) : Ints{};
+  const Ints few = few_innermost(*old);
   if (few.empty()) return false;
   explain(options, "split_reductions", c, "{}: apart from its rows, dimension {}", old->name, few[0]);
   const auto [made, rows] = split_few(c, *old, few);

@@ -12,8 +12,7 @@
 // with them; what was reshaped, in the sizes it had before. Sums and products of narrow floats are kept in f32 until
 // then: they are rounded once, as without the cut.
 //
-// So are sums of columns where a row is as short as the strip of columns that a core takes, and a vector times such a
-// matrix:
+// So are sums of columns where a row is as short as the strip of columns that a core takes:
 //
 //   s = f32[64] reduce(x, zero), dimensions={0}          x: f32[65536,64]
 //     ->  r = f32[256,256,64] reshape(x)

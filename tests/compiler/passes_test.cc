@@ -115,7 +115,7 @@ ENTRY e {
   ROOT r = (f32[64], f32[64], f32[64], f32[64]) tuple(s, m, d, e)
 })";
   PipelineOptions options;
-  options.only = {"split_reductions", "dce"};
+  options.only = {"split_contractions", "split_reductions", "dce"};
   options.verify = true;
   expect_same_meaning(kText, options);
   auto module = parse_module(kText);

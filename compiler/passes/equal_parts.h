@@ -1,0 +1,26 @@
+// Dims of arrays in equal parts, of which each is a task or a lane of its own: what the passes that cut reductions and
+// contractions share. How many depends on sizes alone.
+#pragma once
+
+#include "compiler/ir/module.h"
+#include "compiler/plan/target_info.h"
+
+namespace hlojit {
+
+constexpr int64_t kMostParts = 256;
+
+/// About `wanted` parts of n steps, of `inner` elements each: a number without a rest (one core's, at the end) if there
+/// is such, or with a small one; then one whose parts begin at a vector's place.
+int64_t parts_of(int64_t n, int64_t wanted, int64_t inner);
+
+/// The same of n rows that are summed up, into one of `inner` elements.
+int64_t parts_of_rows(int64_t n, int64_t inner);
+
+/// So many elements of rows that are summed up into one of `row_bytes` are worth cutting in parts of rows; of longer
+/// rows the columns are cut.
+bool sums_short_rows(const Shape& rows, int64_t row_bytes, const TargetInfo& target);
+
+/// x with dim d as dims d and d + 1 of sizes [parts, size / parts]: where it lies.
+Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts);
+
+}  // namespace hlojit
