@@ -5,7 +5,7 @@
 
 #include <hwy/contrib/sort/vqsort.h>
 
-#include "codegen/target.h"
+#include "runtime/kernels/instruction_set.h"
 
 // Highway's headers ask its library for this alone: where from to draw the elements among which pivots are looked for.
 // The same each time will do, for the order of equal keys is nobody's concern.
@@ -17,10 +17,8 @@ namespace {
 // Keys are parted by vpcompress to memory with AVX-512, which is microcode on Zen 4. A million keys of 32 bits: 37 ms,
 // by AVX2's permutations 5.1. (Of 64 bits 8.5 and 12.)
 VectorSorts fastest() {
-  const codegen::Target& target = codegen::Target::get("native");
-  if (target.isa() != codegen::Isa::kAvx512) return kVectorSortsAvx2;
-  VectorSorts sorts = kVectorSortsAvx512;
-  if (target.cpu() == "znver4") sorts.of_32 = kVectorSortsAvx2.of_32;
+  VectorSorts sorts = for_this_machine(kVectorSortsAvx2, kVectorSortsAvx512);
+  if (codegen::Target::get("native").cpu() == "znver4") sorts.of_32 = kVectorSortsAvx2.of_32;
   return sorts;
 }
 
