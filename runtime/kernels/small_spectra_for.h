@@ -170,43 +170,44 @@ void complete(Columns<T>& left, int j, int rows) {
   for (int i = 0; i < rows; ++i) left[j][i] /= norm;
 }
 
-template <class T>
-bool finite(const T* a, int n) {
-  return std::all_of(a, a + n, [](T x) { return std::isfinite(x); });
-}
-
 template <class T, class A>
 struct Spectra {
   using V = xsimd::batch<T, A>;
+  using Lanes = T[kOrder][kOrder][V::size];
   static constexpr int64_t kLanes = V::size;
   // Scaled columns that are shorter have lost bits of their squares, and with them their direction.
   static constexpr T kKnown = sizeof(T) == 4 ? T(1e-15) : T(1e-145);
 
-  static void set_zero(T (&lanes)[kOrder][kOrder][V::size], int rows, int columns) {
+  /// Matrices of `size` elements each, `some` of them, a lane each: row i of column j is element place(i, j). Zeros in
+  /// lanes that are left, and for a matrix with elements that are not finite: its info is `failed`.
+  template <class Place>
+  static void fill(Lanes& lanes, int rows, int columns, const T* from, int64_t size, int64_t some, int* info,
+                   int failed, const Place& place) {
     for (int j = 0; j < columns; ++j) std::fill_n(&lanes[j][0][0], rows * kLanes, T(0));
+    for (int64_t l = 0; l < some; ++l, from += size) {
+      T sum = 0;  // of zeros, if all are finite
+      for (int j = 0; j < columns; ++j) {
+        for (int i = 0; i < rows; ++i) {
+          const T x = from[place(i, j)];
+          lanes[j][i][l] = x;
+          sum += x * 0;
+        }
+      }
+      info[l] = sum == 0 ? 0 : failed;
+      for (int j = 0; j < columns && info[l] != 0; ++j) {
+        for (int i = 0; i < rows; ++i) lanes[j][i][l] = 0;
+      }
+    }
   }
 
   static void symmetric(bool vectors, char uplo, int n, T* a, T* values, int* info, int failed, int64_t count) {
     for (int64_t first = 0; first < count; first += kLanes) {
       const int64_t some = std::min(kLanes, count - first);
-      alignas(64) T lanes[kOrder][kOrder][V::size];
-      set_zero(lanes, n, n);
-      for (int64_t l = 0; l < some; ++l) {
-        const T* from = a + (first + l) * n * n;
-        T sum = 0;  // of zeros, if all are finite
-        for (int j = 0; j < n; ++j) {
-          for (int i = 0; i <= j; ++i) {
-            const T x = uplo == 'L' ? from[j + i * n] : from[i + j * n];
-            lanes[i][j][l] = lanes[j][i][l] = x;
-            sum += x * 0;
-          }
-        }
-        info[first + l] = sum == 0 ? 0 : failed;
-        if (sum == 0) continue;
-        for (int j = 0; j < n; ++j) {
-          for (int i = 0; i < n; ++i) lanes[j][i][l] = 0;
-        }
-      }
+      alignas(64) Lanes lanes;
+      fill(lanes, n, n, a + first * n * n, n * n, some, info + first, failed, [&](int i, int j) {
+        const int near = std::min(i, j), far = std::max(i, j);
+        return uplo == 'L' ? far + near * n : near + far * n;
+      });
       Rotated<V> found(lanes, n, n, vectors);
       found.make_diagonal();
       for (int64_t l = 0; l < some; ++l) {
@@ -230,15 +231,9 @@ struct Spectra {
     const int u_columns = wide ? columns : all, v_columns = wide ? all : columns;
     for (int64_t first = 0; first < count; first += kLanes) {
       const int64_t some = std::min(kLanes, count - first);
-      alignas(64) T lanes[kOrder][kOrder][V::size];
-      set_zero(lanes, rows, columns);
-      for (int64_t l = 0; l < some; ++l) {
-        const T* from = a + (first + l) * m * n;
-        info[first + l] = finite(from, m * n) ? 0 : failed;
-        for (int j = 0; j < columns && info[first + l] == 0; ++j) {
-          for (int i = 0; i < rows; ++i) lanes[j][i][l] = wide ? from[j + i * m] : from[i + j * m];
-        }
-      }
+      alignas(64) Lanes lanes;
+      fill(lanes, rows, columns, a + first * m * n, m * n, some, info + first, failed,
+           [&](int i, int j) { return wide ? j + i * m : i + j * m; });
       Rotated<V> found(lanes, rows, columns, job != 'N');
       found.make_orthogonal();
       for (int64_t l = 0; l < some; ++l) {
