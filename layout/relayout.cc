@@ -2,11 +2,12 @@
 //
 // Without '*' every digit of a place in memory belongs to one dimension, so the linear index is a
 // sum of one table a dimension; a copy is then nested loops over table look-ups, the inner ones
-// over the dimension that is minor in the destination and, in blocks that stay in the first-level
-// cache, the one that is minor in the source. Where both tables step by one, whole runs are copied;
-// where each steps by one along its own of the two, vectors are transposed. Combined dimensions and packed elements go
-// element by element.
+// over the dimension whose neighbours lie side by side in the destination and, in blocks that stay in the first-level
+// cache, the one whose neighbours do in the source. Where both tables step by one, whole runs are copied;
+// where each steps by one along its own of the two, panels are turned in vectors. Combined dimensions and packed
+// elements go element by element.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -38,10 +39,12 @@ int64_t run_to(const Break& b, int64_t i) {
   return b.within > 0 ? std::min(run, b.within - at) : run;
 }
 
+using Places = std::vector<std::vector<int64_t>>;
+
 // place[d][i]: how many bytes index i of dimension d adds to the address. Between breaks it steps evenly, so that few
 // are computed by the formula.
-std::vector<std::vector<int64_t>> places(const Shape& shape) {
-  std::vector<std::vector<int64_t>> out(shape.dims.size());
+Places places(const Shape& shape) {
+  Places out(shape.dims.size());
   Index index(shape.dims.size(), 0);
   for (size_t d = 0; d < out.size(); ++d) {
     const int64_t n = shape.dims[d];
@@ -75,7 +78,9 @@ struct Tables {
       width *= static_cast<int64_t>(to[order[same++]].size());
     }
     dims.assign(order.begin() + static_cast<int64_t>(same), order.end());
-    if (!dims.empty()) minor_of_source = static_cast<size_t>(inner[same]);
+    if (dims.empty()) return;
+    near_in_source = near(from, static_cast<size_t>(inner[same]));
+    near_in_destination = near(to, dims[0]);
   }
 
   // Index i lies i elements on.
@@ -86,10 +91,18 @@ struct Tables {
     return true;
   }
 
-  std::vector<std::vector<int64_t>> from, to;
+  // The dimension whose neighbours lie side by side: not the minor one where a tile has several rows in each column.
+  size_t near(const Places& place, size_t minor) const {
+    for (size_t d : dims) {
+      if (place[d].size() > 1 && place[d][1] - place[d][0] == width) return d;
+    }
+    return minor;
+  }
+
+  Places from, to;
   int64_t width;             // bytes of an element
   std::vector<size_t> dims;  // minor first, in the order of the destination
-  size_t minor_of_source = 0;
+  size_t near_in_source = 0, near_in_destination = 0;
 };
 
 // Length of the run of consecutive elements that begins at each index, in both tables at once.
@@ -101,29 +114,35 @@ std::vector<int64_t> runs(const std::vector<int64_t>& a, const std::vector<int64
   return out;
 }
 
-// Squares of elements of `Bytes` bytes, up to four, as large as vectors of 16 bytes make them. (f32[1024,1024] turned
-// 2.9 ms element by element, 0.7 so; bf16[1000,777] 600 us, 118; of 8 bytes nothing is gained. A Zen 4.)
+// Panels of I times J elements of `Bytes` bytes, up to four: I indices of a dimension whose neighbours lie side by side
+// in the destination, J of one whose neighbours do in the source. Of one these are as many as a vector of 16 bytes
+// holds; of the other as many, or fewer if a tile has so many rows in each column. (f32[1024,1024] turned 2.9 ms
+// element by element, 0.7 so; bf16[1000,777] 600 us, 118; into tiles of (8,128)(2,1) 570, 290; s8[1024,1024] into
+// (8,128)(4,1) 740, 130; of 8 bytes nothing is gained. A Zen 4.)
 template <size_t Bytes>
-struct Square {
+struct Panel {
   using Word = std::conditional_t<Bytes == 1, uint8_t, std::conditional_t<Bytes == 2, uint16_t, uint32_t>>;
-  static constexpr int64_t kSide = 16 / sizeof(Word);
+  static constexpr int64_t kLanes = 16 / sizeof(Word);
   using Vector __attribute__((vector_size(16))) = Word;
 
-  // The rows at these places become columns. Rows that are half of all apart are interleaved, as often as there are
-  // bits in a row's number.
+  // `from`: places of the I indices, `src` is with the first of the J; `to`: of the J. An element's number is that of
+  // its I index above that of its J index, and the other way round in the end. Vectors that are half of all apart are
+  // interleaved, which moves the number's bits up by one and the highest to the end, as often as the I index has bits.
+  template <int64_t I, int64_t J>
   static void turn(const std::byte* src, const int64_t* from, std::byte* dst, const int64_t* to) {
-    Vector rows[kSide], next[kSide];
-    for (int64_t i = 0; i < kSide; ++i) std::memcpy(&rows[i], src + from[i], 16);
-    for (int64_t step = 1; step < kSide; step *= 2) {
-      for (int64_t i = 0; i < kSide / 2; ++i) interleave(rows[i], rows[i + kSide / 2], &next[2 * i]);
-      std::memcpy(rows, next, sizeof(rows));
+    constexpr int64_t kCount = I * J / kLanes;
+    Vector now[kCount], next[kCount];
+    for (int64_t v = 0; v < kCount; ++v) std::memcpy(&now[v], src + from[v * kLanes / J], 16);
+    for (int64_t step = 1; step < I; step *= 2) {
+      for (int64_t v = 0; v < kCount / 2; ++v) interleave(now[v], now[v + kCount / 2], &next[2 * v]);
+      std::memcpy(now, next, sizeof(now));
     }
-    for (int64_t i = 0; i < kSide; ++i) std::memcpy(dst + to[i], &rows[i], 16);
+    for (int64_t v = 0; v < kCount; ++v) std::memcpy(dst + to[v * kLanes / I], &now[v], 16);
   }
 
  private:
   static void interleave(Vector a, Vector b, Vector* out) {
-    constexpr int n = kSide;
+    constexpr int n = kLanes;
     [&]<int... K>(std::integer_sequence<int, K...>) {
       out[0] = __builtin_shufflevector(a, b, (K / 2 + K % 2 * n)...);
       out[1] = __builtin_shufflevector(a, b, (n / 2 + K / 2 + K % 2 * n)...);
@@ -137,31 +156,77 @@ class Copy {
  public:
   Copy(const Tables& tables, const std::byte* src, std::byte* dst)
       : from_(tables.from), to_(tables.to), width_(static_cast<size_t>(tables.width)), src_(src), dst_(dst) {
-    inner_ = tables.dims.front();
+    inner_ = tables.near_in_destination;
     count_ = static_cast<int64_t>(to_[inner_].size());
     std::vector<int64_t> along_runs = runs(from_[inner_], to_[inner_], tables.width);
     // Runs make the source's order of no matter; otherwise block over both minor dimensions.
     bool long_runs = along_runs.front() * tables.width >= 64 || along_runs.front() == count_;
     if (long_runs) run_ = std::move(along_runs);
-    for (size_t k = tables.dims.size(); k-- > 1;) {
+    for (size_t k = tables.dims.size(); k-- > 0;) {
       size_t d = tables.dims[k];
-      if (!long_runs && d == tables.minor_of_source) {
+      if (d == inner_) continue;
+      if (!long_runs && d == tables.near_in_source) {
         second_ = d;
       } else {
         outer_.push_back(d);
       }
     }
-    if (Bytes == 0 || Bytes > 4 || second_ == kNone) return;
-    read_ = runs(from_[second_], from_[second_], tables.width);
-    written_ = runs(to_[inner_], to_[inner_], tables.width);
-    turns_ = std::ranges::max(read_) >= kSide && std::ranges::max(written_) >= kSide;
+    if (Bytes > 0 && Bytes <= 4 && second_ != kNone) find_panels();
   }
 
   void operator()() { outer(0, 0, 0); }
 
  private:
-  static constexpr int64_t kBlock = 32, kSide = Square<Bytes>::kSide;
+  /// Of the second dimension as many as a panel has.
+  using Turned = void (Copy::*)(int64_t i, int64_t end, int64_t j, int64_t from, int64_t to);
+  static constexpr int64_t kBlock = 32, kLanes = Panel<Bytes>::kLanes;
   static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  void find_panels() {
+    const std::vector<int64_t> written = runs_of(to_[inner_], 1), read = runs_of(from_[second_], 1);
+    auto most = [](const std::vector<int64_t>& run) {
+      return std::min(kLanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::ranges::max(run)))));
+    };
+    wide_ = most(written);
+    high_ = most(read);
+    if (std::max(wide_, high_) < kLanes) return;
+    begins_ = beginnings(written, wide_, from_[inner_], high_);
+    begins_second_ = beginnings(read, high_, to_[second_], wide_);
+    if (std::ranges::max(begins_) && std::ranges::max(begins_second_)) turned_ = turned_by(wide_, high_);
+  }
+
+  // Null where an index is alone.
+  template <int64_t K = kLanes>
+  static Turned turned_by(int64_t wide, int64_t high) {
+    if constexpr (K < 2) {
+      return nullptr;
+    } else {
+      if (wide == kLanes && high == K) return &Copy::turned<kLanes, K>;
+      if (wide == K && high == kLanes) return &Copy::turned<K, kLanes>;
+      return turned_by<K / 2>(wide, high);
+    }
+  }
+
+  // Length of the run of indices so many elements apart that begins at each.
+  std::vector<int64_t> runs_of(const std::vector<int64_t>& place, int64_t apart) const {
+    return runs(place, place, apart * static_cast<int64_t>(width_));
+  }
+
+  // Where a panel may begin: `count` indices are neighbours in one array; in the other each has `beside` of the other
+  // dimension beside it, and those of a vector follow each other.
+  std::vector<char> beginnings(const std::vector<int64_t>& near, int64_t count, const std::vector<int64_t>& other,
+                               int64_t beside) const {
+    const std::vector<int64_t> run = runs_of(other, beside);
+    const int64_t group = kLanes / beside;
+    std::vector<char> out(near.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      bool fits = near[i] >= count;
+      for (size_t k = i; fits && k < i + static_cast<size_t>(count); k += static_cast<size_t>(group))
+        fits = run[k] >= group;
+      out[i] = fits;
+    }
+    return out;
+  }
 
   void outer(size_t k, int64_t from, int64_t to) {
     if (k < outer_.size()) {
@@ -189,26 +254,29 @@ class Copy {
       for (int64_t i0 = 0; i0 < count_; i0 += kBlock) {
         int64_t i1 = std::min(count_, i0 + kBlock);
         for (int64_t j = j0; j < j1;) {
-          const bool rows = turns_ && j1 - j >= kSide && read_[j] >= kSide;
-          const int64_t end = j + (rows ? kSide : 1);
-          rows ? turned(i0, i1, j, from, to) : elements(i0, i1, from + from_[second_][j], to + to_[second_][j]);
-          j = end;
+          const bool panels = turned_ != nullptr && j1 - j >= high_ && begins_second_[j];
+          if (panels) {
+            (this->*turned_)(i0, i1, j, from, to);
+          } else {
+            elements(i0, i1, from + from_[second_][j], to + to_[second_][j]);
+          }
+          j += panels ? high_ : 1;
         }
       }
     }
   }
 
-  // kSide of the dimension that is minor in the source, from j on.
+  template <int64_t I, int64_t J>
   void turned(int64_t i, int64_t end, int64_t j, int64_t from, int64_t to) {
     const int64_t *a = from_[inner_].data(), *b = to_[second_].data() + j;
     while (i < end) {
-      const bool fits = end - i >= kSide && written_[i] >= kSide;
+      const bool fits = end - i >= I && begins_[i];
       if (fits) {
-        Square<Bytes>::turn(src_ + from + from_[second_][j], a + i, dst_ + to + to_[inner_][i], b);
+        Panel<Bytes>::template turn<I, J>(src_ + from + from_[second_][j], a + i, dst_ + to + to_[inner_][i], b);
       } else {
-        for (int64_t k = j; k < j + kSide; ++k) elements(i, i + 1, from + from_[second_][k], to + to_[second_][k]);
+        for (int64_t k = j; k < j + J; ++k) elements(i, i + 1, from + from_[second_][k], to + to_[second_][k]);
       }
-      i += fits ? kSide : 1;
+      i += fits ? I : 1;
     }
   }
 
@@ -220,16 +288,17 @@ class Copy {
     }
   }
 
-  const std::vector<std::vector<int64_t>>&from_, &to_;
+  const Places &from_, &to_;
   size_t width_;
   const std::byte* src_;
   std::byte* dst_;
   size_t inner_, second_ = kNone;
-  int64_t count_;                        // indices of the inner dimension
-  std::vector<size_t> outer_;            // outermost first, in the order of the destination
-  std::vector<int64_t> run_;             // empty: element by element
-  std::vector<int64_t> read_, written_;  // runs of the second dimension in the source, of the inner one here
-  bool turns_ = false;                   // of which some make squares
+  int64_t count_;                             // indices of the inner dimension
+  std::vector<size_t> outer_;                 // outermost first, in the order of the destination
+  std::vector<int64_t> run_;                  // empty: element by element
+  int64_t wide_ = 0, high_ = 0;               // of a panel: indices of the inner dimension and of the second one
+  std::vector<char> begins_, begins_second_;  // where one may, along each
+  Turned turned_ = nullptr;                   // null: no panels
 };
 
 void copy_by_tables(const Shape& from, const std::byte* src, const Shape& to, std::byte* dst) {

@@ -81,6 +81,23 @@ TEST_CASE("blocks larger than one, with and without runs") {
   }
 }
 
+TEST_CASE("tiles with several rows in each column") {
+  for (const char* type : {"u8", "bf16", "f32", "f64"}) {
+    for (const char* layout :
+         {"[70,300]{1,0:T(8,128)(2,1)}", "[70,300]{1,0:T(8,128)(4,1)}", "[300,71]{0,1:T(32,128)(4,1)}",
+          "[3,37,130]{2,0,1:T(16,128)(8,1)}", "[37,9]{1,0:T(8,128)(2,1)}", "[1,300]{1,0:T(8,128)(4,1)}"}) {
+      const Shape shape = Shape::parse(std::string(type) + layout);
+      for (std::vector<int> order : {std::vector<int>{2, 1, 0}, std::vector<int>{0, 1, 2}, std::vector<int>{1, 0, 2}}) {
+        std::erase_if(order, [&](int d) { return d >= static_cast<int>(shape.rank()); });
+        Shape dense = Shape::array(shape.type, shape.dims);
+        dense.layout.minor_to_major.assign(order.begin(), order.end());
+        check_conversion(shape, dense);
+        check_conversion(dense, shape);
+      }
+    }
+  }
+}
+
 TEST_CASE("packed elements") {
   for (const char* text :
        {"u4[3,3]{1,0:E(4)}", "u4[3,3]{0,1:E(4)}", "u4[3,3]{1,0:T(2,2)E(4)}", "u4[3,3]{1,0:T(2,2)L(32)E(4)}"}) {
