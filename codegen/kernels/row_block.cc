@@ -4,9 +4,35 @@
 #include <algorithm>
 
 #include "compiler/ir/narrow.h"
+#include "compiler/plan/stages.h"
 #include "layout/divide.h"
+#include "layout/lists.h"
 
 namespace hlojit::codegen {
+namespace {
+
+// What the stages of a row read, keep and write.
+int64_t bytes_of_row(const KernelPlan& plan, int64_t bytes) {
+  int64_t kept = 0;
+  for (const Stage& s : plan.stages) {
+    for (const Instruction* v : s.keeps) kept += product(plan.inner_sizes()) * dtype_bytes(working_type(v->shape.type));
+  }
+  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, product(plan.outer_sizes())) + kept);
+}
+
+}  // namespace
+
+// Where there are several passes over each, and blocks enough for all tasks. Pages from memory come while the one
+// before them is computed with. (Layernorm of 32768x512 floats, a Zen 4, one core and two: 4.6 and 2.2 ms by blocks of
+// four rows, 3.3 and 1.8 by rows; 16384x1024 4.1 and 2.2, 3.3 and 1.8.)
+int64_t rows_of_block(const KernelPlan& plan, const TargetInfo& target, const LoopPiece& piece, int64_t tasks,
+                      int64_t bytes) {
+  const auto passes = std::ranges::count_if(plan.stages, [](const Stage& s) { return s.inner; });
+  if (plan.kind != KernelKind::kRows || passes < 2 || piece.loops.empty()) return 1;
+  const int64_t row = bytes_of_row(plan, bytes);
+  if (row >= kPage && bytes > target.llc_bytes) return 1;
+  return std::min(rows_together(target, row), piece.loops.back().extent / tasks);
+}
 
 bool RowBlock::cut(LoopPiece& piece, int64_t most, VarSource& vars) {
   if (most < 2 || piece.loops.empty() || piece.unroll.var >= 0) return false;

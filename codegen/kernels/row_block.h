@@ -10,6 +10,11 @@
 
 namespace hlojit::codegen {
 
+/// How many rows of the piece, cut into so many tasks, may go through the stages together; `bytes`: of all arrays read
+/// and written.
+int64_t rows_of_block(const KernelPlan& plan, const TargetInfo& target, const LoopPiece& piece, int64_t tasks,
+                      int64_t bytes);
+
 class RowBlock {
  public:
   /// Keeps references to both.

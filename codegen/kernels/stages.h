@@ -1,5 +1,5 @@
 // The stages of a plan as code, one at a time at given outer coordinates: what both kinds of kernel share
-// that have any, those that go row by row through an outer nest (kernel.cc) and those that go through a
+// that have any, those that go row by row through an outer nest (nest_kernel.cc) and those that go through a
 // block of rows stage by stage (block_kernel.cc).
 #pragma once
 
