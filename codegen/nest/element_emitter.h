@@ -46,6 +46,9 @@ llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::
 
 /// Tells LLVM which buffers the access cannot overlap.
 void annotate(llvm::Instruction* access, const BufferRef& buffer);
+/// The first `there` elements of a vector of `lanes`.
+llvm::Value* load_beginning(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
+                            int lanes, int there);
 
 /// Values of one op brought to the same lane count.
 void align_lanes(llvm::IRBuilderBase& b, std::vector<Value>& values);

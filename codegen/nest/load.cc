@@ -1,6 +1,6 @@
 // Loads. The coefficient of the lane variable decides how a vector is read: 0 a splat, 1 contiguous, -1 reversed, a
-// block of an unrolled digit transposed in registers, small strides as whole vectors of which lanes are picked, rows
-// side by side, else a gather.
+// block of an unrolled digit transposed in registers (load_rows.cc), small strides as whole vectors of which lanes are
+// picked (load_strided.cc), a known pattern as runs (load_pattern.cc), rows side by side, else a gather.
 #include <algorithm>
 #include <bit>
 
@@ -40,14 +40,6 @@ Value gather(llvm::IRBuilderBase& b, DType type, const BufferRef& buffer, llvm::
   llvm::Value* imaginary = b.CreateConstGEP1_64(f64, pointers, 1);
   llvm::Value* real = part(f64, pointers);
   return {type, real, part(f64, imaginary)};
-}
-
-// The first `there` elements of a vector of `lanes`.
-llvm::Value* load_beginning(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
-                            int lanes, int there) {
-  auto* l = load_first(b, vector_of(element, lanes), pointer, element->getScalarSizeInBits() / 8, there);
-  annotate(l, buffer);
-  return l;
 }
 
 // Lanes loaded one by one: at(k) is where lane k is.
@@ -104,75 +96,14 @@ llvm::Value* load_some(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Ty
   return joined(b, parts);
 }
 
-// Memory in vectors of n elements; `starts`: which element each begins with.
-struct Run {
-  std::vector<llvm::Value*> vectors;
-  std::vector<int64_t> starts;
-  int64_t n;
-
-  int64_t vector_of(int64_t element) const { return element / n; }
-  int64_t place_of(int64_t element) const { return element - starts[static_cast<size_t>(vector_of(element))]; }
-};
-
-// Of three vectors: an element's kind (its number modulo 3) has other places in each, as 3 divides no power of two. So
-// the first two are blended, and one permutation takes the rest from the third.
-llvm::Value* third(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  std::vector<int> blend(static_cast<size_t>(run.n), -1), order;
-  for (int64_t at : wanted) {
-    const auto place = static_cast<int>(run.place_of(at)), v = static_cast<int>(run.vector_of(at));
-    const int n = static_cast<int>(run.n);
-    if (v < 2) blend[static_cast<size_t>(place)] = v * n + place;
-    order.push_back(v < 2 ? place : n + place);
-  }
-  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], blend), run.vectors[2], order);
-}
-
-// Of four: of every two, halves of two kinds next to each other are brought together, which both of these share. (A
-// machine that permutes once a cycle: areas of 20001 boxes of four corners 4.2 us by inserting from each vector, 3.2.)
-llvm::Value* fourth(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  const int64_t half = run.n / 2, kind = wanted[0] % 4, first = kind / 2 * 2;
-  std::vector<int> pairs, order;
-  for (int64_t k = 0; k < run.n; ++k) pairs.push_back(static_cast<int>(k % half * 4 + first + k / half));
-  for (int64_t at : wanted)
-    order.push_back(static_cast<int>(at / 4 / half * run.n + (kind - first) * half + at / 4 % half));
-  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], pairs),
-                               b.CreateShuffleVector(run.vectors[2], run.vectors[3], pairs), order);
-}
-
-// Of eight: of every two, the four kinds of which the wanted one is; what is left is every fourth of four.
-llvm::Value* eighth(llvm::IRBuilderBase& b, const Run& run, std::vector<int64_t> wanted) {
-  const int64_t first = wanted[0] % 8 / 4 * 4;
-  std::vector<int> kinds;
-  for (int64_t at = 0; at < 2 * run.n; ++at) {
-    if (at % 8 / 4 * 4 == first) kinds.push_back(static_cast<int>(at));
-  }
-  Run half{{}, {}, run.n};
-  for (size_t v = 0; v < run.vectors.size(); v += 2)
-    half.vectors.push_back(b.CreateShuffleVector(run.vectors[v], run.vectors[v + 1], kinds));
-  for (int64_t& at : wanted) at = at / 8 * 4 + at % 4;
-  return fourth(b, half, wanted);
-}
-
-// The elements `wanted`, every second, third, fourth or eighth of a run of as many vectors.
-llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  const auto step = std::ssize(run.vectors);
-  const bool whole = run.starts.back() == (step - 1) * run.n;
-  if (whole && step == 3) return third(b, run, wanted);
-  if (whole && step == 4) return fourth(b, run, wanted);
-  if (whole && step == 8) return eighth(b, run, wanted);
-  llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
-  for (int64_t v = 0; v < step; ++v) {
-    std::vector<int> mask;
-    for (int64_t k = 0; k < run.n; ++k) {
-      const int64_t at = wanted[static_cast<size_t>(k)];
-      mask.push_back(static_cast<int>(run.vector_of(at) == v ? run.n + run.place_of(at) : k));
-    }
-    all = b.CreateShuffleVector(all, run.vectors[static_cast<size_t>(v)], mask);
-  }
-  return all;
-}
-
 }  // namespace
+
+llvm::Value* load_beginning(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* pointer,
+                            int lanes, int there) {
+  auto* l = load_first(b, vector_of(element, lanes), pointer, element->getScalarSizeInBits() / 8, there);
+  annotate(l, buffer);
+  return l;
+}
 
 llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers) {
   const bool words = buffer.elements > 0 && buffer.elements <= INT32_MAX;
@@ -180,246 +111,9 @@ llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::
   return b.CreateGEP(element, buffer.pointer, numbers);
 }
 
-bool fits_transposed(int64_t count, int64_t lanes, DType type) {
-  constexpr int64_t kPart = 16;  // bytes that are turned at a time
-  if (count == lanes) return true;
-  if (!std::has_single_bit(static_cast<uint64_t>(count))) return false;
-  const bool wide = count > lanes && std::has_single_bit(static_cast<uint64_t>(lanes));
-  return count * dtype_bytes(type) <= kPart || (wide && lanes * dtype_bytes(type) >= kPart);
-}
-
 bool gathers_each(const Target& target, const Shape& shape) {
   return gathers_slowly(target, shape.type) &&
          physical_elements(shape) > largest_table(target, dtype_bytes(shape.type));
-}
-
-std::optional<Value> ElementEmitter::load_block(Scope& scope, const BufferRef& buffer, DType type,
-                                                const IndexExpr& address) {
-  int lane = lane_var(address);
-  auto stride = address.coefficient(lane);
-  if (block_ids_.empty() || !stride || *stride <= 1) return std::nullopt;
-  size_t k = 0;
-  while (k < block_ids_.size() && !address.depends_on(block_ids_[k])) ++k;
-  if (k == block_ids_.size() || address.coefficient(block_ids_[k]) != 1) return std::nullopt;
-  auto count = static_cast<int64_t>(block_ids_.size());
-  int lanes = lane_count(address);
-  const bool fits = fits_transposed(count, lanes, type);
-  if (!fits && *stride != count) return std::nullopt;
-  // The whole block is one run of memory. (Not squares, whose lanes LLVM moves one by one: packing 33x16 took 16 ms to
-  // compile instead of 6.)
-  const bool one_run = *stride == count && !(fits && count >= lanes);
-  const BlockPart part{read_together_.first, std::min(read_together_.end, block_ids_.size())};
-  const bool whole = part == BlockPart{0, block_ids_.size()};
-  if (one_run && !whole) return std::nullopt;
-  IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[k], 0);
-  llvm::IRBuilder<>& b = scope.builder;
-  for (const BlockLoad& known : scope.blocks) {
-    if (known.pointer == buffer.pointer && known.address == base && known.part == part) {
-      return from_storage(b, type, known.values[k]);
-    }
-  }
-  llvm::Type* element = storage_type(b, type, 1);
-  llvm::Align align(static_cast<uint64_t>(dtype_bytes(type)));
-  std::vector<llvm::Value*> values;
-  llvm::Value* first_row = nullptr;
-  if (one_run) {
-    auto* wide =
-        b.CreateAlignedLoad(vector_of(element, lanes * count), address_of(scope, buffer, element, base), align);
-    annotate(wide, buffer);
-    for (int64_t j = 0; j < count; ++j) {
-      std::vector<int> mask;
-      for (int l = 0; l < lanes; ++l) mask.push_back(static_cast<int>(l * count + j));
-      values.push_back(b.CreateShuffleVector(wide, mask));
-    }
-  } else {
-    std::vector<int> places(block_ids_.size(), -1);
-    for (size_t j = part.first; j < part.end; ++j) places[j] = static_cast<int>(j - part.first);
-    const auto there = static_cast<int64_t>(part.end - part.first);
-    const IndexExpr first = base + IndexExpr(static_cast<int64_t>(part.first));
-    for (int l = 0; l < lanes; ++l) {
-      auto* row = b.CreateAlignedLoad(vector_of(element, there),
-                                      address_of(scope, buffer, element, first + IndexExpr(l * *stride)), align);
-      annotate(row, buffer);
-      values.push_back(whole        ? row
-                       : there == 1 ? b.CreateVectorSplat(static_cast<unsigned>(count), row)
-                                    : b.CreateShuffleVector(row, places));
-    }
-    if (whole && buffer.read_only) first_row = llvm::cast<llvm::LoadInst>(values[0])->getPointerOperand();
-    values = transposed(b, values);
-  }
-  scope.blocks.push_back({buffer.pointer, base, part, values, first_row, *stride});
-  return from_storage(b, type, values[k]);
-}
-
-// Rows that begin at `start`, a lane each, `there` elements of `per`: their element k in the lanes of values[k].
-std::vector<llvm::Value*> ElementEmitter::rows_at(Scope& scope, const BufferRef& buffer, DType type,
-                                                  const IndexExpr& start, int per, int there) {
-  llvm::IRBuilder<>& b = scope.builder;
-  const int lane = lane_var(start), lanes = lane_count(start), bytes = static_cast<int>(dtype_bytes(type));
-  const int native = std::min(lanes, vector_bytes() / std::max(bytes, 4));
-  const bool found = vector_bound(start);
-  llvm::Type* element = storage_type(b, type, 1);
-  llvm::Value* numbers = found ? index(start, scope) : nullptr;
-  auto row_at = [&](int l) {
-    llvm::Value* at = found ? b.CreateGEP(element, buffer.pointer, b.CreateExtractElement(numbers, b.getInt64(l)))
-                            : address_of(scope, buffer, element, start.substitute(lane, l));
-    return load_beginning(b, buffer, element, at, per, there);
-  };
-  std::vector<std::vector<llvm::Value*>> parts(static_cast<size_t>(per));
-  for (int from = 0; from < lanes; from += native) {
-    std::vector<llvm::Value*> rows;
-    for (int l = from; l < from + native; ++l) rows.push_back(row_at(l));
-    auto columns = transposed(b, rows);
-    for (size_t k = 0; k < columns.size(); ++k) parts[k].push_back(columns[k]);
-  }
-  std::vector<llvm::Value*> values;
-  parts.resize(static_cast<size_t>(there));
-  for (auto& p : parts) values.push_back(joined(b, p));
-  return values;
-}
-
-// Does an index of its own say where each number of the block lies?
-bool ElementEmitter::found_by_block(const IndexExpr& asked) const {
-  auto in_block = [&](const IndexExpr& e) {
-    return std::ranges::any_of(block_ids_, [&](int id) { return e.depends_on(id); });
-  };
-  return std::ranges::any_of(asked.terms(), [&](const IndexExpr::Term& t) {
-    const auto at = t.atom->kind == IndexExpr::AtomKind::kVar ? found_at_.find(t.atom->var) : found_at_.end();
-    return at != found_at_.end() && std::ranges::any_of(at->second.symbol.coords, in_block);
-  });
-}
-
-// Lanes in rows of their own, far apart or where an index says: the elements next to each other in a row are mostly
-// asked for one after the other, so four (two of 8 bytes) of each row are loaded and transposed. (One by one, rows of 9
-// took 1.3 cycles an element; four elements of a row each by gathers three times as long, Zen 4.) Backwards if the last
-// ones came so; never beyond the buffer.
-std::optional<Value> ElementEmitter::load_rows(Scope& scope, const BufferRef& buffer, DType type,
-                                               const IndexExpr& asked) {
-  const int lane = lane_var(asked), bytes = static_cast<int>(dtype_bytes(type));
-  const bool found = vector_bound(asked);
-  if ((lane < 0 && !found) || packs(buffer, type) || bytes < 2 || bytes > 8) return std::nullopt;
-  IndexExpr address = of_block_values(asked);
-  const bool in_block = !(address == asked);
-  // Of what an index says, neighbours are asked for where they are numbers of a block, or steps of a group.
-  auto stride = found ? std::nullopt : address.coefficient(lane);
-  if (found ? (!in_block && !in_groups_) || found_by_block(asked) : !stride || *stride <= kFewStrides)
-    return std::nullopt;
-  // What is contiguous along the block is load_block's.
-  if (!found && std::ranges::any_of(block_ids_, [&](int id) { return asked.coefficient(id) == 1; }))
-    return std::nullopt;
-  int per = bytes == 8 ? 2 : 4;
-  if (std::min(lane_count(address), vector_bytes() / std::max(bytes, 4)) < 2 * per) return std::nullopt;
-  auto apart = [](const IndexExpr& x, const IndexExpr& y) -> std::optional<int64_t> {
-    IndexExpr d = x - y;
-    return d.terms().empty() ? std::optional(d.constant()) : std::nullopt;
-  };
-  int64_t behind = 0;  // the first element loaded
-  std::vector<RowLoad>& loaded = scope.rows[buffer.pointer];
-  for (const RowLoad& known : loaded) {
-    auto at = apart(address, known.address);
-    if (!at) continue;
-    if (*at >= 0 && *at < std::ssize(known.values))
-      return from_storage(scope.builder, type, known.values[static_cast<size_t>(*at)]);
-    if (*at == -1) behind = per - 1;
-  }
-  const Range range = address.range();
-  behind = std::max(behind, range.hi + per - buffer.elements);
-  int there = per;
-  if (range.lo < behind) {  // the beginnings of short rows, the last of which ends the buffer
-    behind = 0;
-    there = static_cast<int>(std::min<int64_t>(per, buffer.elements - range.hi));
-    if (there == 2) per = 2;
-    if (there < 2) return std::nullopt;
-  }
-  // (A range may be wider than what is read, and end behind the buffer.)
-  if (range.lo < behind || behind >= per || buffer.elements < per) return std::nullopt;
-  RowLoad made{address - IndexExpr(behind), {}};
-  made.values = rows_at(scope, buffer, type, made.address, per, there);
-  loaded.push_back(std::move(made));
-  return from_storage(scope.builder, type, loaded.back().values[static_cast<size_t>(behind)]);
-}
-
-// Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane
-// shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). If the buffer consists of whole
-// groups, the element's is read; else one that begins with an element whose address has a multiple for its constant, so
-// that the elements of a written-out row share loads. Nothing behind the buffer's end is read.
-std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& buffer, DType type,
-                                                 const IndexExpr& address, int64_t stride) {
-  int64_t bytes = dtype_bytes(type);
-  if (!in_group(stride, bytes) || buffer.elements == 0) return std::nullopt;
-  const bool whole = buffer.elements % stride == 0;
-  IndexExpr phase = mod(whole ? address : IndexExpr(address.constant()), stride);
-  if (lane_count(phase) > 1) return std::nullopt;
-  IndexExpr base = address - phase;
-  if (const Range at = base.range(); !whole && (at.lo < 0 || at.hi + stride > buffer.elements)) return std::nullopt;
-  int lane = lane_var(base);
-  llvm::IRBuilder<>& b = scope.builder;
-  int lanes = lane_count(address);
-  auto group_bits = static_cast<unsigned>(8 * stride * bytes);
-  auto* groups = vector_of(b.getIntNTy(group_bits), lanes);
-  llvm::Type* element = storage_type(b, type, 1);
-  auto* wide = b.CreateAlignedLoad(groups, address_of(scope, buffer, element, base.substitute(lane, 0)),
-                                   llvm::Align(static_cast<uint64_t>(bytes)));
-  annotate(wide, buffer);
-  llvm::Value* shift = b.CreateMul(index(phase, scope), b.getInt64(static_cast<uint64_t>(8 * bytes)));
-  shift = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(shift, b.getIntNTy(group_bits)));
-  llvm::Value* narrow =
-      b.CreateTrunc(b.CreateLShr(wide, shift), vector_of(b.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes));
-  return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
-}
-
-// A vector as it lies in memory. Whoever asks again gets the same one: what is picked out of several may then be put
-// together anew by what they hold (store_block).
-llvm::Value* ElementEmitter::vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,
-                                       const IndexExpr& address) {
-  llvm::Type* type = vector_of(element, lanes);
-  for (const VectorLoad& known : scope.vectors) {
-    if (known.pointer == buffer.pointer && known.value->getType() == type && known.address == address)
-      return known.value;
-  }
-  auto* l = scope.builder.CreateAlignedLoad(type, address_of(scope, buffer, element, address),
-                                            llvm::Align(element->getScalarSizeInBits() / 8));
-  annotate(l, buffer);
-  scope.vectors.push_back({buffer.pointer, address, l});
-  return l;
-}
-
-// Every few elements, forwards or backwards: the vectors from the first of them to the last, the last vector
-// moved back to end there, and each lane picked out of the one that has it. Nothing beyond is read. Eight
-// lanes of stride 2 took 10 cycles as a gather, take 2 so.
-std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef& buffer, DType type,
-                                                  const IndexExpr& address, int64_t stride) {
-  int64_t step = std::abs(stride), lanes = lane_count(address);
-  int64_t n = std::min<int64_t>(lanes, vector_bytes() / dtype_bytes(type));
-  // Bytes, of which no machine has gathers, also in groups of eight. (Bits packed into 20,000 bytes: 9.2 us by groups.)
-  const bool bytes = step == 8 && dtype_bytes(type) == 1 && n >= 32;
-  if (step < 2 || (step > kFewStrides && !bytes) || n < 4) return std::nullopt;
-  // (Of other vectors than of 2^k lanes, two would have elements in the same lanes.)
-  if (!std::has_single_bit(static_cast<uint64_t>(n)) || lanes % n != 0) return std::nullopt;
-  int lane = lane_var(address);
-  llvm::IRBuilder<>& b = scope.builder;
-  llvm::Type* element = storage_type(b, type, 1);
-  // Reads of several of the elements in between share their vectors if those begin with the first of the group. Where
-  // the last group may be cut short, the last vector ends with the element that is wanted.
-  const int64_t first = address.substitute(lane, stride > 0 ? 0 : lanes - 1).constant();
-  const int64_t phase = (first % step + step) % step;
-  const Range range = address.range();
-  const bool whole = range.lo >= phase && range.hi - phase + step <= buffer.elements;
-  if (bytes && !whole) return std::nullopt;
-  const int64_t before = whole ? phase : 0, last = whole ? (step - 1) * n : (n - 1) * step + 1 - n;
-  std::vector<llvm::Value*> parts;
-  for (int64_t part = 0; part < lanes; part += n) {
-    IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1) - IndexExpr(before);  // the lowest
-    Run run{{}, {}, n};
-    for (int64_t v = 0; v < step; ++v) {
-      run.starts.push_back(std::min(v * n, last));
-      run.vectors.push_back(vector_at(scope, buffer, element, n, base + IndexExpr(run.starts.back())));
-    }
-    std::vector<int64_t> wanted;
-    for (int64_t k = 0; k < n; ++k) wanted.push_back((stride > 0 ? k : n - 1 - k) * step + before);
-    parts.push_back(picked(b, run, wanted));
-  }
-  return from_storage(b, type, joined(b, parts));
 }
 
 // Elements at distances that are known, one by one from one pointer. Those of less than a word, which no machine

@@ -1,0 +1,165 @@
+// Loads of every few elements: whole vectors of which constant shuffles pick the lanes, or integers of which each lane
+// shifts its element out.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/nest/element_emitter.h"
+#include "codegen/number/parts.h"
+
+namespace hlojit::codegen {
+namespace {
+
+// Memory in vectors of n elements; `starts`: which element each begins with.
+struct Run {
+  std::vector<llvm::Value*> vectors;
+  std::vector<int64_t> starts;
+  int64_t n;
+
+  int64_t vector_of(int64_t element) const { return element / n; }
+  int64_t place_of(int64_t element) const { return element - starts[static_cast<size_t>(vector_of(element))]; }
+};
+
+// Of three vectors: an element's kind (its number modulo 3) has other places in each, as 3 divides no power of two. So
+// the first two are blended, and one permutation takes the rest from the third.
+llvm::Value* third(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  std::vector<int> blend(static_cast<size_t>(run.n), -1), order;
+  for (int64_t at : wanted) {
+    const auto place = static_cast<int>(run.place_of(at)), v = static_cast<int>(run.vector_of(at));
+    const int n = static_cast<int>(run.n);
+    if (v < 2) blend[static_cast<size_t>(place)] = v * n + place;
+    order.push_back(v < 2 ? place : n + place);
+  }
+  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], blend), run.vectors[2], order);
+}
+
+// Of four: of every two, halves of two kinds next to each other are brought together, which both of these share. (A
+// machine that permutes once a cycle: areas of 20001 boxes of four corners 4.2 us by inserting from each vector, 3.2.)
+llvm::Value* fourth(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  const int64_t half = run.n / 2, kind = wanted[0] % 4, first = kind / 2 * 2;
+  std::vector<int> pairs, order;
+  for (int64_t k = 0; k < run.n; ++k) pairs.push_back(static_cast<int>(k % half * 4 + first + k / half));
+  for (int64_t at : wanted)
+    order.push_back(static_cast<int>(at / 4 / half * run.n + (kind - first) * half + at / 4 % half));
+  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], pairs),
+                               b.CreateShuffleVector(run.vectors[2], run.vectors[3], pairs), order);
+}
+
+// Of eight: of every two, the four kinds of which the wanted one is; what is left is every fourth of four.
+llvm::Value* eighth(llvm::IRBuilderBase& b, const Run& run, std::vector<int64_t> wanted) {
+  const int64_t first = wanted[0] % 8 / 4 * 4;
+  std::vector<int> kinds;
+  for (int64_t at = 0; at < 2 * run.n; ++at) {
+    if (at % 8 / 4 * 4 == first) kinds.push_back(static_cast<int>(at));
+  }
+  Run half{{}, {}, run.n};
+  for (size_t v = 0; v < run.vectors.size(); v += 2)
+    half.vectors.push_back(b.CreateShuffleVector(run.vectors[v], run.vectors[v + 1], kinds));
+  for (int64_t& at : wanted) at = at / 8 * 4 + at % 4;
+  return fourth(b, half, wanted);
+}
+
+// The elements `wanted`, every second, third, fourth or eighth of a run of as many vectors.
+llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  const auto step = std::ssize(run.vectors);
+  const bool whole = run.starts.back() == (step - 1) * run.n;
+  if (whole && step == 3) return third(b, run, wanted);
+  if (whole && step == 4) return fourth(b, run, wanted);
+  if (whole && step == 8) return eighth(b, run, wanted);
+  llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
+  for (int64_t v = 0; v < step; ++v) {
+    std::vector<int> mask;
+    for (int64_t k = 0; k < run.n; ++k) {
+      const int64_t at = wanted[static_cast<size_t>(k)];
+      mask.push_back(static_cast<int>(run.vector_of(at) == v ? run.n + run.place_of(at) : k));
+    }
+    all = b.CreateShuffleVector(all, run.vectors[static_cast<size_t>(v)], mask);
+  }
+  return all;
+}
+
+}  // namespace
+
+// Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane
+// shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). If the buffer consists of whole
+// groups, the element's is read; else one that begins with an element whose address has a multiple for its constant, so
+// that the elements of a written-out row share loads. Nothing behind the buffer's end is read.
+std::optional<Value> ElementEmitter::load_groups(Scope& scope, const BufferRef& buffer, DType type,
+                                                 const IndexExpr& address, int64_t stride) {
+  int64_t bytes = dtype_bytes(type);
+  if (!in_group(stride, bytes) || buffer.elements == 0) return std::nullopt;
+  const bool whole = buffer.elements % stride == 0;
+  IndexExpr phase = mod(whole ? address : IndexExpr(address.constant()), stride);
+  if (lane_count(phase) > 1) return std::nullopt;
+  IndexExpr base = address - phase;
+  if (const Range at = base.range(); !whole && (at.lo < 0 || at.hi + stride > buffer.elements)) return std::nullopt;
+  int lane = lane_var(base);
+  llvm::IRBuilder<>& b = scope.builder;
+  int lanes = lane_count(address);
+  auto group_bits = static_cast<unsigned>(8 * stride * bytes);
+  auto* groups = vector_of(b.getIntNTy(group_bits), lanes);
+  llvm::Type* element = storage_type(b, type, 1);
+  auto* wide = b.CreateAlignedLoad(groups, address_of(scope, buffer, element, base.substitute(lane, 0)),
+                                   llvm::Align(static_cast<uint64_t>(bytes)));
+  annotate(wide, buffer);
+  llvm::Value* shift = b.CreateMul(index(phase, scope), b.getInt64(static_cast<uint64_t>(8 * bytes)));
+  shift = b.CreateVectorSplat(static_cast<unsigned>(lanes), b.CreateTrunc(shift, b.getIntNTy(group_bits)));
+  llvm::Value* narrow =
+      b.CreateTrunc(b.CreateLShr(wide, shift), vector_of(b.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes));
+  return from_storage(b, type, b.CreateBitCast(narrow, vector_of(element, lanes)));
+}
+
+// A vector as it lies in memory. Whoever asks again gets the same one: what is picked out of several may then be put
+// together anew by what they hold (store_block).
+llvm::Value* ElementEmitter::vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,
+                                       const IndexExpr& address) {
+  llvm::Type* type = vector_of(element, lanes);
+  for (const VectorLoad& known : scope.vectors) {
+    if (known.pointer == buffer.pointer && known.value->getType() == type && known.address == address)
+      return known.value;
+  }
+  auto* l = scope.builder.CreateAlignedLoad(type, address_of(scope, buffer, element, address),
+                                            llvm::Align(element->getScalarSizeInBits() / 8));
+  annotate(l, buffer);
+  scope.vectors.push_back({buffer.pointer, address, l});
+  return l;
+}
+
+// Every few elements, forwards or backwards: the vectors from the first of them to the last, the last vector
+// moved back to end there, and each lane picked out of the one that has it. Nothing beyond is read. Eight
+// lanes of stride 2 took 10 cycles as a gather, take 2 so.
+std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef& buffer, DType type,
+                                                  const IndexExpr& address, int64_t stride) {
+  int64_t step = std::abs(stride), lanes = lane_count(address);
+  int64_t n = std::min<int64_t>(lanes, vector_bytes() / dtype_bytes(type));
+  // Bytes, of which no machine has gathers, also in groups of eight. (Bits packed into 20,000 bytes: 9.2 us by groups.)
+  const bool bytes = step == 8 && dtype_bytes(type) == 1 && n >= 32;
+  if (step < 2 || (step > kFewStrides && !bytes) || n < 4) return std::nullopt;
+  // (Of other vectors than of 2^k lanes, two would have elements in the same lanes.)
+  if (!std::has_single_bit(static_cast<uint64_t>(n)) || lanes % n != 0) return std::nullopt;
+  int lane = lane_var(address);
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* element = storage_type(b, type, 1);
+  // Reads of several of the elements in between share their vectors if those begin with the first of the group. Where
+  // the last group may be cut short, the last vector ends with the element that is wanted.
+  const int64_t first = address.substitute(lane, stride > 0 ? 0 : lanes - 1).constant();
+  const int64_t phase = (first % step + step) % step;
+  const Range range = address.range();
+  const bool whole = range.lo >= phase && range.hi - phase + step <= buffer.elements;
+  if (bytes && !whole) return std::nullopt;
+  const int64_t before = whole ? phase : 0, last = whole ? (step - 1) * n : (n - 1) * step + 1 - n;
+  std::vector<llvm::Value*> parts;
+  for (int64_t part = 0; part < lanes; part += n) {
+    IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1) - IndexExpr(before);  // the lowest
+    Run run{{}, {}, n};
+    for (int64_t v = 0; v < step; ++v) {
+      run.starts.push_back(std::min(v * n, last));
+      run.vectors.push_back(vector_at(scope, buffer, element, n, base + IndexExpr(run.starts.back())));
+    }
+    std::vector<int64_t> wanted;
+    for (int64_t k = 0; k < n; ++k) wanted.push_back((stride > 0 ? k : n - 1 - k) * step + before);
+    parts.push_back(picked(b, run, wanted));
+  }
+  return from_storage(b, type, joined(b, parts));
+}
+
+}  // namespace hlojit::codegen
