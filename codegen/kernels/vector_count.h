@@ -30,10 +30,10 @@ class VectorCount {
 
   bool keeps_values() const;
   bool sums_columns() const { return plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction; }
-  bool long_columns() const;
 
  private:
   bool meets_in_sets(int operations, int64_t step) const;
+  bool long_columns() const;
   /// Values that an accumulator is, of the most of any reduction.
   int carried() const;
 
