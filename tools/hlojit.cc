@@ -295,8 +295,6 @@ class CommandLine {
 
 }  // namespace
 
-int answer(int argc, char** argv) { return CommandLine().answer(argc, argv); }
-
 }  // namespace hlojit::tools
 
 int main(int argc, char** argv) {

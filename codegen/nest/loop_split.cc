@@ -156,25 +156,6 @@ void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars
   lanes_in_blocks(piece, lanes, count, turns, vars);
 }
 
-bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows, VarSource& vars) {
-  if (!can_be_in_blocks(piece) || piece.loops.size() < 2) return false;
-  const size_t at = piece.loops.size() - 2;
-  const LoopDigit row = piece.loops[at];
-  const int64_t vectors = ceil_div(piece.loops.back().extent, int64_t{native}), turns = ceil_div(vectors, most);
-  if (row.clip || row.steps || row.extent < 2 || piece.loops.back().extent < native) return false;
-  lanes_in_blocks(piece, native, ceil_div(vectors, turns), turns, vars);
-  const int64_t blocks = ceil_div(row.extent, rows), height = ceil_div(row.extent, blocks);
-  if (turns > 1) std::swap(piece.loops[at], piece.loops[at + 1]);
-  if (turns == 1 || blocks == 1) return true;
-  const int64_t last = row.extent - height;
-  const LoopDigit block{vars.fresh(), blocks, {}, Steps{IndexExpr(0), height, last}},
-      inside{vars.fresh(), height, {}, {}};
-  substitute_in(piece, row.var, IndexExpr::var(block.var, Range{0, last}) + IndexExpr::var(inside.var, height));
-  piece.loops[at + 1] = inside;
-  piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(at), block);
-  return true;
-}
-
 // Tasks of about 20 us balance well and cost less than a hundredth of their work to hand over. Where a region is too
 // short for four of them, quarters of 5 us and halves of 1.5 still pay: helpers are awake at the time, and to hand over
 // takes 0.3 us (runtime/team.h). Equal tasks in a count that two and four threads share evenly.
@@ -196,6 +177,28 @@ size_t next_to_cut(const LoopPiece& piece, size_t from, const std::function<bool
     if (tied(piece.loops[k]) || (k + 1 < piece.loops.size() && tied(piece.loops[k + 1]))) break;
   }
   return from;
+}
+
+// The piece with its lanes in strips of at most `most` native vectors, each of which goes through `rows` steps of the
+// loop around the lanes before the next: what is the same for all steps stays in registers. Neighbouring strips, and
+// neighbouring blocks of steps, may compute some elements both. False where these loops are not of fixed lengths.
+bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows, VarSource& vars) {
+  if (!can_be_in_blocks(piece) || piece.loops.size() < 2) return false;
+  const size_t at = piece.loops.size() - 2;
+  const LoopDigit row = piece.loops[at];
+  const int64_t vectors = ceil_div(piece.loops.back().extent, int64_t{native}), turns = ceil_div(vectors, most);
+  if (row.clip || row.steps || row.extent < 2 || piece.loops.back().extent < native) return false;
+  lanes_in_blocks(piece, native, ceil_div(vectors, turns), turns, vars);
+  const int64_t blocks = ceil_div(row.extent, rows), height = ceil_div(row.extent, blocks);
+  if (turns > 1) std::swap(piece.loops[at], piece.loops[at + 1]);
+  if (turns == 1 || blocks == 1) return true;
+  const int64_t last = row.extent - height;
+  const LoopDigit block{vars.fresh(), blocks, {}, Steps{IndexExpr(0), height, last}},
+      inside{vars.fresh(), height, {}, {}};
+  substitute_in(piece, row.var, IndexExpr::var(block.var, Range{0, last}) + IndexExpr::var(inside.var, height));
+  piece.loops[at + 1] = inside;
+  piece.loops.insert(piece.loops.begin() + static_cast<std::ptrdiff_t>(at), block);
+  return true;
 }
 
 }  // namespace

@@ -26,11 +26,6 @@ std::vector<LoopPiece> in_groups(LoopPiece piece, int64_t count, VarSource& vars
 /// that is less to compute than vectors of 2^n lanes each, or as much in fewer turns.
 void put_lanes_in_blocks(LoopPiece& piece, int native, int most, VarSource& vars);
 
-/// The piece with its lanes in strips of at most `most` native vectors, each of which goes through `rows` steps of the
-/// loop around the lanes before the next: what is the same for all steps stays in registers. Neighbouring strips, and
-/// neighbouring blocks of steps, may compute some elements both. False where these loops are not of fixed lengths.
-bool put_rows_in_strips(LoopPiece& piece, int native, int64_t most, int64_t rows, VarSource& vars);
-
 /// What all rows read, such as what channels are scaled by, is loaded once for many of them. (A normalisation of
 /// f32[3675,84] on a Zen 4, five loads a vector: 45 us, 27; XLA:CPU 35. Half as wide vectors are loaded two at a time:
 /// 1.1 times as long by strips. Nor does it pay for two of six loads where the rows are several strips: scaled and

@@ -224,11 +224,12 @@ AccessRelation access_relation(const Instruction& i, std::span<const IndexExpr> 
               fmt::format("{} inside a kernel is not compiled yet", op_name(i.opcode)));
 }
 
+namespace {
+
+// The first read whose guards hold, rather than all reads.
 bool takes_first_read(const Instruction& i) {
   return i.info().op_class == OpClass::kMoves || i.is(Opcode::kGetTupleElement);
 }
-
-namespace {
 
 /// A guard's expression as what does not depend on these variables, and the values of what is added to it that does.
 struct Parted {

@@ -72,9 +72,6 @@ struct AccessRelation {
   std::optional<size_t> fill;  ///< scalar operand that is the value where no read applies
 };
 
-/// Takes the first read whose guards hold (rather than all reads).
-bool takes_first_read(const Instruction& instruction);
-
 /// Combines elements over reduction variables: reduce, dot, windows, convolution.
 bool is_reduction(const Instruction& instruction);
 /// Sizes of the reduction variables; in the order in which elements are combined, outermost first.

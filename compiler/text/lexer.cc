@@ -43,15 +43,16 @@ int hex_digit(char c) {
   return -1;
 }
 
-}  // namespace
-
-bool is_identifier_start(char c) { return kClasses[static_cast<uint8_t>(c)] & kStart; }
-bool is_identifier_char(char c) { return kClasses[static_cast<uint8_t>(c)] & kInner; }
-
+// Words that are names only with a leading `%`.
 bool is_reserved_word(std::string_view word) {
   if (word.find('.') != std::string_view::npos) return false;  // as most names of dumps
   return std::ranges::find(kReserved, word) != std::end(kReserved) || dtype_from_name(word);
 }
+
+}  // namespace
+
+bool is_identifier_start(char c) { return kClasses[static_cast<uint8_t>(c)] & kStart; }
+bool is_identifier_char(char c) { return kClasses[static_cast<uint8_t>(c)] & kInner; }
 
 void Cursor::skip_slowly() {
   while (pos_ < text_.size()) {

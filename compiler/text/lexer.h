@@ -22,8 +22,6 @@ inline constexpr int kMaxNesting = 200;
 
 bool is_identifier_start(char c);
 bool is_identifier_char(char c);
-/// Words that are names only with a leading `%`.
-bool is_reserved_word(std::string_view word);
 
 class Cursor {
  public:
