@@ -188,11 +188,15 @@ class EntryEmitter : EntryFunctions {
     const auto own = plan_.slices.find(&i);
     const std::span all(slices);
     const size_t operands = all.size() - (own == plan_.slices.end() ? 0 : own->second.size());
-    int64_t cost = 0, chunks = 1;
+    Sharing::Work work{.loops = loops};
     if (i.is(Opcode::kFusion) && !is_small_copy(i) && !(loop && loop->inlined.contains(&i))) {
-      for (const KernelCall& k : calls_of(i, slices)) cost += k.cost_ns, chunks = std::max(chunks, k.chunks);
+      for (const KernelCall& k : calls_of(i, slices)) {
+        work.cost_ns += k.cost_ns;
+        work.in_order &= k.in_order && !(work.may && k.chunks > 1);  // of several parts each core has some
+        work.may |= k.chunks > 1;
+      }
     }
-    sharing_.add(&i, all.first(operands), all.subspan(operands), cost, chunks > 1, loops);
+    sharing_.add(&i, all.first(operands), all.subspan(operands), work);
   }
 
   // The kernel's code in place of a call: in order and by one thread, which is how a call would run it.

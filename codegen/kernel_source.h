@@ -16,6 +16,7 @@ struct KernelCall {
   int64_t chunks = 1;
   int64_t scratch_bytes = 0;  ///< a chunk
   int64_t cost_ns = 0;        ///< of all chunks together
+  bool in_order = true;       ///< as KernelFunction::in_order
 };
 
 class KernelSource {

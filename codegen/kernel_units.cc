@@ -77,7 +77,7 @@ std::string pack(const KernelUnit& unit) {
   put_number(bytes, std::ssize(unit.calls));
   for (const KernelCall& c : unit.calls) {
     put_text(bytes, c.symbol);
-    for (int64_t n : {c.chunks, c.scratch_bytes, c.cost_ns}) put_number(bytes, n);
+    for (int64_t n : {c.chunks, c.scratch_bytes, c.cost_ns, int64_t{c.in_order}}) put_number(bytes, n);
   }
   put_number(bytes, std::ssize(unit.callees));
   for (const auto& callee : unit.callees) put_text(bytes, callee->key);
@@ -95,6 +95,7 @@ std::shared_ptr<KernelUnit> unpack(const std::string& key, std::string_view byte
     c.chunks = take_number(bytes);
     c.scratch_bytes = take_number(bytes);
     c.cost_ns = take_number(bytes);
+    c.in_order = take_number(bytes) != 0;
   }
   for (int64_t n = take_number(bytes); n > 0; --n) callees.emplace_back(take_text(bytes));
   unit->object = take_text(bytes);
@@ -138,7 +139,7 @@ const std::vector<KernelCall>& KernelUnits::kernel(const Instruction& fusion, co
     std::string symbol = fmt::format("kernel_{}_{}", key.substr(0, 32), unit->calls.size());
     f.function->setName(symbol);
     f.function->setLinkage(llvm::GlobalValue::ExternalLinkage);
-    unit->calls.push_back({std::move(symbol), f.chunks, f.scratch_bytes, f.cost_ns});
+    unit->calls.push_back({std::move(symbol), f.chunks, f.scratch_bytes, f.cost_ns, f.in_order});
   }
   for (const MicroKernelShape& shape : micro_kernels) unit->callees.push_back(micro_kernel_unit(shape));
   return add_job(std::move(unit), std::move(ir))->calls;

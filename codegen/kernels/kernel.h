@@ -15,7 +15,8 @@ struct KernelFunction {
   llvm::Function* function = nullptr;
   int64_t chunks = 1;
   int64_t scratch_bytes = 0;
-  int64_t cost_ns = 0;  ///< of all chunks together
+  int64_t cost_ns = 0;   ///< of all chunks together
+  bool in_order = true;  ///< chunk by chunk, the results are made from the first in memory to the last
 };
 
 /// Emits the fusion's functions into `module`, to be called in order.
