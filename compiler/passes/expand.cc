@@ -168,9 +168,6 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
     case Opcode::kMap: return expand_map(b, op);
     case Opcode::kRng: return expand_rng(b, op);
     case Opcode::kRngBitGenerator: return expand_random_bits(b, op);
-    case Opcode::kBatchNormGrad:
-    case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormTraining: return expand_batch_norm(b, op);
     case Opcode::kRaggedDot: return expand_ragged_dot(b, op, options.target);
     case Opcode::kReduce: return expand_reductions(b, op);
     case Opcode::kReduceWindow: return expand_reduce_window(b, op);
@@ -186,13 +183,24 @@ Instruction* expansion(Builder& b, const Instruction& op, const PipelineOptions&
   }
 }
 
-// `applied`: to elements, not run as control flow.
+bool is_batch_norm(const Instruction& i) {
+  return i.is(Opcode::kBatchNormGrad) || i.is(Opcode::kBatchNormInference) || i.is(Opcode::kBatchNormTraining);
+}
+
+// `applied`: to elements, not run as control flow. Batch norms come first: their sums are expanded as others are, which
+// depends on who uses them.
 bool expand_in(Computation& c, bool applied, const PipelineOptions& options) {
   Builder b(&c);
-  return replace_ops(c, "expand", options, [&](const Instruction& i) -> Instruction* {
-    if (i.shape.has_dynamic_dims()) return nullptr;
+  auto replace = [&](const std::function<Instruction*(const Instruction&)>& make) {
+    return replace_ops(c, "expand", options,
+                       [&](const Instruction& i) { return i.shape.has_dynamic_dims() ? nullptr : make(i); });
+  };
+  const bool norms =
+      replace([&](const Instruction& i) { return is_batch_norm(i) ? expand_batch_norm(b, i) : nullptr; });
+  const bool others = replace([&](const Instruction& i) {
     return applied && i.is(Opcode::kConditional) ? expand_branches(b, i) : expansion(b, i, options);
   });
+  return norms || others;
 }
 
 }  // namespace
