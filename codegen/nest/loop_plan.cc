@@ -346,14 +346,14 @@ class LoopPlanner {
 
   // What nobody asks for in the piece says nothing of its loops. (Lanes went along a column's rows because the row
   // above, for another piece, has its first element for all of them: LLVM took 80 ms for the code that gathers these.)
-  std::vector<Access> asked_in(const std::vector<const DimPiece*>& chosen) {
+  AccessWalk asked_in(const std::vector<const DimPiece*>& chosen) {
     Coords coords;
     for (size_t d = 0; d < chosen.size(); ++d)
       coords.push_back(IndexExpr::var(dim_vars_[d], Range{chosen[d]->start, chosen[d]->limit - 1}));
     AccessWalk walk(vars_);
     (*walk_)(walk, coords);
     asked_ += walk.operations() + std::ssize(walk.accesses());
-    return walk.accesses();
+    return walk;
   }
 
   // As many as asked for, of elements of 16 bytes a line, as nothing is transposed within them. (1000x1000 of c128 by
@@ -366,8 +366,9 @@ class LoopPlanner {
 
   void box(const std::vector<const DimPiece*>& chosen) {
     const bool parts = piece_count() > 1 && !accesses_.edges().empty();
-    LoopOrder c(chosen, dim_vars_, parts ? asked_in(chosen) : accesses_.accesses(), vars_);
-    c.guarded = !accesses_.edges().empty();
+    const AccessWalk& asked = parts ? asked_in(chosen) : accesses_;
+    LoopOrder c(chosen, dim_vars_, asked.accesses(), vars_);
+    c.guarded = !asked.edges().empty();
     c.merge_digits();
     if (!options_.in_order) c.order();
     c.merge_digits();  // neighbours may have become mergeable by the order
