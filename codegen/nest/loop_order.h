@@ -85,6 +85,7 @@ struct LoopOrder {
   bool windows_overlap(const LoopDigit& digit) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   std::optional<size_t> interleaved_digit() const;
+  std::optional<size_t> digit_of_squares(const Access& a, int side, bool overlap) const;
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
   bool one_by_one(const Access& access, const LoopDigit& lanes, int block) const;
