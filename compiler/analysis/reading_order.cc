@@ -8,6 +8,7 @@
 #include "compiler/analysis/access.h"
 #include "compiler/ir/instruction_set.h"
 #include "layout/error.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -156,9 +157,7 @@ int64_t written_elements(const Instruction& fusion, size_t leaf) {
   const Instruction* root = fusion.to_apply()->root();
   if (root->is(Opcode::kTuple) && leaf < root->operand_count()) root = root->operand(leaf);
   const int64_t n = leaves(fusion.shape)[leaf]->element_count();
-  if (root->is(Opcode::kDynamicUpdateSlice)) return root->operand(1)->shape.element_count();
-  if (root->is(Opcode::kScatter)) return std::min(n, root->operand(root->operand_count() - 1)->shape.element_count());
-  return n;
+  return has_trait(*root, op_trait::kUpdates) ? std::min(n, product(update_sizes(*root))) : n;
 }
 
 }  // namespace hlojit

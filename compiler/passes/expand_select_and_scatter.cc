@@ -88,12 +88,14 @@ Instruction* pulled(Builder& b, const Instruction& op, Instruction* picked, Inst
   const Ints& dims = op.shape.dims;
   std::vector<Positions> positions;
   Ints counts;
+  int64_t windows = 1;
   for (size_t d = 0; d < dims.size(); ++d) {
     positions.emplace_back(dims[d], op.attrs.window[d]);
     counts.push_back(positions.back().count);
+    if (counts.back() > kMostWindows / windows) return nullptr;  // their product may be beyond any integer
+    windows *= counts.back();
   }
-  const int64_t windows = product(counts);
-  if (op.shape.element_count() == 0 || picked->shape.element_count() == 0 || windows > kMostWindows) return nullptr;
+  if (op.shape.element_count() == 0 || picked->shape.element_count() == 0) return nullptr;
   Instruction* none = b.constant(picked->shape.type, -1);
   Instruction* nothing = b.constant(Literal(Shape::scalar(op.shape.type)));
   Instruction* sum = b.broadcast(op.operand(2), dims);
