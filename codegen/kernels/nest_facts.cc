@@ -53,13 +53,12 @@ void NestFacts::learn(AccessWalk& walk, const Coords& at) {
     }
   });
   gathers = std::max(gathers, gathers_here);
-  widest = walk.lane_bytes();
-  operations = walk.operations();
-  places = walk.places();
-  pulls = walk.has_reduction();
-  masks = walk.combines_masks();
-  guarded = !walk.edges().empty();
-  waits = waits_for_memory(walk);
+  widest = std::max(widest, walk.lane_bytes());
+  operations = std::max(operations, walk.operations());
+  places = std::max(places, walk.places());
+  pulls |= walk.has_reduction();
+  masks |= walk.combines_masks();
+  waits &= waits_for_memory(walk);
 }
 
 }  // namespace hlojit::codegen

@@ -19,7 +19,7 @@ class NestFacts {
 
   /// Goes over what the stages read and write at an element.
   void visit(AccessWalk& walk, const Coords& at) const;
-  /// The same, and learns from it what is below.
+  /// The same, and learns from it what is below, of all boxes together: that of padding comes last, and has no windows.
   void learn(AccessWalk& walk, const Coords& at);
 
   /// Elements of a result share bytes; some result is conditions.
@@ -27,9 +27,9 @@ class NestFacts {
   /// Types that nothing is computed with.
   std::set<DType> in_bits;
 
-  /// AccessWalk's lane_bytes, operations, places, has_reduction, combines_masks; it has edges; waits_for_memory.
-  int widest = 4, operations = 0, places = 0;
-  bool pulls = false, masks = false, guarded = false, waits = false;
+  /// The most of AccessWalk's lane_bytes, operations, places; any has_reduction, combines_masks; all waits_for_memory.
+  int widest = 1, operations = 0, places = 0;
+  bool pulls = false, masks = false, waits = true;
   int64_t inner_step = 0;   ///< most bytes from one element to the next along the inner dims
   bool finds_rows = false;  ///< neighbours along these, from where an index says (ElementEmitter::load_rows)
   int gathers = 0;          ///< most reads of a walk from where an index says, of elements that are loaded one by one

@@ -51,7 +51,7 @@ class NestKernel {
     const bool lanes = !rows && (plan_.kind != KernelKind::kContraction || lanes_on_result());
     std::vector<LoopPiece> pieces = plan_loops(outer, vars_, learn, loop_options(lanes));
     if (nest && overlap_) pieces = merge_pieces(std::move(pieces), visit_, vars_);
-    if (!facts_.guarded) count_inner_steps(pieces, lanes);
+    count_inner_steps(pieces, lanes);
     native_ = std::max(1, vector_bytes_ / facts_.widest);
     side_by_side_ = count_.side_by_side(facts_.operations, facts_.places, facts_.inner_step, facts_.pulls);
     const double total = volume(pieces);
@@ -99,7 +99,9 @@ class NestKernel {
   // the steps of a loop know which they need, and the blocks of a running sum over rows of 1019 are twice as fast so.)
   void count_inner_steps(std::vector<LoopPiece>& pieces, bool outer_lanes) const {
     const int64_t steps = std::max<int64_t>(1, product(plan_.inner_sizes()) / (outer_lanes ? 1 : vector_bytes_ / 4));
-    for (LoopPiece& p : pieces) p.operations = static_cast<int>(std::min<int64_t>(p.operations * steps, 1 << 20));
+    for (LoopPiece& p : pieces) {
+      if (!p.guarded) p.operations = static_cast<int>(std::min<int64_t>(p.operations * steps, 1 << 20));
+    }
   }
 
   // Neighbouring vectors and tasks may compute some elements both. (Where vectors begin anywhere, elements that share

@@ -385,6 +385,7 @@ class LoopPlanner {
 
   LoopPiece piece(LoopOrder c, const LoopOrder::Across* across) const {
     LoopPiece made;
+    made.guarded = c.guarded;
     if (across) {
       made.across = made.has_lanes = true;
       made.unroll = c.lay_across(*across);

@@ -67,6 +67,7 @@ struct LoopPiece {
   bool apart = false;      ///< the lanes of some operand do not lie side by side: they are moved one by one
   bool across = false;     ///< the lanes run across rows that are shorter than a vector (LoopOrder::lay_across)
   bool pairs = false;      ///< lanes are in pairs (codegen/number/codec.h) where there are enough
+  bool guarded = false;    ///< elements ask where they are
   bool looked_up = false;  ///< each lane of some operand lies where another value says
   /// A vector along the lanes waits for none before it: a core takes up the next while one is being computed. (Not
   /// where each is a sum of its own, for which many are in flight.)

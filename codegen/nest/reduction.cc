@@ -133,8 +133,8 @@ class PassRun {
       walk_element(w, inner);
       along_rows_ = reads_along_rows(w, inner);
       widest = std::max(widest, w.lane_bytes());
-      operations = w.operations();
-      places = w.places();
+      operations = std::max(operations, w.operations());
+      places = std::max(places, w.places());
     };
     const int lanes = std::max(1, e_.vector_bytes() / 4);
     std::vector<LoopPiece> pieces = plan_loops(pass_.sizes, e_.vars(), walk,
