@@ -20,6 +20,7 @@
 #include "compiler/passes/wrap.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/cost.h"
+#include "compiler/plan/op_cost.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -79,9 +80,9 @@ bool is_cheap(const Instruction* i) {
   if (i->shape.is_tuple()) return false;
   if (has_trait(*i, op_trait::kUpdates) || is_reduction(*i)) return false;
   // A scalar costs a kernel next to nothing to compute again, but for dear ones code, which takes time to make.
-  if (i->shape.rank() == 0) return !is_elementwise(i->opcode) || i->info().price <= OpPrice::kCheap;
+  if (i->shape.rank() == 0) return !is_elementwise(i->opcode) || price_of(*i) <= OpPrice::kCheap;
   switch (i->info().op_class) {
-    case OpClass::kElementwise: return i->info().price <= OpPrice::kCheap;
+    case OpClass::kElementwise: return price_of(*i) <= OpPrice::kCheap;
     case OpClass::kMoves: return !has_trait(*i, op_trait::kRandomPlaces);
     case OpClass::kSource: return true;
     default: return false;

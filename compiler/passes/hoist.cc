@@ -8,6 +8,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/invariant.h"
 #include "compiler/passes/explain.h"
+#include "compiler/plan/op_cost.h"
 #include "layout/index.h"
 
 namespace hlojit {
@@ -46,7 +47,7 @@ bool is_dear(const Instruction& i) {
   const OpClass c = i.info().op_class;
   if (c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental) return true;
   auto contracts = [](const Instruction* user) { return user->info().op_class == OpClass::kContracts; };
-  return takes_no_more_room(i) && (i.info().price == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
+  return takes_no_more_room(i) && (price_of(i) == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 
 class Hoister {

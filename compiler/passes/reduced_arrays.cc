@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "compiler/plan/op_cost.h"
+
 namespace hlojit {
 namespace {
 
@@ -75,7 +77,7 @@ Instruction* clone_as(Computation& c, const Instruction& value, std::vector<Inst
 bool is_light(const Instruction* value, int looks = 4) {
   const bool computes = is_elementwise(value->opcode);
   if (!computes && value->info().op_class != OpClass::kMoves) return true;
-  if (looks == 0 || (computes ? value->info().price > OpPrice::kCheap : !only_moves(value))) return false;
+  if (looks == 0 || (computes ? price_of(*value) > OpPrice::kCheap : !only_moves(value))) return false;
   return std::ranges::all_of(value->operands(), [&](const Instruction* o) { return is_light(o, looks - 1); });
 }
 

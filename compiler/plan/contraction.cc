@@ -14,6 +14,7 @@
 #include "compiler/analysis/movement.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/plan/dim_maps.h"
+#include "compiler/plan/op_cost.h"
 #include "compiler/plan/stages.h"
 #include "layout/divide.h"
 
@@ -351,7 +352,7 @@ class BlockPlanner {
 }  // namespace
 
 bool folds_into_packing(const Instruction* i) {
-  if (is_elementwise(i->opcode)) return i->info().price <= OpPrice::kCheap;
+  if (is_elementwise(i->opcode)) return price_of(*i) <= OpPrice::kCheap;
   return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
 }
 

@@ -22,6 +22,7 @@
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/dim_maps.h"
 #include "compiler/plan/graph.h"
+#include "compiler/plan/op_cost.h"
 #include "compiler/plan/stages.h"
 #include "layout/index.h"
 #include "layout/lists.h"
@@ -111,7 +112,7 @@ KernelPlan plan_nest(const Graph& g) {
 bool folds_into_scatter(const Instruction* i) {
   if (i->info().op_class == OpClass::kSource) return true;
   if (is_movement(*i)) return !has_trait(*i, op_trait::kRandomPlaces);
-  return is_elementwise(i->opcode) && i->info().price <= OpPrice::kCheap;
+  return is_elementwise(i->opcode) && price_of(*i) <= OpPrice::kCheap;
 }
 
 KernelPlan plan_scatter(const Graph& g) {

@@ -1,10 +1,21 @@
 // See op_cost.h.
 #include "compiler/plan/op_cost.h"
 
+#include <bit>
+
 #include "compiler/plan/kernel.h"
 #include "layout/lists.h"
 
 namespace hlojit {
+
+OpPrice price_of(const Instruction& i) {
+  const OpPrice price = i.info().price;
+  if (price != OpPrice::kDivide || i.operand_count() < 2 || !is_integral(i.shape.type)) return price;
+  const Instruction* by = i.operand(1);
+  while (by->is(Opcode::kBroadcast)) by = by->operand(0);
+  const bool splat = by->is(Opcode::kConstant) && by->literal->is_splat();
+  return splat && std::has_single_bit(static_cast<uint64_t>(by->literal->as_int(0))) ? OpPrice::kCheap : price;
+}
 
 const OpCost& op_cost(OpPrice price) {
   static constexpr OpCost kCosts[] = {
@@ -18,7 +29,7 @@ const OpCost& op_cost(OpPrice price) {
 
 double cycles_per_vector(const Instruction& i) {
   if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
-  return op_cost(i.info().price).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
+  return op_cost(price_of(i)).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
 }
 
 double conversion_code(DType type) {
@@ -31,7 +42,7 @@ double code_size(const Instruction& i) {
   if (has_trait(i, op_trait::kRandomPlaces)) return kOneByOne;
   // Functions of complex numbers are several of real ones, and choose between them.
   constexpr double kComplex = 6;
-  const double own = op_cost(i.info().price).instructions * (is_complex(i.shape.type) ? kComplex : 1);
+  const double own = op_cost(price_of(i)).instructions * (is_complex(i.shape.type) ? kComplex : 1);
   return is_elementwise(i.opcode) ? own + conversion_code(i.shape.type) : own;
 }
 

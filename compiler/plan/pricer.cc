@@ -80,7 +80,7 @@ void Pricer::finish() {
 void Pricer::compute_one_by_one(const Instruction* i, const Demand& d) {
   if (!i->shape.is_array()) return;
   double alone = 0;
-  switch (i->info().price) {
+  switch (price_of(*i)) {
     case OpPrice::kTranscendental: alone = std::min(d.hoisted, d.elements()); break;
     case OpPrice::kDivide: alone = std::min(d.bare, d.elements()); break;
     default: break;
