@@ -108,6 +108,17 @@ void AccessWalk::read_operand(const Instruction* user, size_t operand, const Coo
   stored_ = before;
 }
 
+int AccessWalk::operations_without(int var) const {
+  int sum = 0;
+  for (const auto& [i, places] : seen_) {
+    const auto same = std::ranges::count_if(places, [&](const Coords& at) {
+      return !at.empty() && std::ranges::none_of(at, [&](const IndexExpr& x) { return x.depends_on(var); });
+    });
+    sum += static_cast<int>(same) * operations_of(*i);
+  }
+  return sum;
+}
+
 int AccessWalk::lane_bytes() const {
   constexpr double kGoodPart = 0.25;
   double all = 0;

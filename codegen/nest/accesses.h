@@ -66,6 +66,8 @@ class AccessWalk {
   const std::vector<Edge>& edges() const { return edges_; }
   /// Elementary operations met, weighted by price: how large the loop body is.
   int operations() const { return operations_; }
+  /// Those of them that are the same wherever the variable is.
+  int operations_without(int var) const;
   /// Elements read and written that are found without looking one up: what an element of the body has in hand at once.
   int places() const {
     return static_cast<int>(std::ranges::count_if(accesses_, [](const Access& a) { return a.bytes > 0 && !a.random; }));

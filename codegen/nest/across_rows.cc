@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "codegen/nest/lane_pattern.h"
@@ -16,6 +17,8 @@ namespace {
 
 // Vectors of a period, each with code of its own.
 constexpr int64_t kMostVectors = 16, kEnoughVectors = 4;
+// Of all of them. (Two functions of rows of 15, a vector each otherwise: 9 ms to compile became 37.)
+constexpr int64_t kMostOperations = 250;
 // Loads, shuffles and choices of a vector. (Nine numbers of as many sources side by side, a matrix of a vector's
 // coordinates, took 1.5 times as long as when lanes are its rows and the results interleaved.)
 constexpr double kMostPrice = 12;
@@ -92,6 +95,16 @@ std::optional<double> LoopOrder::price_across(const Across& across, double choic
   return price <= kMostPrice ? std::optional(price + found) : std::nullopt;
 }
 
+// Is something read for each element of a row? (What is computed of each of two that repeat another was computed twice:
+// sines of f32[2076,136], 77 us, 122.)
+bool LoopOrder::tells_apart(const Across& across) const {
+  if (std::ranges::any_of(accesses, [](const Access& a) { return !a.looked_up.empty(); })) return false;
+  return std::ranges::all_of(across.digits | std::views::take(across.row_digits), [&](size_t k) {
+    return std::ranges::any_of(accesses,
+                               [&](const Access& a) { return !a.write && a.address.coefficient(loops[k].var) != 0; });
+  });
+}
+
 // Does a vector take fewer loads and shuffles if lanes are the rows and the results are interleaved? Across the rows
 // each source is loaded for each vector; choices are constant masks, but a guarded third of a vector is loaded in
 // parts. (Zen 4: two sums of c64[128] side by side, each computed once, 0.19 us, across the rows 0.27; u8[43,57,29]
@@ -128,7 +141,9 @@ bool LoopOrder::asks_alike(const Across& across, std::span<const Edge> edges) co
 }
 
 // Of the lane counts and rows that there may be, the ones that take least.
-std::optional<LoopOrder::Across> LoopOrder::across_rows(int native, bool overlap, std::span<const Edge> edges) const {
+std::optional<LoopOrder::Across> LoopOrder::across_rows(int native, bool overlap, const AccessWalk& walk) const {
+  const std::vector<Edge>& edges = walk.edges();
+  const int operations = walk.operations();
   const std::vector<size_t> digits = filled_digits();
   if (digits.size() < 2 || loops[digits[0]].extent >= native) return std::nullopt;
   std::optional<Across> best;
@@ -140,13 +155,14 @@ std::optional<LoopOrder::Across> LoopOrder::across_rows(int native, bool overlap
       const int64_t least = row / std::gcd(row, lanes);
       Across across{digits, k, lanes, least, least * lanes / row, 0, 0};
       if (least > kMostVectors || across.rows > rows) continue;
+      if (operations > kManyOperations && (least * operations > kMostOperations || !tells_apart(across))) continue;
       const double choices = static_cast<double>(edges.size()) / 2;
       const auto price = price_across(across, choices);
       if (!price) continue;
       if (interleaves_better(across, row, *price - choices)) return std::nullopt;
       for (across.vectors = least; across.vectors <= std::max(least, kEnoughVectors); across.vectors += least) {
         across.rows = across.vectors * lanes / row;
-        if (across.rows > rows) break;
+        if (across.rows > rows || (across.vectors > least && across.vectors * operations > kMostOperations)) break;
         across.left = overlap ? 0 : rows % across.rows;
         const auto periods = static_cast<double>(overlap ? ceil_div(rows, across.rows) : rows / across.rows);
         const double all = periods * (static_cast<double>(across.vectors) * *price + kTurn) +

@@ -56,8 +56,8 @@ struct LoopOrder {
     double price;
   };
   /// Null where rows are no shorter than `native` lanes or some vector's elements do not lie in few runs of an operand.
-  /// `edges`: what the accesses are guarded by.
-  std::optional<Across> across_rows(int native, bool overlap, std::span<const Edge> edges) const;
+  /// `walk`: how much is done with the accesses, and what they are guarded by.
+  std::optional<Across> across_rows(int native, bool overlap, const AccessWalk& walk) const;
   /// The loops of the rows that are left; those before them are what remains here.
   LoopOrder split_off_left(const Across& across);
   /// A block of the vectors; the innermost digit is their lanes.
@@ -71,6 +71,7 @@ struct LoopOrder {
  private:
   std::vector<size_t> filled_digits() const;
   std::optional<double> price_across(const Across& across, double choices) const;
+  bool tells_apart(const Across& across) const;
   bool interleaves_better(const Across& across, int64_t row, double price) const;
   bool asks_alike(const Across& across, std::span<const Edge> edges) const;
   void substitute_all(std::span<const IndexExpr::Substitution> values);
