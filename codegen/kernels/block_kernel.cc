@@ -26,7 +26,7 @@ class BlockKernel {
         around_(around),
         first_(*std::ranges::find_if(plan.stages, [](const Stage& s) { return s.product != nullptr; })),
         product_(matrix_product(plan, first_, options.vector_size())),
-        kernel_(module, fusion, around, options, vars_, ""),
+        kernel_(module, fusion, plan, around, options, vars_, ""),
         scratch_(kernel_) {}
 
   KernelFunction run(int64_t cost_ns) {

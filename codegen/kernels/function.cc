@@ -15,8 +15,11 @@ namespace hlojit::codegen {
 namespace {
 
 // A result is gone from the last level before anyone reads it if it, or all the kernel touches, is larger
-// than that. Results updated in place are in the cache already.
-bool is_streamed(const Instruction& fusion, size_t result, const Surroundings& around, const EmitOptions& options) {
+// than that. Results updated in place are in the cache already, and what a later stage loads again is to stay there.
+bool is_streamed(const Instruction& fusion, const KernelPlan& plan, size_t result, const Surroundings& around,
+                 const EmitOptions& options) {
+  auto rereads = [&](const Stage& s) { return std::ranges::find(s.rereads, result) != s.rereads.end(); };
+  if (std::ranges::any_of(plan.stages, rereads)) return false;
   const std::vector<bool>& row = around.overlap[fusion.operand_count() + result];
   if (std::count(row.begin(), row.end(), true) > 1) return false;
   int64_t traffic = 0, llc = options.target_info().llc_bytes;
@@ -28,15 +31,17 @@ bool is_streamed(const Instruction& fusion, size_t result, const Surroundings& a
 
 }  // namespace
 
-bool KernelBuilder::streams(const Instruction& fusion, const Surroundings& around, const EmitOptions& options) {
+bool KernelBuilder::streams(const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
+                            const EmitOptions& options) {
   for (size_t r = 0; r + fusion.operand_count() < around.overlap.size(); ++r) {
-    if (is_streamed(fusion, r, around, options)) return true;
+    if (is_streamed(fusion, plan, r, around, options)) return true;
   }
   return false;
 }
 
-KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const Surroundings& around,
-                             const EmitOptions& options, VarSource& vars, std::string_view suffix) {
+KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
+                             const Surroundings& around, const EmitOptions& options, VarSource& vars,
+                             std::string_view suffix) {
   auto& context = module.getContext();
   llvm::IRBuilder<> types(context);
   auto* pointer = types.getPtrTy();
@@ -75,7 +80,7 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
     const auto results = around.overlap[k].begin() + static_cast<std::ptrdiff_t>(operands_);
     buffers_.back().read_only =
         k < operands_ && std::find(results, around.overlap[k].end(), true) == around.overlap[k].end();
-    buffers_.back().streaming = k >= operands_ && is_streamed(fusion, k - operands_, around, options);
+    buffers_.back().streaming = k >= operands_ && is_streamed(fusion, plan, k - operands_, around, options);
     streams_ |= buffers_.back().streaming;
   }
   for (const Instruction* p : fusion.to_apply()->parameters()) {

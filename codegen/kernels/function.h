@@ -10,11 +10,12 @@ namespace hlojit::codegen {
 
 class KernelBuilder {
  public:
-  KernelBuilder(llvm::Module& module, const Instruction& fusion, const Surroundings& around, const EmitOptions& options,
-                VarSource& vars, std::string_view suffix);
+  KernelBuilder(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
+                const EmitOptions& options, VarSource& vars, std::string_view suffix);
 
   /// Some result is written past the cache: nobody reads it before it would have left the last level.
-  static bool streams(const Instruction& fusion, const Surroundings& around, const EmitOptions& options);
+  static bool streams(const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
+                      const EmitOptions& options);
 
   llvm::Module& module() { return *function_->getParent(); }
   Scope& root() { return *root_; }

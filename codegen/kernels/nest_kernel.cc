@@ -108,7 +108,7 @@ class NestKernel {
   // bytes are stored one by one: 300x1002 of s4 in 3.3 ms. Stores past the cache must be aligned, which vectors moved
   // back to a digit's end are not.)
   bool overlaps() const {
-    return !around_.in_place() && !facts_.shares_bytes && !KernelBuilder::streams(fusion_, around_, options_);
+    return !around_.in_place() && !facts_.shares_bytes && !KernelBuilder::streams(fusion_, plan_, around_, options_);
   }
 
   LoopPlanOptions loop_options(bool lanes) const {
@@ -199,7 +199,7 @@ class NestKernel {
   KernelBuilder& builder_for(const Place& place) {
     if (place.number == 0 || !joined_) {
       const std::string name = suffix(place.number, joined_ ? 1 : place.count);
-      builder_ = std::make_unique<KernelBuilder>(module_, fusion_, around_, options_, vars_, name);
+      builder_ = std::make_unique<KernelBuilder>(module_, fusion_, plan_, around_, options_, vars_, name);
       ElementEmitter& e = builder_->emitter();
       e.move_in_bits(facts_.in_bits);
       if (plan_.kind == KernelKind::kNest && facts_.waits) e.store_in_halves();
@@ -248,7 +248,7 @@ class NestKernel {
   bool emit_strips(const LoopPiece& piece, const Place& place) {
     const auto cut = strips_.cut(piece, vector_bytes_, VectorCount::kStrip);
     if (!cut) return false;
-    KernelBuilder kernel(module_, fusion_, around_, options_, vars_, suffix(place.number, place.count));
+    KernelBuilder kernel(module_, fusion_, plan_, around_, options_, vars_, suffix(place.number, place.count));
     const int64_t count = kernel.bind_chunks(cut->piece, cut->tasks);
     kernel.emitter().move_in_bits(facts_.in_bits);
     const int64_t scratch = strips_.emit(kernel, *cut, native_);

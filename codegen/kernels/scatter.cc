@@ -47,7 +47,7 @@ class ScatterEmission {
                   const EmitOptions& options, VarSource& vars)
       : op_(*plan.hero),
         vars_(vars),
-        kernel_(module, fusion, around, options, vars, ""),
+        kernel_(module, fusion, plan, around, options, vars, ""),
         e_(kernel_.emitter()),
         count_(op_.operand_count() / 2),
         sizes_(update_sizes(op_)) {
