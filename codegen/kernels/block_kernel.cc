@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/kernels/contraction.h"
+#include "codegen/kernels/kept_values.h"
 #include "codegen/kernels/row_block.h"
 #include "codegen/kernels/stages.h"
 #include "codegen/number/elementwise.h"
@@ -85,6 +86,7 @@ class BlockKernel {
       }
       e.place(t.value, {buffer, t.first, true, kept_type(t), address});
     }
+    place_reread_results(kernel_, plan_);
   }
 
   ProductSite site(const Stage& stage) {

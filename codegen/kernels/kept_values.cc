@@ -44,11 +44,17 @@ void place_kept_values(KernelBuilder& kernel, const KernelPlan& plan, const Stag
       place.stage = s;
       e.place(v, std::move(place));
     }
+  }
+  place_reread_results(kernel, plan);
+}
+
+void place_reread_results(KernelBuilder& kernel, const KernelPlan& plan) {
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
     for (size_t k : plan.stages[s].rereads) {
       const Shape& shape = plan.roots[k]->shape;
       Placed place{kernel.result(k), s, false, shape.type,
                    [&shape](const Coords& c) { return linear_index(shape, c); }};
-      e.place(plan.roots[k], std::move(place));
+      kernel.emitter().place(plan.roots[k], std::move(place));
     }
   }
 }

@@ -18,4 +18,7 @@ struct AtHand {
 void place_kept_values(KernelBuilder& kernel, const KernelPlan& plan, const Stages& stages, Scratch& scratch,
                        const RowBlock& block, const AtHand& at_hand);
 
+/// Of results that later stages load again, these alone.
+void place_reread_results(KernelBuilder& kernel, const KernelPlan& plan);
+
 }  // namespace hlojit::codegen
