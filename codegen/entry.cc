@@ -207,7 +207,8 @@ class EntryEmitter : EntryFunctions {
     for (size_t k = 0; k < slices.size(); ++k) {
       b_.CreateStore(pointer(slices[k]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, k));
     }
-    for (const KernelFunction& kernel : emit_kernel(ir_, i, surroundings(i, slices), options_)) {
+    for (const KernelFunction& kernel :
+         emit_kernel([&]() -> llvm::Module& { return ir_; }, i, surroundings(i, slices), options_)) {
       // The list is filled here, which a load of what never changes does not expect.
       for (llvm::User* slot : kernel.function->getArg(0)->users()) {
         auto forget = [](llvm::User* u) {

@@ -1,4 +1,4 @@
-// Kernels as units of their own: an LLVM module each, compiled beside the others, found again by key.
+// Kernels as units of their own: LLVM modules, compiled beside the others, found again by key.
 //
 // A kernel is looked for in the process first, then in the store, and only then emitted; it is emitted on the
 // asking thread (entry code needs its number of chunks at once) and compiled on whichever thread is free.
@@ -13,7 +13,6 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "codegen/jit.h"
 #include "codegen/kernel_source.h"
@@ -25,12 +24,12 @@ namespace hlojit::codegen {
 struct KernelUnit {
   std::string key;
   std::vector<KernelCall> calls;
-  std::vector<void*> addresses;  ///< of the calls
-  std::string object;
+  std::vector<void*> addresses;                            ///< of the calls
+  std::vector<std::string> objects;                        ///< a module each
   std::vector<std::shared_ptr<const KernelUnit>> callees;  ///< micro-kernels
   JitCode code;
   /// Memory held, coarsely: pages of code, the object, the linker's tables.
-  size_t bytes() const { return object.size() + (size_t{24} << 10); }
+  size_t bytes() const;
 };
 
 /// Stores the unit, not its callees, if it is not there yet.
@@ -56,9 +55,11 @@ class KernelUnits final : public KernelSource {
   int64_t compiled() const { return compiled_; }  ///< neither in the process nor in the store
 
  private:
+  /// A module to be compiled. Whoever compiles the last one of a unit links it.
   struct Job {
     std::shared_ptr<KernelUnit> unit;
-    IrModule ir;  ///< empty: `unit` has its object
+    size_t object;
+    IrModule ir;  ///< empty: `unit` has all its objects
     int64_t instructions = 0;
     bool optimizes = true;
     std::exception_ptr failure = nullptr;
@@ -67,12 +68,17 @@ class KernelUnits final : public KernelSource {
   std::shared_ptr<const KernelUnit> find(const std::string& key);
   void adopt(const std::shared_ptr<const KernelUnit>& unit);
   std::shared_ptr<const KernelUnit> micro_kernel_unit(const MicroKernelShape& shape);
-  std::shared_ptr<const KernelUnit> add_job(std::shared_ptr<KernelUnit> unit, IrModule ir, bool optimizes = true);
+  /// Modules that are to be compiled; none: its objects are there.
+  std::shared_ptr<const KernelUnit> add(std::shared_ptr<KernelUnit> unit, std::deque<IrModule> modules,
+                                        bool optimizes = true);
+  bool add_helper();
   /// The unit's job, or any unit's largest one; null if no such job waits. Under the lock.
   Job* take(const KernelUnit* unit = nullptr);
   bool run_one(bool waits);
   void run(Job& job);
   void compile(Job& job);
+  bool is_last(const Job& job);
+  void link(KernelUnit& unit);
   void complete(const KernelUnit& callee);
   void end_jobs(bool drop);
 
@@ -87,8 +93,12 @@ class KernelUnits final : public KernelSource {
   std::condition_variable changed_;
   std::deque<Job> jobs_;  // stays in place while it grows
   std::vector<Job*> waiting_;
-  std::unordered_set<const KernelUnit*> unfinished_;
-  bool complete_ = false;  // no job will follow
+  /// Jobs of a unit that have not ended, and objects that are not there.
+  struct Left {
+    size_t jobs, objects;
+  };
+  std::unordered_map<const KernelUnit*, Left> left_;  // units that are not linked
+  bool complete_ = false;                             // no job will follow
   std::vector<std::thread> helpers_;
 };
 

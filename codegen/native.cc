@@ -27,7 +27,7 @@ class KernelsBeside final : public KernelSource {
   const std::vector<KernelCall>& kernel(const Instruction& fusion, const Surroundings& around) override {
     auto [known, fresh] = known_.try_emplace(kernel_key(fusion, around, option_text_));
     if (fresh) {
-      for (const KernelFunction& f : emit_kernel(ir_, fusion, around, options_)) {
+      for (const KernelFunction& f : emit_kernel([&]() -> llvm::Module& { return ir_; }, fusion, around, options_)) {
         known->second.push_back({f.function->getName().str(), f.chunks, f.scratch_bytes, f.cost_ns, f.in_order});
       }
     }

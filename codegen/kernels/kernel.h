@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "codegen/nest/element_emitter.h"
@@ -19,8 +20,11 @@ struct KernelFunction {
   bool in_order = true;  ///< chunk by chunk, the results are made from the first in memory to the last
 };
 
-/// Emits the fusion's functions into `module`, to be called in order.
-std::vector<KernelFunction> emit_kernel(llvm::Module& module, const Instruction& fusion, const Surroundings& around,
+/// Where the next function is emitted: all may be in one module, or each in one of its own.
+using NextModule = std::function<llvm::Module&()>;
+
+/// Emits the fusion's functions, to be called in order.
+std::vector<KernelFunction> emit_kernel(const NextModule& module, const Instruction& fusion, const Surroundings& around,
                                         const EmitOptions& options);
 
 }  // namespace hlojit::codegen

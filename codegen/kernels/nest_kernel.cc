@@ -31,7 +31,7 @@ namespace {
 
 class NestKernel {
  public:
-  NestKernel(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
+  NestKernel(const NextModule& module, const Instruction& fusion, const KernelPlan& plan, const Surroundings& around,
              const EmitOptions& options, VarSource& vars, int64_t cost_ns)
       : module_(module),
         fusion_(fusion),
@@ -199,7 +199,7 @@ class NestKernel {
   KernelBuilder& builder_for(const Place& place) {
     if (place.number == 0 || !joined_) {
       const std::string name = suffix(place.number, joined_ ? 1 : place.count);
-      builder_ = std::make_unique<KernelBuilder>(module_, fusion_, plan_, around_, options_, vars_, name);
+      builder_ = std::make_unique<KernelBuilder>(module_(), fusion_, plan_, around_, options_, vars_, name);
       ElementEmitter& e = builder_->emitter();
       e.move_in_bits(facts_.in_bits);
       if (plan_.kind == KernelKind::kNest && facts_.waits) e.store_in_halves();
@@ -248,7 +248,7 @@ class NestKernel {
   bool emit_strips(const LoopPiece& piece, const Place& place) {
     const auto cut = strips_.cut(piece, vector_bytes_, VectorCount::kStrip);
     if (!cut) return false;
-    KernelBuilder kernel(module_, fusion_, plan_, around_, options_, vars_, suffix(place.number, place.count));
+    KernelBuilder kernel(module_(), fusion_, plan_, around_, options_, vars_, suffix(place.number, place.count));
     const int64_t count = kernel.bind_chunks(cut->piece, cut->tasks);
     kernel.emitter().move_in_bits(facts_.in_bits);
     const int64_t scratch = strips_.emit(kernel, *cut, native_);
@@ -280,7 +280,7 @@ class NestKernel {
     functions_.push_back({kernel.finish(), chunks, scratch, joined_ ? cost_ns_ : place.ns});
   }
 
-  llvm::Module& module_;
+  const NextModule& module_;
   const Instruction& fusion_;
   const KernelPlan& plan_;
   const Surroundings& around_;
@@ -308,7 +308,7 @@ class NestKernel {
 
 }  // namespace
 
-std::vector<KernelFunction> emit_nest(llvm::Module& module, const Instruction& fusion, const KernelPlan& plan,
+std::vector<KernelFunction> emit_nest(const NextModule& module, const Instruction& fusion, const KernelPlan& plan,
                                       const Surroundings& around, const EmitOptions& options, VarSource& vars,
                                       int64_t cost_ns) {
   return NestKernel(module, fusion, plan, around, options, vars, cost_ns).run();

@@ -66,7 +66,7 @@ Ints nest_sizes(const KernelPlan& plan, const std::function<void(AccessWalk&, co
   return empty_in_all(in_part) ? in_part : outer;
 }
 
-std::vector<KernelFunction> clear_rest_of_panels(llvm::Module& module, const Instruction& fusion,
+std::vector<KernelFunction> clear_rest_of_panels(const NextModule& module, const Instruction& fusion,
                                                  const KernelPlan& plan, const Surroundings& around,
                                                  const EmitOptions& options, VarSource& vars) {
   std::vector<KernelFunction> functions;
@@ -86,7 +86,7 @@ std::vector<KernelFunction> clear_rest_of_panels(llvm::Module& module, const Ins
   const int lanes =
       std::max<int>(1, options.vector_size() / std::max<int>(4, static_cast<int>(dtype_bytes(shape.type))));
   for (LoopPiece& piece : plan_loops(rest, vars, walk, {.max_lanes = lanes})) {
-    KernelBuilder kernel(module, fusion, plan, around, options, vars, fmt::format(".rest{}", functions.size()));
+    KernelBuilder kernel(module(), fusion, plan, around, options, vars, fmt::format(".rest{}", functions.size()));
     ElementEmitter& e = kernel.emitter();
     e.loops(kernel.root(), piece, 0, lane_widths(piece, lanes, lanes, false), {},
             [&](Scope& s, const Coords& at, const Lanes& part, const ElementEmitter::Carried&) {

@@ -23,7 +23,7 @@ Ints nest_sizes(const KernelPlan& plan, const std::function<void(AccessWalk&, co
 /// Zeros behind the columns of a product's last panel, if the fusion makes panels: they are multiplied like the rest,
 /// and what stood there may be subnormal, which takes a hundred times as long (131x7 by 7x171 on Sapphire Rapids: 44
 /// us, 3.5 without).
-std::vector<KernelFunction> clear_rest_of_panels(llvm::Module& module, const Instruction& fusion,
+std::vector<KernelFunction> clear_rest_of_panels(const NextModule& module, const Instruction& fusion,
                                                  const KernelPlan& plan, const Surroundings& around,
                                                  const EmitOptions& options, VarSource& vars);
 

@@ -1,6 +1,9 @@
 // Kernels as units: shared, found again, compiled from many threads at once.
 #include <doctest/doctest.h>
 
+#include <map>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "codegen/native.h"
@@ -11,14 +14,35 @@
 namespace hlojit::codegen {
 namespace {
 
-NativeCode compiled(const std::string& text, int threads = 2) {
+NativeCode compiled(const std::string& text, int threads = 2, ObjectStore* store = nullptr) {
   const Target& target = Target::get("avx2");
   auto module = parse_module(text);
   PipelineOptions options;
   options.target = target.info();
   run_pipeline(*module, options);
-  return compile_module(*module, assign_buffers(*module), {.target = &target}, nullptr, threads);
+  return compile_module(*module, assign_buffers(*module), {.target = &target}, store, threads);
 }
+
+class Store final : public ObjectStore {
+ public:
+  std::optional<std::string> load(const std::string& key) override {
+    std::lock_guard lock(mutex_);
+    auto at = kept_.find(key);
+    return at == kept_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void store(const std::string& key, const std::string& bytes) override {
+    std::lock_guard lock(mutex_);
+    kept_[key] = bytes;
+  }
+  bool contains(const std::string& key) override {
+    std::lock_guard lock(mutex_);
+    return kept_.contains(key);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> kept_;
+};
 
 /// Products of as many matrices with one.
 std::string dots(int count, int size) {
@@ -64,6 +88,34 @@ TEST_CASE("an executable keeps its kernels though they are forgotten") {
   abi::Context context;
   CHECK(code.entry(&context, params, results, reinterpret_cast<char*>(aligned)) == abi::kOk);
   CHECK(result[5] == 48.0f);
+}
+
+TEST_CASE("functions of a kernel are compiled beside each other") {
+  // Rows and columns moved on by one, the last ones to the front: a function for each corner and border.
+  const std::string text = R"(HloModule m
+ENTRY e {
+  x = bf16[200,200] parameter(0)
+  up = bf16[199,200] slice(x), slice={[1:200], [0:200]}
+  first = bf16[1,200] slice(x), slice={[0:1], [0:200]}
+  y = bf16[200,200] concatenate(up, first), dimensions={0}
+  left = bf16[200,199] slice(y), slice={[0:200], [1:200]}
+  begin = bf16[200,1] slice(y), slice={[0:200], [0:1]}
+  z = bf16[200,200] concatenate(left, begin), dimensions={1}
+  a = bf16[200,200] add(x, y)
+  b = bf16[200,200] tanh(a)
+  ROOT r = bf16[200,200] multiply(z, b)
+})";
+  forget_kernels();
+  Store store;
+  const std::vector<std::string> objects = compiled(text, 2, &store).kernels[0]->objects;
+  CHECK(objects.size() > 1);
+  CHECK(compiled(text, 1).kernels[0]->objects == objects);
+  forget_kernels();
+  NativeCode again = compiled(text, 2, &store);
+  CHECK(again.units_compiled == 0);
+  CHECK(again.kernels[0]->objects == objects);
+  forget_kernels();
+  CHECK(compiled(text, 1).kernels[0]->objects == objects);
 }
 
 TEST_CASE("any number of threads may compile at once") {
