@@ -297,6 +297,9 @@ class ElementEmitter {
                                         std::optional<int64_t> stride, llvm::Value* mask);
   std::optional<Value> load_pattern(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     llvm::Value* mask);
+  std::optional<Value> load_wrapping(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                                     llvm::Value* mask);
+  Value load_anywhere(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address, llvm::Value* mask);
   void share_windows(const IndexExpr& in_block, const LanePattern& pattern, const std::vector<int64_t>& wanted,
                      std::vector<int64_t>& starts) const;
   bool fits_table(const BufferRef& buffer, DType type, int lanes) const;

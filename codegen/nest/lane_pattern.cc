@@ -2,6 +2,7 @@
 #include "codegen/nest/lane_pattern.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "layout/tiling.h"
 
@@ -41,6 +42,31 @@ std::optional<LanePattern> lane_pattern(const IndexExpr& address, int lane, int 
   pattern.base = pattern.base + IndexExpr(least);
   for (int64_t& offset : pattern.offsets) offset -= least;
   return pattern;
+}
+
+std::optional<BetweenWraps> between_wraps(const IndexExpr& address, int lane, int lanes) {
+  // Of vectors, so many lie between two wraps for one that does not: a branch that is not foreseen takes as long as
+  // some lanes.
+  constexpr int64_t kVectorsToWrap = 6;
+  BetweenWraps found;
+  for (const IndexExpr::Term& t : address.terms()) {
+    if (t.atom->kind == AtomKind::kVar) {
+      found.step += t.atom->var == lane ? t.coefficient : 0;
+      continue;
+    }
+    const IndexExpr& inner = *t.atom->operand;
+    const int64_t width = t.atom->width;
+    if (!inner.depends_on(lane)) continue;
+    const auto inside = between_wraps(inner, lane, lanes);
+    if (!inside) return std::nullopt;
+    const int64_t span = std::abs(inside->step) * (lanes - 1);
+    if (kVectorsToWrap * span > width) return std::nullopt;
+    found.guards.insert(found.guards.end(), inside->guards.begin(), inside->guards.end());
+    found.guards.push_back(
+        {mod(inner.substitute(lane, 0), width), inside->step < 0 ? span : 0, inside->step > 0 ? width - span : width});
+    if (t.atom->kind == AtomKind::kMod) found.step += t.coefficient * inside->step;
+  }
+  return found;
 }
 
 std::vector<int64_t> windows_of(std::vector<int64_t> offsets, int64_t size) {

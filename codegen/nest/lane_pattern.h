@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "layout/index_expr.h"
+#include "compiler/analysis/access.h"
 
 namespace hlojit::codegen {
 
@@ -18,6 +18,15 @@ struct LanePattern {
 
 /// None if some part of the address depends on the lane and on something else together.
 std::optional<LanePattern> lane_pattern(const IndexExpr& address, int lane, int lanes);
+
+/// Lanes of which each is `step` behind the one before where the guards hold: nothing wraps between them.
+struct BetweenWraps {
+  int64_t step = 0;
+  std::vector<Guard> guards;
+};
+
+/// None if most vectors of so many lanes have something wrap within.
+std::optional<BetweenWraps> between_wraps(const IndexExpr& address, int lane, int lanes);
 
 /// The fewest runs of `size` elements side by side that hold all offsets: where each begins, ascending.
 std::vector<int64_t> windows_of(std::vector<int64_t> offsets, int64_t size);

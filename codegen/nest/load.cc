@@ -1,6 +1,7 @@
 // Loads. The coefficient of the lane variable decides how a vector is read: 0 a splat, 1 contiguous, -1 reversed, a
 // block of an unrolled digit transposed in registers (load_rows.cc), small strides as whole vectors of which lanes are
-// picked (load_strided.cc), a known pattern as runs (load_pattern.cc), rows side by side, else a gather.
+// picked (load_strided.cc), a known pattern as runs (load_pattern.cc), what wraps here and there as if it did not
+// (load_wrapping.cc), rows side by side, else a gather.
 #include <algorithm>
 #include <bit>
 
@@ -223,6 +224,27 @@ void ElementEmitter::prefetch(Scope& scope, const Access& access, Cache cache) {
   }
 }
 
+// Lanes at addresses of their own. One by one what no machine gathers, and what is gathered slowly. Under a mask each
+// load would be a branch and a block of its own (50 gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the
+// first element.
+Value ElementEmitter::load_anywhere(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
+                                    llvm::Value* mask) {
+  llvm::IRBuilder<>& b = scope.builder;
+  llvm::Type* element = storage_type(b, type, 1);
+  const int lanes = mask ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements())
+                         : lane_count(address);
+  llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
+  const bool by_words = lanes % 2 == 0 && buffer.elements > 0 && buffer.elements * dtype_bytes(type) <= UINT32_MAX;
+  if (by_words && gathers_slowly(*options_.target, type) && (few_gathers_ || dtype_bytes(type) < 4)) {
+    if (mask) at = b.CreateSelect(mask, at, llvm::Constant::getNullValue(at->getType()));
+    llvm::Value* found = each_at(b, buffer, element, at);
+    if (mask) found = b.CreateSelect(mask, found, llvm::Constant::getNullValue(found->getType()));
+    return from_storage(b, type, found);
+  }
+  if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
+  return gather(b, type, buffer, pointers_at(b, buffer, element, at), mask);
+}
+
 Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                            llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
@@ -261,18 +283,8 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
   if (table) return load_from_table(scope, buffer, type, address, lanes, mask);
   if (pairs == 0 && stride && !mask && gathers_slowly(*options_.target, type))
     return load_apart(scope, buffer, type, address);
-  llvm::Value* at = splat(b, {DType::kS64, index(address, scope)}, lanes).v;
-  // One by one what no machine gathers, and what is gathered slowly. Under a mask each load would be a branch and a
-  // block of its own (50 gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the first element.
-  const bool by_words = lanes % 2 == 0 && buffer.elements > 0 && buffer.elements * dtype_bytes(type) <= UINT32_MAX;
-  if (by_words && gathers_slowly(*options_.target, type) && (few_gathers_ || dtype_bytes(type) < 4)) {
-    if (mask) at = b.CreateSelect(mask, at, llvm::Constant::getNullValue(at->getType()));
-    llvm::Value* found = each_at(b, buffer, element, at);
-    if (mask) found = b.CreateSelect(mask, found, llvm::Constant::getNullValue(found->getType()));
-    return from_storage(b, type, found);
-  }
-  if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
-  return gather(b, type, buffer, pointers_at(b, buffer, element, at), mask);
+  if (auto v = stride ? std::nullopt : load_wrapping(scope, buffer, type, address, mask)) return *v;
+  return load_anywhere(scope, buffer, type, address, mask);
 }
 
 }  // namespace hlojit::codegen

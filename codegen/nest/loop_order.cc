@@ -6,6 +6,8 @@
 #include <cmath>
 #include <ranges>
 
+#include "codegen/nest/lane_pattern.h"
+
 namespace hlojit::codegen {
 
 bool looks_up(const Access& a, int var) {
@@ -20,6 +22,14 @@ int64_t stride_of(const Access& a, int var) { return a.address.coefficient(var).
 
 bool clip_needs(const LoopDigit& inner, const LoopDigit& outer) {
   return inner.clip && inner.clip->so_far.depends_on(outer.var);
+}
+
+// From one element along the digit to the next, where lanes would be; between two wraps for reads (load_wrapping.cc).
+std::optional<int64_t> lane_step(const Access& a, const LoopDigit& l, int max_lanes) {
+  const auto step = a.address.coefficient(l.var);
+  if (step || a.write) return step;
+  const auto between = between_wraps(a.address, l.var, lanes_for(l.extent, max_lanes));
+  return between ? std::optional(between->step) : std::nullopt;
 }
 
 // Do elements along the digit follow each other, wherever an index says that they begin?
@@ -202,10 +212,9 @@ const LoopDigit* LoopOrder::found_row(const Access& a, const LoopDigit& l, int b
 }
 
 // Elements along the lanes are moved one by one: not in vectors, nor in those of another digit, transposed.
-bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, int block) const {
+bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, std::optional<int64_t> s, int block) const {
   constexpr int64_t kFewVectors = 5;  // whose elements are brought into order faster
   if (looks_up(a, l.var)) return true;
-  auto s = a.address.coefficient(l.var);
   if (s && std::abs(*s) <= kFewStrides) return false;
   if (s && a.write && interleaves(a, *s, block)) return false;
   return !s || std::ranges::none_of(loops, [&](const LoopDigit& o) {
@@ -256,11 +265,11 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
   const int most = std::max<int>(block, options.shared > 0 || options.interleaves ? kFewStrides : 0);
   for (const Access& a : accesses) {
     if (a.bytes == 0) continue;
-    auto s = a.address.coefficient(l.var);
+    auto s = lane_step(a, l, options.max_lanes);
     double weight = a.bytes * (a.write ? 1.5 : 1.0) * share(a, options.max_lanes, block, light);
     if (const LoopDigit* row = found_row(a, l, block))
       score += 0.4 * weight, loss += apart * weight * (row->extent <= kFoundRow / 2 ? 0.5 : 1.25);
-    else if (apart > 0 && one_by_one(a, l, block))
+    else if (apart > 0 && one_by_one(a, l, s, block))
       loss += (s && a.random && !looks_up(a, l.var) ? apart / 2 : apart) * weight;
     else if (!s)
       score -= 0.2 * weight;
