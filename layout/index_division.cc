@@ -155,6 +155,15 @@ int any_variable(const Atom& atom) {
   return a->var;
 }
 
+// Does `high` divide a sum of which `low` is the rest, though it may be written as that of another? (Of 3 * mod(v, 25),
+// divided by 25, the rest is mod(3 * v, 25).)
+bool divides_same(const Atom& high, const Atom& low) {
+  if (high.kind != AtomKind::kFloorDiv || high.width != low.width) return false;
+  const IndexExpr rest = mod(*high.operand, high.width);
+  const Atom* atom = sole_atom(rest);
+  return atom && rest.constant() == 0 && compare(*atom, low) == 0;
+}
+
 }  // namespace
 
 std::optional<IndexExpr> index_atoms::rejoin(const IndexExpr& e) {
@@ -171,6 +180,9 @@ std::optional<IndexExpr> index_atoms::rejoin(const IndexExpr& e) {
       // The partner divides what low takes the remainder of, so it has the same variables.
       if (high.atom->kind == AtomKind::kVar) continue;
       if (!high.atom->operand->depends_on(any_variable(*low.atom))) continue;
+      if (divides_same(*high.atom, *low.atom)) {
+        return e - Builder::of(low.atom) * c - Builder::of(high.atom) * high.coefficient + *high.atom->operand * c;
+      }
       if (!quotient) quotient = floordiv(base, width);
       const Atom* q = sole_atom(*quotient);
       if (q == nullptr) break;

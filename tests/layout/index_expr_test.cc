@@ -67,6 +67,9 @@ TEST_CASE("quotient and remainder rejoin") {
   IndexExpr vectors = v(1, 9) * 32 + m;
   CHECK(floordiv(floordiv(vectors, 32), 5) * 160 + mod(vectors, 160) == vectors);
   CHECK(mod(m, 8) + mod(floordiv(m, 8), 3) * 8 == mod(m, 24));
+  // Every third of rows of 25, which begin with one of them: so many apart throughout.
+  IndexExpr third = mod(m, 25) * 3;
+  CHECK(floordiv(m, 25) * 75 + floordiv(third, 25) * 25 + mod(third, 25) == m * 3);
 }
 
 TEST_CASE("reshape of reshape is the identity") {
