@@ -9,6 +9,7 @@
 
 #include "compiler/analysis/sort_order.h"
 #include "runtime/kernels/integer_sort.h"
+#include "runtime/kernels/row_sorts.h"
 #include "runtime/kernels/sort_key_loops.h"
 #include "runtime/pool.h"
 
@@ -34,20 +35,26 @@ struct Lines {
   }
 };
 
-/// Runs on the calling thread.
+/// Runs on the calling thread, on lines that lie one behind the other.
 struct Serial {
   template <class F>
   void pieces(int64_t n, F&& f) const {
     f(int64_t{0}, n);
   }
   template <class Key>
-  Key* sort(Key* keys, Key*, int64_t n) const {
-    sort_integers(keys, static_cast<size_t>(n));
+  Key* sort(Key* keys, Key*, int64_t n, int64_t count) const {
+    if constexpr (!std::is_same_v<Key, Wide>) {
+      if (count > 1 && n <= kMostInColumns) {
+        sort_rows(keys, n, count);
+        return keys;
+      }
+    }
+    for (int64_t k = 0; k < count; ++k) sort_integers(keys + k * n, static_cast<size_t>(n));
     return keys;
   }
 };
 
-/// Runs on the pool.
+/// Runs on the pool, on one line.
 struct Parallel {
   ThreadPool& pool;
   template <class F>
@@ -55,23 +62,22 @@ struct Parallel {
     run_chunks(pool, (n + kPiece - 1) / kPiece, n, [&](int64_t c) { f(c * kPiece, std::min(n, (c + 1) * kPiece)); });
   }
   template <class Key>
-  Key* sort(Key* keys, Key* scratch, int64_t n) const {
+  Key* sort(Key* keys, Key* scratch, int64_t n, int64_t) const {
     return sort_integers(pool, keys, scratch, static_cast<size_t>(n));
   }
 };
 
-/// Calls f(way, line) for all lines, by the better of the two ways.
+/// Calls f(way, first, count) for all lines, count of them from the first on at a time, by the better of the two ways.
 template <class F>
 void each_line(ThreadPool& pool, const Lines& lines, F&& f) {
   if (lines.length >= kLongLine && lines.count < 4 * pool.threads()) {
-    for (int64_t line = 0; line < lines.count; ++line) f(Parallel{pool}, line);
+    for (int64_t line = 0; line < lines.count; ++line) f(Parallel{pool}, line, 1);
     return;
   }
   int64_t group = std::max<int64_t>(1, 4096 / lines.length);
   int64_t cost = lines.count * lines.length * 5;
-  run_chunks(pool, (lines.count + group - 1) / group, cost, [&](int64_t c) {
-    for (int64_t line = c * group; line < std::min(lines.count, (c + 1) * group); ++line) f(Serial{}, line);
-  });
+  run_chunks(pool, (lines.count + group - 1) / group, cost,
+             [&](int64_t c) { f(Serial{}, c * group, std::min(lines.count - c * group, group)); });
 }
 
 // ---- keys alone
@@ -85,14 +91,15 @@ void collect(const Bits* in, int64_t n, Bits* out, Wanted&& wanted) {
   }
 }
 
-/// One line whose result is its keys: mapped, sorted and mapped back in the result's memory. Where
+/// Lines whose results are their keys: mapped, sorted and mapped back in the result's memory. Where
 /// the canonical form lost bits (-0, NaNs), these are put back in the order in which they came.
 template <class Type, class Way>
-void sort_keys(const Way& way, const SortKey& order, const typename Type::Key* in, typename Type::Key* out, int64_t n) {
+void sort_keys(const Way& way, const SortKey& order, const typename Type::Key* in, typename Type::Key* out, int64_t n,
+               int64_t count) {
   using Key = typename Type::Key;
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   std::atomic<bool> exact = true;  // the keys hold all bits of the elements
-  way.pieces(n, [&](int64_t begin, int64_t end) {
+  way.pieces(n * count, [&](int64_t begin, int64_t end) {
     if (make_keys<Type>(in + begin, out + begin, end - begin, order.canonical, flip) != 0) exact = false;
   });
   std::shared_ptr<void> scratch;
@@ -101,20 +108,22 @@ void sort_keys(const Way& way, const SortKey& order, const typename Type::Key* i
     scratch = pool_allocate(static_cast<size_t>(n) * sizeof(Key));
     other = static_cast<Key*>(scratch.get());
   }
-  Key* sorted = way.sort(out, other, n);
-  const bool restore = !exact;
-  Key *zeros = out, *nans = out;
-  if (restore) {
+  const Key* sorted = way.sort(out, other, n, count);
+  std::vector<std::array<Key*, 2>> lost;  // of each line, where zeros and NaNs begin
+  for (int64_t at = 0; !exact && at < n * count; at += n) {
     auto first = [&](Key bits) {
-      return out + (std::lower_bound(sorted, sorted + n, static_cast<Key>(Type::to_key(bits) ^ flip)) - sorted);
+      const Key key = static_cast<Key>(Type::to_key(bits) ^ flip);
+      return out + (std::lower_bound(sorted + at, sorted + at + n, key) - sorted);
     };
-    zeros = first(0);
-    nans = first(Type::kNan);
+    lost.push_back({first(0), first(Type::kNan)});
   }
-  way.pieces(n, [&](int64_t begin, int64_t end) { take_keys<Type>(sorted + begin, out + begin, end - begin, flip); });
-  if (!restore) return;
-  collect(in, n, zeros, [](Key bits) { return Type::canonical(bits) == 0; });
-  collect(in, n, nans, [](Key bits) { return Type::canonical(bits) == Type::kNan; });
+  way.pieces(n * count,
+             [&](int64_t begin, int64_t end) { take_keys<Type>(sorted + begin, out + begin, end - begin, flip); });
+  for (const auto& [zeros, nans] : lost) {
+    collect(in, n, zeros, [](Key bits) { return Type::canonical(bits) == 0; });
+    collect(in, n, nans, [](Key bits) { return Type::canonical(bits) == Type::kNan; });
+    in += n;
+  }
 }
 
 // ---- keys with what follows them
@@ -154,60 +163,81 @@ void gather(const Packed* from, int bits, const char* in, char* out, int64_t beg
 
 constexpr int64_t kNone = -1;
 
-/// By `in`, which is operand order.operand (kNone: what is made of several).
-template <class Type, class Packed, class Way>
-void sort_packed(const Way& way, const SortKey& order, const typename Type::Key* in, const Lines& lines,
-                 const StepCall& call, int64_t line, int bits) {
+/// The lines of `call` that are sorted together.
+struct Some {
+  const Lines& lines;
+  const StepCall& call;
+  int64_t first, count;
+
+  char* at(size_t buffer, int64_t k) const { return lines.at(call, buffer, first + k); }
+};
+
+/// Elements [begin, end) of line k of the results, from its packed keys; `keys`: of the operand of these bytes all bits
+/// are in the keys.
+template <class Type, class Packed>
+void take_packed(const Some& some, const SortKey& order, const Packed* sorted, int bits, bool keys, int64_t k,
+                 int64_t begin, int64_t end) {
   using Key = typename Type::Key;
-  const int64_t n = lines.length;
+  const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
+  const std::vector<int64_t>& widths = some.lines.widths;
+  for (size_t o = 0; o < widths.size(); ++o) {
+    const char* source = some.at(o, k);
+    char* target = some.at(o + widths.size(), k);
+    if (keys && static_cast<int64_t>(o) == order.operand) {
+      auto* out = reinterpret_cast<Key*>(target);
+      for (int64_t e = begin; e < end; ++e)
+        out[e] = Type::from_key(static_cast<Key>(key_of<Key>(sorted[e], bits) ^ flip));
+      continue;
+    }
+    switch (widths[o]) {
+      case 1: gather<1>(sorted, bits, source, target, begin, end); break;
+      case 2: gather<2>(sorted, bits, source, target, begin, end); break;
+      case 4: gather<4>(sorted, bits, source, target, begin, end); break;
+      case 8: gather<8>(sorted, bits, source, target, begin, end); break;
+      default: gather<16>(sorted, bits, source, target, begin, end); break;
+    }
+  }
+}
+
+/// By `in`, lines of operand order.operand (kNone: of what is made of several).
+template <class Type, class Packed, class Way>
+void sort_packed(const Way& way, const SortKey& order, const typename Type::Key* in, const Some& some, int bits) {
+  using Key = typename Type::Key;
+  const int64_t n = some.lines.length, all = n * some.count;
   const Key flip = order.descending ? static_cast<Key>(~Key{0}) : Key{0};
   const bool both = std::is_same_v<Way, Parallel>;
-  std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(n) * sizeof(Packed) * (both ? 2 : 1));
+  std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(all) * sizeof(Packed) * (both ? 2 : 1));
   auto* packed = static_cast<Packed*>(memory.get());
   std::atomic<bool> exact = true;  // the keys hold all bits of the elements
-  way.pieces(n, [&](int64_t begin, int64_t end) {
-    Key difference = 0;
-    for (int64_t k = begin; k < end; ++k) {
-      Key canonical = order.canonical ? Type::canonical(in[k]) : in[k];
-      difference |= static_cast<Key>(canonical ^ in[k]);
-      packed[k] = pack<Packed>(static_cast<Key>(Type::to_key(canonical) ^ flip), k, bits);
-    }
-    if (difference != 0) exact = false;
-  });
-  const Packed* sorted = way.sort(packed, both ? packed + n : nullptr, n);
-  way.pieces(n, [&](int64_t begin, int64_t end) {
-    for (size_t o = 0; o < lines.widths.size(); ++o) {
-      const char* source = lines.at(call, o, line);
-      char* target = lines.at(call, o + lines.widths.size(), line);
-      if (exact && static_cast<int64_t>(o) == order.operand) {
-        auto* keys = reinterpret_cast<Key*>(target);
-        for (int64_t k = begin; k < end; ++k) {
-          keys[k] = Type::from_key(static_cast<Key>(key_of<Key>(sorted[k], bits) ^ flip));
-        }
-        continue;
+  for (int64_t line = 0; line < all; line += n) {
+    way.pieces(n, [&](int64_t begin, int64_t end) {
+      Key difference = 0;
+      for (int64_t k = begin; k < end; ++k) {
+        Key canonical = order.canonical ? Type::canonical(in[line + k]) : in[line + k];
+        difference |= static_cast<Key>(canonical ^ in[line + k]);
+        packed[line + k] = pack<Packed>(static_cast<Key>(Type::to_key(canonical) ^ flip), k, bits);
       }
-      switch (lines.widths[o]) {
-        case 1: gather<1>(sorted, bits, source, target, begin, end); break;
-        case 2: gather<2>(sorted, bits, source, target, begin, end); break;
-        case 4: gather<4>(sorted, bits, source, target, begin, end); break;
-        case 8: gather<8>(sorted, bits, source, target, begin, end); break;
-        default: gather<16>(sorted, bits, source, target, begin, end); break;
-      }
-    }
-  });
+      if (difference != 0) exact = false;
+    });
+  }
+  const Packed* sorted = way.sort(packed, both ? packed + all : nullptr, n, some.count);
+  for (int64_t k = 0; k < some.count; ++k) {
+    way.pieces(n, [&](int64_t begin, int64_t end) {
+      take_packed<Type>(some, order, sorted + k * n, bits, exact, k, begin, end);
+    });
+  }
 }
 
 /// Packed as narrow as the bits of the key and of the place allow.
 template <class Type, class Way>
-void sort_narrow(const Way& way, const SortKey& order, int key_bits, const typename Type::Key* in, const Lines& lines,
-                 const StepCall& call, int64_t line) {
-  const int bits = std::bit_width(static_cast<uint64_t>(lines.length)), all = bits + key_bits;
+void sort_narrow(const Way& way, const SortKey& order, int key_bits, const typename Type::Key* in, const Some& some) {
+  const int bits = std::bit_width(static_cast<uint64_t>(some.lines.length)), all = bits + key_bits;
   if (all <= 32) {
-    sort_packed<Type, uint32_t>(way, order, in, lines, call, line, bits);
+    sort_packed<Type, uint32_t>(way, order, in, some, bits);
   } else if (all <= 64) {
-    sort_packed<Type, uint64_t>(way, order, in, lines, call, line, bits);
+    sort_packed<Type, uint64_t>(way, order, in, some, bits);
   } else {
-    sort_packed<Type, Wide>(way, order, in, lines, call, line, bits);
+    sort_packed<Type, Wide>(way, order, in, some, bits);
   }
 }
 
@@ -215,12 +245,13 @@ template <class Type>
 StepFunction sort_by_key(Lines lines, SortKey order) {
   using Key = typename Type::Key;
   return [=](const StepCall& call) {
-    each_line(call.pool, lines, [&](const auto& way, int64_t line) {
-      const auto* in = reinterpret_cast<const Key*>(lines.at(call, static_cast<size_t>(order.operand), line));
+    each_line(call.pool, lines, [&](const auto& way, int64_t first, int64_t count) {
+      const Some some{lines, call, first, count};
+      const auto* in = reinterpret_cast<const Key*>(some.at(static_cast<size_t>(order.operand), 0));
       if (lines.widths.size() == 1) {
-        sort_keys<Type>(way, order, in, reinterpret_cast<Key*>(lines.at(call, 1, line)), lines.length);
+        sort_keys<Type>(way, order, in, reinterpret_cast<Key*>(some.at(1, 0)), lines.length, count);
       } else {
-        sort_narrow<Type>(way, order, 8 * sizeof(Key), in, lines, call, line);
+        sort_narrow<Type>(way, order, 8 * sizeof(Key), in, some);
       }
     });
   };
@@ -247,17 +278,18 @@ StepFunction sort_by_keys(Lines lines, std::vector<SortKey> keys) {
   int key_bits = 0;
   for (const SortKey& key : keys) key_bits += 8 * static_cast<int>(dtype_bytes(key.type));
   return [=, keys = std::move(keys)](const StepCall& call) {
-    each_line(call.pool, lines, [&](const auto& way, int64_t line) {
-      std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(lines.length) * sizeof(uint64_t));
+    each_line(call.pool, lines, [&](const auto& way, int64_t first, int64_t count) {
+      const int64_t all = lines.length * count;
+      std::shared_ptr<void> memory = pool_allocate(static_cast<size_t>(all) * sizeof(uint64_t));
       auto* joint = static_cast<uint64_t*>(memory.get());
-      way.pieces(lines.length, [&](int64_t begin, int64_t end) {
+      way.pieces(all, [&](int64_t begin, int64_t end) {
         std::fill(joint + begin, joint + end, 0);
         for (const SortKey& key : keys) {
-          const char* in = lines.at(call, static_cast<size_t>(key.operand), line);
+          const char* in = lines.at(call, static_cast<size_t>(key.operand), first);
           with_key_type(key.type, [&](auto type) { join_key<decltype(type)>(key, in, joint, begin, end); });
         }
       });
-      sort_narrow<Joint>(way, {.operand = kNone}, key_bits, joint, lines, call, line);
+      sort_narrow<Joint>(way, {.operand = kNone}, key_bits, joint, Some{lines, call, first, count});
     });
   };
 }
@@ -334,7 +366,9 @@ class MergeSort {
 
 StepFunction sort_by_merging(Lines lines) {
   return [=](const StepCall& call) {
-    each_line(call.pool, lines, [&](const auto& way, int64_t line) { MergeSort(lines, call, line).run(way); });
+    each_line(call.pool, lines, [&](const auto& way, int64_t first, int64_t count) {
+      for (int64_t line = first; line < first + count; ++line) MergeSort(lines, call, line).run(way);
+    });
   };
 }
 
