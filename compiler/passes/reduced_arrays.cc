@@ -2,6 +2,9 @@
 #include "compiler/passes/reduced_arrays.h"
 
 #include <algorithm>
+#include <span>
+
+#include "layout/lists.h"
 
 #include "compiler/plan/op_cost.h"
 
@@ -63,6 +66,31 @@ const Instruction* reshape_under(const Instruction* value, bool shared, int& loo
   return found;
 }
 
+/// Elements of the innermost of several dims that a reshape makes dim d of; 1 if there are none.
+int64_t innermost_of(const Ints& from, const Ints& to, size_t d) {
+  const int64_t inside = product(std::span(to).subspan(d + 1));
+  size_t k = from.size();
+  int64_t behind = 1;
+  while (k > 0 && (behind < inside || from[k - 1] == 1)) behind *= from[--k];
+  if (behind != inside || k == 0) return 1;
+  return from[k - 1] < to[d] && to[d] % from[k - 1] == 0 ? from[k - 1] : 1;
+}
+
+/// row_length, of a value among so many that are looked at.
+int64_t row_length(const Instruction& value, int64_t d, int& looks) {
+  if (--looks < 0 || value.shape.rank() == 0) return 1;
+  const auto dim = static_cast<size_t>(d);
+  if (value.is(kReshape)) return innermost_of(value.operand(0)->shape.dims, value.shape.dims, dim);
+  if (value.is(kSlice)) {
+    const auto& part = value.attrs.slice[dim];
+    return part.start == 0 && part.stride == 1 ? row_length(*value.operand(0), d, looks) : 1;
+  }
+  int64_t found = 1;
+  if (!is_elementwise(value.opcode)) return found;
+  for (size_t k = 0; k < value.operand_count() && found == 1; ++k) found = row_length(*value.operand(k), d, looks);
+  return found;
+}
+
 /// The value with other sizes, and the layout of what has these.
 Instruction* clone_as(Computation& c, const Instruction& value, std::vector<Instruction*> operands, const Shape& like) {
   Instruction* made = c.clone_instruction(value, std::move(operands));
@@ -90,6 +118,11 @@ Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t star
   for (int64_t n : x->shape.dims) part->attrs.slice.push_back({0, n, 1});
   part->attrs.slice[d] = {start, limit, 1};
   return part;
+}
+
+int64_t row_length(const Instruction& value, int64_t d) {
+  int looks = 64;
+  return row_length(value, d, looks);
 }
 
 std::optional<Reshaped> before_reshape(const Instruction& reduce, bool shared) {

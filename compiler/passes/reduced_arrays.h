@@ -32,6 +32,10 @@ std::optional<Reshaped> before_reshape(const Instruction& reduce, bool shared);
 /// The reduction's operand in the sizes, and with the layout, of the array that it is a reshape of.
 Instruction* in_sizes_of(Computation& c, Instruction* operand, const Instruction& array);
 
+/// Of the rows that dim d of the value has one behind the other, as a reshape put them and elementwise ops and slices
+/// from the first on left them; 1 if it has none.
+int64_t row_length(const Instruction& value, int64_t d);
+
 /// A value, one reduction's operand, by stretches of one of its dims: of what is put side by side there.
 class Concatenated {
  public:

@@ -24,7 +24,8 @@ constexpr int64_t kFewArrays = 8;          // side by side: one that is as large
 /// How a reduction is cut: dim `dim` in equal parts, and what they leave over.
 struct Cut {
   int64_t dim, parts;
-  std::optional<Reshaped> before;  ///< the array that is cut, if it is not the reduction's operand
+  std::optional<Reshaped> before = {};  ///< the array that is cut, if it is not the reduction's operand
+  int64_t unit = 1;                     ///< of the dim: parts are whole such rows
 };
 
 /// What is reduced, and to what.
@@ -75,8 +76,17 @@ std::optional<Cut> cut_for_cores(const Sizes& sizes, const TargetInfo& target) {
   auto at = std::ranges::find_if(dims, [&](int64_t d) { return shape.dims[d] >= kFewestSteps; });
   if (at == dims.end()) return std::nullopt;
   const int64_t n = shape.dims[*at], inner = elements_of_step(shape, *at);
-  return Cut{
-      *at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kMostParts), inner), {}};
+  return Cut{*at, columns && dims.size() == 1 ? parts_of_rows(n, inner) : parts_of(n, std::min(n, kMostParts), inner)};
+}
+
+/// In parts of whole rows, where there are many: within a part coordinates wrap at the same places in each. (A running
+/// sum of f32[326029] in rows of 128, summed by rows of 1177, one thread of a Zen 4: 239 us, of 1152 20.)
+Cut in_whole_rows(Cut cut, const Instruction& value) {
+  const int64_t unit = row_length(value, cut.dim), rows = value.shape.dims[cut.dim] / unit;
+  if (unit == 1 || rows < kMostParts) return cut;
+  cut.unit = unit;
+  cut.parts = parts_of(rows, kMostParts, unit * elements_of_step(value.shape, cut.dim));
+  return cut;
 }
 
 bool is_plain(const Instruction& reduce) {
@@ -90,7 +100,7 @@ std::optional<Cut> cut_of(const Instruction& reduce, const TargetInfo& target) {
   auto cut = cut_for_cores({reduce.operand(0)->shape, reduce.shape, reduce.attrs.dimensions}, target);
   std::optional<Reshaped> before = cut ? before_reshape(reduce, true) : std::nullopt;
   auto cut_before = before ? cut_for_cores({before->array->shape, reduce.shape, before->dims}, target) : std::nullopt;
-  if (!cut_before) return cut;
+  if (!cut_before) return cut ? std::optional(in_whole_rows(*cut, *reduce.operand(0))) : cut;
   cut_before->before = std::move(before);
   return cut_before;
 }
@@ -160,12 +170,12 @@ struct Reduction {
     return d - std::ranges::count_if(dims, [&](int64_t r) { return r < d; });
   }
 
-  /// x, reduced but for `parts` equal parts of dim d, and what these leave over.
-  void in_parts(Instruction* x, int64_t d, int64_t parts, std::vector<Instruction*>& made) const {
-    const int64_t n = x->shape.dims[d], even = n / parts * parts;
+  /// x, reduced but for `parts` equal parts of dim d, so many whole `unit`s each, and what these leave over.
+  void in_parts(Instruction* x, int64_t d, int64_t parts, int64_t unit, std::vector<Instruction*>& made) const {
+    const int64_t n = x->shape.dims[d], even = n / (parts * unit) * parts * unit;
     if (even < n) {
-      in_parts(slice_along(c, x, d, 0, even), d, parts, made);
-      return in_parts(slice_along(c, x, d, even, n), d, 1, made);
+      in_parts(slice_along(c, x, d, 0, even), d, parts, unit, made);
+      return in_parts(slice_along(c, x, d, even, n), d, 1, 1, made);
     }
     Ints rest = dims;
     if (parts == 1) {
@@ -243,7 +253,8 @@ Instruction* split_reduce(Computation& c, const Instruction& old, const Cut& cut
   for (const Stretch& s : stretches_of(x->shape.dims[cut.dim], arrays.borders())) {
     Instruction* part = arrays.stretch(c, s.start, s.limit);
     if (widens(old)) part = converted(c, part, DType::kF32);
-    r.in_parts(part, cut.dim, parts_of_stretch(s, cut, x->shape), parts);
+    const bool all = s.size() == x->shape.dims[cut.dim];
+    r.in_parts(part, cut.dim, parts_of_stretch(s, cut, x->shape), all ? cut.unit : 1, parts);
   }
   const int64_t place = r.place_of(cut.dim);
   Instruction* made = r.reduce(r.joined(parts, place), r.init, {place});

@@ -9,8 +9,8 @@
 //
 // Where no number of parts divides the dim, what is left over is reduced beside the parts and combined
 // with them at the end. Arrays side by side are cut each for itself, for parts would share no borders
-// with them; what was reshaped, in the sizes it had before. Sums and products of narrow floats are kept in f32 until
-// then: they are rounded once, as without the cut.
+// with them; what was reshaped, in the sizes it had before, or in whole rows of these. Sums and
+// products of narrow floats are kept in f32 until then: they are rounded once, as without the cut.
 //
 // So are sums of columns where a row is as short as the strip of columns that a core takes:
 //
