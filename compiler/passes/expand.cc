@@ -89,9 +89,14 @@ Instruction* expand_reduce_window(Builder& b, const Instruction& op) {
   return typed ? expanded(b, typed, expand_windows) : expand_windows(b, op);
 }
 
+Instruction* expand_updates(Builder& b, const Instruction& op) {
+  Instruction* in_turn = expand_scatter_in_turn(b, op);
+  return in_turn ? in_turn : expand_flat_scatter(b, op);
+}
+
 Instruction* expand_scatter(Builder& b, const Instruction& op, bool whole_windows) {
   Instruction* whole = whole_windows ? expand_whole_windows(b, op) : nullptr;
-  return whole ? expanded(b, whole, expand_scatter_in_turn) : expand_scatter_in_turn(b, op);
+  return whole ? expanded(b, whole, expand_updates) : expand_updates(b, op);
 }
 
 /// Integers times floats, signed times unsigned: both as what they accumulate to. Kernels multiply operands of one

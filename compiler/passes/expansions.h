@@ -50,6 +50,9 @@ Instruction* expand_reduce(Builder& b, const Instruction& op);
 Instruction* expand_scatter_in_turn(Builder& b, const Instruction& op);
 Instruction* expand_windows_in_turn(Builder& b, const Instruction& op);
 
+/// A scatter of elements into an array of one dim. nullptr if it is none, or of few.
+Instruction* expand_flat_scatter(Builder& b, const Instruction& op);
+
 /// A loop over the steps of a sorting network. nullptr if merges can ask the computation.
 Instruction* expand_sort_in_turn(Builder& b, const Instruction& op);
 
