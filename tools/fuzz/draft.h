@@ -137,6 +137,7 @@ Family like_arms_family();
 Family movement_family();
 Family indexing_family();
 Family scatter_family();
+Family element_places_family();
 Family batched_gather_family();
 Family transposed_gather_family();
 Family known_gather_family();

@@ -105,7 +105,8 @@ const std::vector<Family>& families() {
                                                 width_family(),
                                                 top_k_call_family(),
                                                 short_loop_family(),
-                                                factor_call_family()};
+                                                factor_call_family(),
+                                                element_places_family()};
   return kFamilies;
 }
 

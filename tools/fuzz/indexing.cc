@@ -363,6 +363,24 @@ Instruction* rows_added_up(Draft& s) {
   return s.b.op(kScatter, {x, numbers, updates}, std::move(a), {combiner(s, kAdd, t)});
 }
 
+// So many elements of an array of two dims that vectors find their places, of which some lie outside.
+Instruction* elements_at_places(Draft& s) {
+  const DType t = s.type(), type = index_type(s);
+  const int64_t rows = s.random.between(4, 12), columns = s.random.between(2, 19), count = s.random.between(256, 300);
+  auto summable = [&](Instruction* v) { return is_float(t) ? s.small(v, 4) : v; };
+  const Ints sizes = {count, 2};
+  auto everywhere = [&](double v) { return s.splat(type, v, sizes); };
+  Instruction* places = s.b.binary(kAnd, s.of(type, sizes), everywhere(s.random.pick(std::vector{7.0, 15.0})));
+  if (s.random.chance(0.5)) places = s.b.binary(kSubtract, places, everywhere(1));
+  Attributes a;
+  ScatterDims& g = a.scatter.edit();
+  g.inserted_window_dims = g.scatter_dims_to_operand_dims = {0, 1};
+  s.random.shuffle(g.scatter_dims_to_operand_dims);
+  g.index_vector_dim = 1;
+  Instruction* x = summable(s.of(t, {rows, columns}));
+  return s.b.op(kScatter, {x, places, summable(s.of(t, {count}))}, std::move(a), {update_rule(s, t)});
+}
+
 // Pieces of columns, side by side in the updates or not, that lie over each other: which one is first is seen.
 Instruction* pieces_of_columns(Draft& s) {
   const DType t = s.type();
@@ -428,6 +446,7 @@ Family row_number_family() { return {"rows by numbers", {{rows_by_numbers, 20}},
 Family known_gather_family() { return {"known indices", {{known_gather, 20}}, 0.05}; }
 Family part_update_family() { return {"updates of parts", {{update_of_part, 12}}, 0.05}; }
 Family part_row_family() { return {"rows in place", {{rows_in_place, 20}}, 0.05}; }
+Family element_places_family() { return {"elements at places", {{elements_at_places, 10}}, 0.02}; }
 Family scatter_family() { return {"scatter", {{scatter, 6}, {rows_added_up, 3}, {pieces_of_columns, 3}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
