@@ -249,8 +249,9 @@ class Product {
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, s_.slices()), ts);
     const MicroKernelShape shape = shape_of_tile(rows.form);
     b.CreateCall(micro_kernel(kernel_.module(), shape, s_.options),
-                 {rows.a, right, sums.pointer, sums.stride, groups(b), b.CreateICmpNE(number, i64(b, 0)), bias(),
-                  rows.from, i64(b, shape.left.k_stride), i64(b, shape.panel_stride), i64(b, shape.left.row_stride)});
+                 {rows.a, right, sums.pointer, sums.stride, rows.stretches ? rows.stretches : groups(b),
+                  b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from, i64(b, shape.left.k_stride),
+                  i64(b, shape.panel_stride), i64(b, shape.left.row_stride)});
     sums_->finish(ts, place, sums, number);
   }
 

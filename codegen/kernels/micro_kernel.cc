@@ -36,7 +36,9 @@ class TileBody {
     Tile tile;
     for (size_t n = 0; n < rows_ * vectors_; ++n) tile.push_back(llvm::Constant::getNullValue(type_of(n)));
     llvm::Value* panel = t_.argument(1);
-    if (shape_.left.stretch > 0 && !shape_.left.shares_pointers())
+    if (shape_.left.skips)
+      along_some(tile, panel);
+    else if (shape_.left.stretch > 0 && !shape_.left.shares_pointers())
       along_pointers(tile, panel);
     else
       steps(tile, panel, t_.argument(4), {});
@@ -114,11 +116,7 @@ class TileBody {
     const RowsForm& form = shape_.left;
     loop("stretch", form.stretch, t_.argument(4), tile, panel, t_.argument(0),
          [&](llvm::Value* k, llvm::Value*& table) {
-           Tile pointers;
-           for (size_t i = 0; i < rows_; ++i) {
-             llvm::Value* row = load_pointer(table, static_cast<int64_t>(i) * form.row_stride);
-             pointers.push_back(t_.at(row, t_.argument(7)));
-           }
+           const Tile pointers = row_pointers(table);
            if (shape_.looks_ahead) look_along(table);
            llvm::Value* count = t_.number(form.stretch);
            if (form.ends_within)
@@ -126,6 +124,36 @@ class TileBody {
            steps(tile, panel, count, pointers);
            table = pointer_at(table, form.k_stride);
          });
+  }
+
+  /// The stretches that there are.
+  void along_some(Tile& tile, llvm::Value* panel) {
+    const RowsForm& form = shape_.left;
+    llvm::Value* left = t_.argument(4);
+    Tile carried = tile;
+    carried.push_back(left);
+    carried = t_.loop(
+        "stretch", 1, t_.b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, left), carried,
+        [&](llvm::Value*, const Tile& all) {
+          Tile sums(all.begin(), all.end() - 1);
+          llvm::Value* n = t_.b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all.back(), t_.b.getTrue());
+          const Tile pointers = row_pointers(pointer_at(t_.argument(0), t_.b.CreateMul(n, t_.number(form.k_stride))));
+          llvm::Value* columns = t_.at(panel, t_.b.CreateMul(n, t_.number(form.stretch * shape_.panel_stride)));
+          steps(sums, columns, t_.number(form.stretch), pointers);
+          sums.push_back(t_.b.CreateAnd(all.back(), t_.b.CreateSub(all.back(), t_.number(1))));
+          return sums;
+        });
+    tile.assign(carried.begin(), carried.end() - 1);
+  }
+
+  /// Of a stretch, from the element on that is meant.
+  Tile row_pointers(llvm::Value* table) {
+    Tile pointers;
+    for (size_t i = 0; i < rows_; ++i) {
+      llvm::Value* row = load_pointer(table, static_cast<int64_t>(i) * shape_.left.row_stride);
+      pointers.push_back(t_.at(row, t_.argument(7)));
+    }
+    return pointers;
   }
 
   /// What each row's next pointer leads to: it lies in another page.
@@ -250,7 +278,11 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
       shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
       shape.accumulates ? "+" : "", shape.takes_off ? "-" : "", shape.looks_ahead ? ">" : "",
       shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
-      shape.left.stretch > 0 ? fmt::format("@{}{}", shape.left.stretch, shape.left.ends_within ? "e" : "") : "",
+      shape.left.stretch > 0 ? fmt::format("@{}{}", shape.left.stretch,
+                                           shape.left.ends_within ? "e"
+                                           : shape.left.skips     ? "s"
+                                                                  : "")
+                             : "",
       shape.along_depth ? "d" : "", shape.stored_lanes > 0 ? fmt::format("s{}", shape.stored_lanes) : "");
 }
 

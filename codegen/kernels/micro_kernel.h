@@ -29,14 +29,15 @@ struct RowsForm {
   /// of 0), each leads to the elements of all the rows at one step.
   int64_t stretch = 0;
   bool ends_within = false;  ///< k is no multiple: of the last stretch so many steps are left out
+  bool skips = false;        ///< k says which stretches there are, a bit each; the others are zeros
   bool shares_pointers() const { return stretch > 0 && row_stride == 0; }
   bool operator==(const RowsForm&) const = default;
 };
 
-/// A's part in a call, `a` and `from`: a tile's rows.
+/// A's part in a call, `a`, `from` and, where it skips some, `k`: a tile's rows.
 struct TileRows {
   RowsForm form;
-  llvm::Value *a = nullptr, *from = nullptr;
+  llvm::Value *a = nullptr, *from = nullptr, *stretches = nullptr;
 };
 
 struct MicroKernelShape {

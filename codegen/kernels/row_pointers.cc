@@ -31,10 +31,12 @@ RowPointers::RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blo
       operand_(operand),
       stretch_(rows.stretch),
       together_(rows.together),
-      entries_(by_position() ? ceil_div(reads.product().k, stretch_) : blocks.depth) {
+      entries_(by_position() ? ceil_div(reads.product().k, stretch_) : blocks.depth),
+      skips_(by_position() && tiles_reach_out()) {
   const int64_t entries = blocks_.rows / together_ * entries_ + (by_position() ? lanes_of(entries_) : 0);
   table_ = scratch.take(entries * 8);
   zeros_ = scratch.take(zero_bytes());
+  if (skips_) sets_ = scratch.take(blocks_.rows * 8);
 }
 
 int64_t RowPointers::zero_bytes() const {
@@ -57,11 +59,21 @@ Read RowPointers::read_at(const Coords& row, const IndexExpr& depth) {
   return reads_.of_images(reads_.read_at(reads_.left_side(), result, depth), result);
 }
 
-llvm::Value* RowPointers::address(Scope& s, const Read& read, int lanes) const {
+bool RowPointers::tiles_reach_out() {
+  const MatrixProduct& p = reads_.product();
+  Coords row;
+  int inner = -1;
+  for (const Factor& f : p.swapped ? p.rhs_free : p.lhs_free)
+    row.push_back(IndexExpr::var(inner = reads_.vars().fresh(), f.size));
+  if (row.empty() || row.back().range().hi + 1 < blocks_.tile_rows) return false;
+  const Read read = read_at(row, IndexExpr::var(reads_.vars().fresh(), p.k));
+  return std::ranges::any_of(read.guards, [&](const Guard& g) { return !g.always() && !g.expr.depends_on(inner); });
+}
+
+llvm::Value* RowPointers::address(Scope& s, const Read& read, llvm::Value* inside, int lanes) const {
   const Shape& shape = reads_.operand(reads_.left_side())->shape;
   auto in_lanes = [&](llvm::Value* x) { return splat(s.builder, {DType::kS64, x}, lanes).v; };
   llvm::Value* at = in_lanes(e_.index(origin_ + linear_index(shape, read.coords) * dtype_bytes(shape.type), s));
-  llvm::Value* inside = e_.holds(read.guards, s);
   return inside ? s.builder.CreateSelect(inside, at, in_lanes(nothing_)) : at;
 }
 
@@ -69,10 +81,34 @@ ElementEmitter::Body RowPointers::stores(const IndexExpr& line, const Coords& ro
                                          std::function<IndexExpr(const IndexExpr&)> depth_at) {
   return [this, line, row, depth_at = std::move(depth_at)](Scope& s, const Coords& entry, const Lanes& part,
                                                            const ElementEmitter::Carried&) {
-    llvm::Value* at = address(s, read_at(row, depth_at(entry[0])), part.count);
+    const Read read = read_at(row, depth_at(entry[0]));
+    llvm::Value* inside = e_.holds(read.guards, s);
+    llvm::Value* at = address(s, read, inside, part.count);
     e_.store(s, {table_, nullptr, nullptr}, line * entries_ + entry[0], {DType::kS64, at});
+    if (skips_) note_stretches(s, line, inside, part.count);
     return ElementEmitter::Carried{};
   };
+}
+
+void RowPointers::note_stretches(Scope& s, const IndexExpr& line, llvm::Value* inside, int lanes) const {
+  llvm::IRBuilder<>& b = s.builder;
+  llvm::Value* there = i64(b, -1);
+  if (inside) {
+    inside = splat(b, {DType::kPred, inside}, lanes).v;
+    there = b.CreateZExt(b.CreateBitCast(inside, b.getIntNTy(static_cast<unsigned>(lanes))), b.getInt64Ty());
+  }
+  e_.store(s, {sets_, nullptr, nullptr}, line, {DType::kS64, there});
+}
+
+llvm::Value* RowPointers::stretches(Scope& s, const IndexExpr& row, const IndexExpr& k0) const {
+  llvm::IRBuilder<>& b = s.builder;
+  llvm::Type* rows = llvm::FixedVectorType::get(b.getInt64Ty(), static_cast<unsigned>(blocks_.tile_rows));
+  llvm::Value* first = b.CreateInBoundsGEP(b.getInt64Ty(), sets_, e_.index(row, s));
+  llvm::Value* all = b.CreateOrReduce(b.CreateAlignedLoad(rows, first, llvm::Align(8)));
+  if (blocks_.depth < reads_.product().k) all = b.CreateLShr(all, e_.index(floordiv(k0, stretch_), s));
+  const int64_t count = std::min(entries_, std::max<int64_t>(blocks_.depth / stretch_, 1));
+  if (count < 64) all = b.CreateAnd(all, i64(b, (int64_t{1} << count) - 1));
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, all, i64(b, 1));
 }
 
 void RowPointers::begin(Scope& root, const IndexExpr& m0) {
@@ -127,6 +163,8 @@ TileRows RowPointers::tile(Scope& s, const IndexExpr& row, const IndexExpr& k0, 
     rows.form.ends_within = reads_.product().k % stretch_ != 0;
     from = floordiv(mod(k0, stretch_), terms);
     entry = row * entries_ + floordiv(k0, stretch_);
+    rows.form.skips = skips_;
+    if (skips_) rows.stretches = stretches(s, row, k0);
   } else {
     rows.form = {.row_stride = 0, .stretch = 1};
     from = mod(row, together_);

@@ -10,6 +10,10 @@
 //   by step       neighbouring rows, at a step    those `together`:          [group of rows][step], of a slice of the
 //                 of the depth                    features, too              depth; made for each
 //
+// Of a tile all of whose rows are in the padding at an element of the window nothing is multiplied there: beside the
+// table lie sets of those that are not, a bit each. (3x3 about 28x28 by 128 features dilated by two, a Zen 4:
+// 0.95 of the time.)
+//
 // An entry is 8 bytes where packing would copy all of the features, once more for every element of the window.
 #pragma once
 
@@ -44,10 +48,16 @@ class RowPointers {
   void each_line(Scope& scope, llvm::Value* count, int64_t most,
                  const std::function<void(Scope&, const IndexExpr& line)>& entries);
   Read read_at(const Coords& row, const IndexExpr& depth);
+  /// There may be tiles with all rows in the padding: above or below an image, of lines as long as a tile.
+  bool tiles_reach_out();
+  /// Which of a row's stretches are `inside`.
+  void note_stretches(Scope& scope, const IndexExpr& line, llvm::Value* inside, int lanes) const;
+  /// Those of the tile from this row of the block on, in the slice from `k0` on: one at least.
+  llvm::Value* stretches(Scope& scope, const IndexExpr& row, const IndexExpr& k0) const;
   /// The body of a loop over entries of a line: stores where the row is at the depth that `depth_at` an entry.
   ElementEmitter::Body stores(const IndexExpr& line, const Coords& row,
                               std::function<IndexExpr(const IndexExpr&)> depth_at);
-  llvm::Value* address(Scope& scope, const Read& read, int lanes) const;
+  llvm::Value* address(Scope& scope, const Read& read, llvm::Value* inside, int lanes) const;
 
   ProductReads& reads_;
   ElementEmitter& e_;
@@ -55,7 +65,8 @@ class RowPointers {
   const BufferRef& operand_;
   int64_t stretch_, together_;
   int64_t entries_;  // of a line
-  llvm::Value *table_, *zeros_;
+  const bool skips_;
+  llvm::Value *table_, *zeros_, *sets_ = nullptr;
   IndexExpr origin_{0};             // the operand, as a number
   llvm::Value* nothing_ = nullptr;  // the zeros
 };

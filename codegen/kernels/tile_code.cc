@@ -191,26 +191,41 @@ class TileCode {
   /// Stretch by stretch, each at its rows' pointers. These take all registers but the panel's; what else is needed
   /// between stretches waits in memory.
   void along_pointers() {
-    constexpr Register kKept[] = {kSums, kSumsStride, kAccumulate, kLeft, kSteps};
+    constexpr Register kKept[] = {kSums, kSumsStride, kAccumulate, kPanel, kLeft, kSteps};
     push(kKept);
-    constexpr Place kStepsLeft{kRsp}, kTable{kRsp, kWord};
+    constexpr Place kStepsLeft{kRsp}, kTable{kRsp, kWord}, kFirstPanel{kRsp, 2 * kWord};
+    const RowsForm& form = shape_.left;
     const size_t head = c_.here();
     take_stride(kAlong, 7);
     const Register last = kPointers[shape_.rows - 1];
-    c_.load(last, kTable);
+    if (form.skips) {
+      c_.first_bit(kPanel, kStepsLeft);
+      c_.multiply(last, kPanel, static_cast<int32_t>(form.k_stride * kWord));
+      c_.add(last, kTable);
+      c_.multiply(kPanel, kPanel, offset(form.stretch * shape_.panel_stride));
+      c_.add(kPanel, kFirstPanel);
+    } else {
+      c_.load(last, kTable);
+    }
     for (int i = 0; i < shape_.rows; ++i) {
-      c_.load(kPointers[i], {last, static_cast<int32_t>(i * shape_.left.row_stride * kWord)});
+      c_.load(kPointers[i], {last, static_cast<int32_t>(i * form.row_stride * kWord)});
       c_.add(kPointers[i], kAlong);
     }
     c_.clear(kAlong);
     const size_t inner = loop();
     turn();
     c_.add(kAlong, offset(shape_.unroll));
-    c_.compare(kAlong, offset(shape_.left.stretch));
+    c_.compare(kAlong, offset(form.stretch));
     c_.jump_if_less(inner);
-    c_.add(kTable, static_cast<int32_t>(shape_.left.k_stride * kWord));
-    c_.subtract(kStepsLeft, static_cast<int32_t>(shape_.left.stretch));
-    c_.jump_if_more(head);
+    if (form.skips) {
+      c_.without_first_bit(kAlong, kStepsLeft);
+      c_.store(kStepsLeft, kAlong);
+      c_.jump_if_some(head);
+    } else {
+      c_.add(kTable, static_cast<int32_t>(form.k_stride * kWord));
+      c_.subtract(kStepsLeft, static_cast<int32_t>(form.stretch));
+      c_.jump_if_more(head);
+    }
     pop(kKept);
   }
 

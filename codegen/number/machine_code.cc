@@ -70,6 +70,22 @@ void MachineCode::multiply(Register to, Register x, int32_t n) {
   four_bytes(n);
 }
 
+void MachineCode::first_bit(Register to, Place of) {  // tzcnt
+  byte(0xF3);
+  byte(0x48 | bit(number(to), 3) << 2 | bit(number(of.base), 3));
+  byte(0x0F);
+  byte(0xBC);
+  memory(number(to), of, 1);
+}
+
+void MachineCode::without_first_bit(Register to, Place of) {  // blsr
+  byte(0xC4);
+  byte(0xC2 | bit(~number(of.base), 3) << 5);  // no bits beyond the lowest three of r, nor an index
+  byte(0x80 | (~number(to) & 15) << 3);
+  byte(0xF3);
+  memory(1, of, 1);
+}
+
 void MachineCode::prefetch(Place line, Prefetch how) {
   const unsigned extension = how == Prefetch::kSecond ? 2 : 1;
   if (bit(number(line.base), 3)) byte(0x41);

@@ -51,8 +51,10 @@ class MachineCode {
   explicit MachineCode(bool avx512) : avx512_(avx512) {}
 
   void load(Register to, Place from) { integer(0x8B, to, from); }
+  void store(Place to, Register from) { integer(0x89, from, to); }
   void address(Register to, Place of) { integer(0x8D, to, of); }
   void add(Register to, Register x) { integer(0x01, x, to); }
+  void add(Register to, Place x) { integer(0x03, to, x); }
   void add(Register to, int32_t n) { immediate(0, to, n); }
   void subtract(Register to, int32_t n) { immediate(5, to, n); }
   void add(Place to, int32_t n) { immediate(0, to, n); }
@@ -61,6 +63,8 @@ class MachineCode {
   void clear(Register r) { integer(0x31, r, r); }
   void shift_left(Register to, int n);
   void multiply(Register to, Register x, int32_t n);  ///< to = x * n
+  void first_bit(Register to, Place of);              ///< the number of the least bit that is set
+  void without_first_bit(Register to, Place of);      ///< what is left of the bits
   void push(Register r) { one_byte(0x50, r); }
   void pop(Register r) { one_byte(0x58, r); }
   /// Into the first cache, or only the second; or to be written.
@@ -86,6 +90,8 @@ class MachineCode {
   /// Back to there, if what was subtracted from or compared was more, or less.
   void jump_if_more(size_t to) { jump_back(0x8F, to); }
   void jump_if_less(size_t to) { jump_back(0x8C, to); }
+  /// If bits were left.
+  void jump_if_some(size_t to) { jump_back(0x85, to); }
   /// If bit 0 is not set, forward to what land() is told of.
   size_t jump_unless(Register bit_0);
   void land(size_t jump);

@@ -80,6 +80,7 @@ class Draw {
     s.left = {.row_stride = shared ? 0 : (*this)(1, 9), .k_stride = shared ? 1 : (*this)(1, 9)};
     s.left.stretch = s.unroll * (*this)(1, 5);
     if (!shared) s.rows = std::min(s.rows, 13);
+    s.left.skips = !shared && coin();
   }
 
   /// Ordinary floats of 4 or 8 bytes, pairs of bf16, or any bits.
@@ -123,7 +124,8 @@ void check_same(Draw& draw, const Target& target) {
   REQUIRE(code);
   const Linked ours = linked(object_of("tile", *code), "tile"), theirs = by_llvm(s, target);
   const int64_t size = dtype_bytes(s.type), k = std::max<int64_t>(s.unroll, s.left.stretch) * draw(1, 9),
-                c_stride = s.vectors * s.lanes + draw(0, 9);
+                c_stride = s.vectors * s.lanes + draw(0, 9),
+                steps = s.left.skips ? draw(1, (1 << k / s.left.stretch) - 1) : k;
   auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements * size); };
   const int64_t beyond = 200, from = s.left.stretch > 0 ? draw(0, 20) : 0;
   const auto a = draw.data(bytes(s.rows * s.left.row_stride + k * s.left.k_stride + beyond), s);
@@ -136,8 +138,8 @@ void check_same(Draw& draw, const Target& target) {
     if (accumulate && !s.accumulates) continue;
     auto c = before, expected = before;
     auto call = [&](const Linked& tile, void* sums) {
-      tile.f(left, b.data(), sums, c_stride, k, accumulate, s.takes_off ? bias.data() : nullptr, from, s.left.k_stride,
-             s.panel_stride, s.left.row_stride);
+      tile.f(left, b.data(), sums, c_stride, steps, accumulate, s.takes_off ? bias.data() : nullptr, from,
+             s.left.k_stride, s.panel_stride, s.left.row_stride);
     };
     call(ours, c.data());
     call(theirs, expected.data());
