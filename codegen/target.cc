@@ -2,6 +2,7 @@
 #include "codegen/target.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -141,12 +142,19 @@ bool Target::has(std::string_view feature) const {
   return std::find(enabled_.begin(), enabled_.end(), feature) != enabled_.end();
 }
 
+int Target::multiply_adds() const {
+  if (isa_ == Isa::kAvx2) return cpu_ == "znver1" ? 1 : 2;
+  constexpr std::array kOnes = {"znver4", "cannonlake", "icelake-client", "tigerlake", "rocketlake"};
+  return llvm::is_contained(kOnes, std::string_view(cpu_)) ? 1 : 2;
+}
+
 TargetInfo Target::info() const {
   static const int64_t l1 = cache_bytes(1, 32 << 10);
   static const int64_t l2 = cache_bytes(2, 512 << 10);
   static const int64_t llc = std::min<int64_t>(cache_bytes(3, kSharedLevel), kSharedLevel);
   return {.vector_bytes = vector_bytes(),
           .vector_registers = vector_registers(),
+          .multiply_adds = multiply_adds(),
           .multiplies_bytes = has_fast_instruction(MultiplyAdd::kBytes, *this),
           .multiplies_bfloats = has_fast_instruction(MultiplyAdd::kBfloats, *this),
           .multiplies_tiles = has_fast_instruction(MultiplyAdd::kByteTiles, *this) &&

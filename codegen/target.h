@@ -31,6 +31,8 @@ class Target {
   int vector_registers() const { return isa_ == Isa::kAvx512 ? 32 : 16; }
   /// Facts for the passes: vectors, instructions and cache sizes of this machine.
   TargetInfo info() const;
+  /// Multiply-adds of its vectors of floats that begin in a cycle: one where two halves share the units.
+  int multiply_adds() const;
   /// CPU name and features as LLVM spells them; key material for caches.
   const std::string& cpu() const { return cpu_; }
   /// One of AMD's, on which what only measuring tells was measured; the others are taken for Intel's.

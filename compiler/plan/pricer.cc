@@ -185,8 +185,18 @@ void Pricer::compute(const Instruction* i, double elements) {
   double cycles = i->is(Opcode::kReduce) ? reduce_cycles(i, lanes)
                   : one_by_one           ? elements
                                          : elements / lanes * cycles_per_vector(*i);
+  if (i->info().op_class == OpClass::kContracts) cycles *= multiply_add_cost(i);
   if (is_reduction(*i) && !i->attrs.window.empty() && i != plan_.hero) cycles *= kPulled;
   if (!is_load(i)) cost_.compute_ns += cycles / kCyclesPerNs;
+}
+
+double Pricer::multiply_add_cost(const Instruction* contraction) const {
+  constexpr double kCounted = 2;
+  double at_once = target_.multiply_adds;
+  for (const Stage& s : plan_.stages) {
+    if (s.product == contraction) at_once *= static_cast<double>(form_of(s.blocks->multiply_add).terms);
+  }
+  return kCounted / at_once;
 }
 
 bool Pricer::is_load(const Instruction* i) const {

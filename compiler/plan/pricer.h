@@ -59,6 +59,8 @@ class Pricer {
   /// Of a vector, on average: rows shorter than two vectors leave some idle, and one shorter than a vector is taken in
   /// powers of two. (A softmax over rows of 3 took 10 us as one kernel, 1.5 with the rows' results apart.)
   double lanes_used(const Instruction* i, double lanes) const;
+  /// What a contraction's takes of one as they are counted: two in a cycle, of one term each.
+  double multiply_add_cost(const Instruction* contraction) const;
   double bandwidth(double buffer_bytes) const;
   /// Brings so many of an array's elements in or out; returns the bytes.
   double move(const Shape& shape, double elements, double factor);

@@ -14,6 +14,7 @@ inline constexpr int64_t kPage = 4096;
 struct TargetInfo {
   int vector_bytes = 32;  ///< widest good vector: 16, 32 or 64
   int vector_registers = 16;
+  int multiply_adds = 2;            ///< of widest vectors of floats, that begin in a cycle
   bool multiplies_bytes = false;    ///< four products of bytes a lane, added up in one instruction
   bool multiplies_bfloats = false;  ///< two of bf16, subnormals as zeros, sooner than as f32
   bool multiplies_tiles = false;    ///< of bytes and of bf16

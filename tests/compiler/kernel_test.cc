@@ -272,6 +272,22 @@ TEST_CASE("costs") {
   CHECK(inner.compute_ns > 10 * outer.compute_ns);
 }
 
+TEST_CASE("a product costs what the machine's multiply-adds take") {
+  auto cost = [](const std::string& type, const TargetInfo& target) {
+    auto module = parse_module("ENTRY e {\n  a = " + type + "[60,64] parameter(0)\n  b = " + type +
+                               "[64,96] parameter(1)\n  ROOT d = " + (type == "s8" ? "s32" : type) +
+                               "[60,96] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+    const Instruction* dot = module->entry()->root();
+    return kernel_cost(std::vector{dot}, *plan_kernel(*module->entry(), target), target).compute_ns;
+  };
+  TargetInfo target{.vector_bytes = 64, .vector_registers = 32, .multiplies_bytes = true, .multiplies_bfloats = true};
+  const double two = cost("f32", target);
+  CHECK(cost("bf16", target) < 0.7 * two);
+  CHECK(cost("s8", target) < 0.5 * two);
+  target.multiply_adds = 1;
+  CHECK(cost("f32", target) == doctest::Approx(2 * two).epsilon(0.2));
+}
+
 /// Of a sum of arrays of many sizes that stand elsewhere in memory each time.
 TEST_CASE("a cost does not depend on addresses") {
   std::string body;
