@@ -132,17 +132,19 @@ class TileBody {
     llvm::Value* left = t_.argument(4);
     Tile carried = tile;
     carried.push_back(left);
-    carried = t_.loop(
-        "stretch", 1, t_.b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, left), carried,
-        [&](llvm::Value*, const Tile& all) {
-          Tile sums(all.begin(), all.end() - 1);
-          llvm::Value* n = t_.b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all.back(), t_.b.getTrue());
-          const Tile pointers = row_pointers(pointer_at(t_.argument(0), t_.b.CreateMul(n, t_.number(form.k_stride))));
-          llvm::Value* columns = t_.at(panel, t_.b.CreateMul(n, t_.number(form.stretch * shape_.panel_stride)));
-          steps(sums, columns, t_.number(form.stretch), pointers);
-          sums.push_back(t_.b.CreateAnd(all.back(), t_.b.CreateSub(all.back(), t_.number(1))));
-          return sums;
-        });
+    carried = t_.loop("stretch", 1, t_.b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, left), carried,
+                      [&](llvm::Value*, const Tile& all) {
+                        Tile sums(all.begin(), all.end() - 1);
+                        llvm::Value* n = t_.b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all.back(), t_.b.getTrue());
+                        llvm::Value* table = pointer_at(t_.argument(0), t_.b.CreateMul(n, t_.number(form.k_stride)));
+                        const Tile pointers = row_pointers(table);
+                        if (shape_.looks_ahead) look_along(table);
+                        llvm::Value* columns =
+                            t_.at(panel, t_.b.CreateMul(n, t_.number(form.stretch * shape_.panel_stride)));
+                        steps(sums, columns, t_.number(form.stretch), pointers);
+                        sums.push_back(t_.b.CreateAnd(all.back(), t_.b.CreateSub(all.back(), t_.number(1))));
+                        return sums;
+                      });
     tile.assign(carried.begin(), carried.end() - 1);
   }
 
@@ -160,11 +162,13 @@ class TileBody {
   void look_along(llvm::Value* table) {
     const RowsForm& form = shape_.left;
     Tile pointers;
-    for (size_t i = 0; i < rows_; ++i)
-      pointers.push_back(load_pointer(table, static_cast<int64_t>(i) * form.row_stride + form.k_stride));
+    for (size_t i = 0; i < rows_; ++i) {
+      llvm::Value* row = load_pointer(table, static_cast<int64_t>(i) * form.row_stride + form.k_stride);
+      pointers.push_back(t_.b.CreateGEP(t_.scalar, row, t_.argument(7)));
+    }
     const int64_t line = kCacheLine / dtype_bytes(shape_.type);
     t_.loop("line", line, t_.number(form.stretch), {}, [&](llvm::Value* at, const Tile&) {
-      for (llvm::Value* row : pointers) t_.prefetch(t_.b.CreateGEP(t_.scalar, row, at), Cache::kSecond);
+      for (llvm::Value* row : pointers) t_.prefetch(t_.b.CreateGEP(t_.scalar, row, at), *shape_.looks_ahead);
       return Tile{};
     });
   }
@@ -201,7 +205,7 @@ class TileBody {
   /// A's lines one tile on, as many a turn as a tile takes. In rows side by side no prefetcher sees them come.
   void look_ahead(llvm::Value* k) {
     llvm::Value* next = t_.b.CreateMul(t_.b.CreateAdd(k, t_.argument(4)), t_.number(shape_.rows));
-    t_.prefetch(t_.b.CreateGEP(t_.scalar, t_.argument(0), next), Cache::kFirst);
+    t_.prefetch(t_.b.CreateGEP(t_.scalar, t_.argument(0), next), *shape_.looks_ahead);
   }
 
   /// A line of B some rows on, into the second cache: more than the rows at hand would not stay in the first.
@@ -276,7 +280,8 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
       "tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
       shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "", shape.left.row_stride,
       shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
-      shape.accumulates ? "+" : "", shape.takes_off ? "-" : "", shape.looks_ahead ? ">" : "",
+      shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
+      shape.looks_ahead ? fmt::format(">{}", static_cast<int>(*shape.looks_ahead)) : "",
       shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",
       shape.left.stretch > 0 ? fmt::format("@{}{}", shape.left.stretch,
                                            shape.left.ends_within ? "e"

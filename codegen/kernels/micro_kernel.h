@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "codegen/number/memory.h"
 #include "codegen/number/multiply_add.h"
 #include "codegen/options.h"
 #include "layout/dtype.h"
@@ -56,9 +58,9 @@ struct MicroKernelShape {
   MultiplyAdd multiply_add = MultiplyAdd::kOne;
   bool accumulates = false;  ///< may be called with `accumulate`
   bool takes_off = false;    ///< `bias` is taken off each row
-  /// What comes next of A is prefetched. Where its rows follow each other without gaps, that is the next tile, where
-  /// there are pointers, what the next ones lead to.
-  bool looks_ahead = false;
+  /// Into which cache what comes next of A is prefetched. Where its rows follow each other without gaps, that is the
+  /// next tile, where there are pointers, what the next ones lead to.
+  std::optional<Cache> looks_ahead;
   int64_t looks_down = 0;  ///< > 0: B's rows are prefetched so many steps of k ahead (along depth: its next columns)
   /// Lanes go along k, of which both A and B have neighbours in memory: panel_stride leads to the next column, of which
   /// there are vectors x lanes, or as many as stored_lanes says, and last_lanes is what the last slice of k leaves of a

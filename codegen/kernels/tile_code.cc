@@ -76,7 +76,7 @@ class TileCode {
         size_(static_cast<int>(dtype_bytes(shape.type))),
         last_(shape.vectors - 1) {
     if (shape_.row_stride_is_argument()) saved_ = {kOnce, kThrice, kFiveTimes};
-    if (shape_.looks_ahead) saved_.push_back(kAhead);
+    if (shape_.looks_ahead && !has_pointers()) saved_.push_back(kAhead);
     if (has_pointers()) saved_ = {kRbx, kRbp, kR12, kR13, kR14, kR15};
   }
 
@@ -117,7 +117,7 @@ class TileCode {
     if (const int lanes = lanes_if_part(shape_.last_lanes)) c_.set_mask(kLoaded, lanes);
     if (const int lanes = lanes_if_part(shape_.stored_lanes)) c_.set_mask(kStored, lanes);
     c_.shift_left(kSumsStride, std::countr_zero(static_cast<unsigned>(size_)));
-    if (shape_.looks_ahead) {
+    if (shape_.looks_ahead && !has_pointers()) {
       c_.multiply(kAhead, kSteps, shape_.rows * size_);
       c_.add(kAhead, kLeft);
     }
@@ -161,7 +161,7 @@ class TileCode {
     if (shares_pointers()) take_stride(kFrom, 7);
     const size_t head = loop();
     if (shape_.looks_ahead) {
-      c_.prefetch({kAhead}, MachineCode::Prefetch::kFirst);
+      c_.prefetch({kAhead}, looks_to());
       c_.add(kAhead, shape_.unroll * shape_.rows * size_);
     }
     turn();
@@ -207,6 +207,7 @@ class TileCode {
     } else {
       c_.load(last, kTable);
     }
+    if (shape_.looks_ahead) look_along(last);
     for (int i = 0; i < shape_.rows; ++i) {
       c_.load(kPointers[i], {last, static_cast<int32_t>(i * form.row_stride * kWord)});
       c_.add(kPointers[i], kAlong);
@@ -227,6 +228,20 @@ class TileCode {
       c_.jump_if_more(head);
     }
     pop(kKept);
+  }
+
+  MachineCode::Prefetch looks_to() const {
+    return shape_.looks_ahead == Cache::kFirst ? MachineCode::Prefetch::kFirst : MachineCode::Prefetch::kSecond;
+  }
+
+  /// What each row's next pointer leads to.
+  void look_along(Register table) {
+    const RowsForm& form = shape_.left;
+    const Register next = kPointers[shape_.rows > 1 ? 0 : 1];
+    for (int i = 0; i < shape_.rows; ++i) {
+      c_.load(next, {table, static_cast<int32_t>((i * form.row_stride + form.k_stride) * kWord)});
+      for (int32_t at = 0; at < offset(form.stretch); at += kCacheLine) c_.prefetch({next, at, 1, kAlong}, looks_to());
+    }
   }
 
   void step(int u) {
@@ -335,7 +350,7 @@ bool reaches(const MicroKernelShape& s) {
 std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target) {
   if (shape.along_depth || form_of(shape.multiply_add).tiles() || !reaches(shape)) return std::nullopt;
   const bool avx512 = target.isa() == Isa::kAvx512, pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
-  if (pointers && (shape.rows > TileCode::kMostPointers || shape.looks_ahead)) return std::nullopt;
+  if (pointers && (shape.rows > TileCode::kMostPointers)) return std::nullopt;
   if (shape.left.ends_within) return std::nullopt;
   const int lanes = shape.last_halved() ? shape.lanes / 2 : shape.lanes;
   const bool in_part = shape.last_lanes < lanes || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);

@@ -88,7 +88,8 @@ void MachineCode::without_first_bit(Register to, Place of) {  // blsr
 
 void MachineCode::prefetch(Place line, Prefetch how) {
   const unsigned extension = how == Prefetch::kSecond ? 2 : 1;
-  if (bit(number(line.base), 3)) byte(0x41);
+  const unsigned beyond = (line.scale > 0 ? bit(number(line.index), 3) << 1 : 0) | bit(number(line.base), 3);
+  if (beyond) byte(0x40 | beyond);
   byte(0x0F);
   byte(how == Prefetch::kWrite ? 0x0D : 0x18);
   memory(extension, line, 1);

@@ -66,7 +66,7 @@ class Draw {
     s.unroll = coin() ? 1 : 4;
     s.accumulates = coin();
     s.takes_off = s.multiply_add == MultiplyAdd::kBytes && coin();
-    s.looks_ahead = draw(0, 3) == 0;
+    if (draw(0, 3) == 0) s.looks_ahead = coin() ? Cache::kFirst : Cache::kSecond;
     if (draw(0, 3) == 0) s.looks_down = draw(1, 40);
     if (draw(0, 2) == 0) find_by_pointers(s);
     s.strides_are_arguments = s.left.stretch == 0 && s.unroll == 1 && s.looks_down == 0 && coin();
@@ -76,7 +76,7 @@ class Draw {
   /// A pointer to each row's next elements, or to all rows' next one.
   void find_by_pointers(MicroKernelShape& s) {
     const bool shared = coin();
-    s.looks_ahead = false;
+    if (shared) s.looks_ahead.reset();
     s.left = {.row_stride = shared ? 0 : (*this)(1, 9), .k_stride = shared ? 1 : (*this)(1, 9)};
     s.left.stretch = s.unroll * (*this)(1, 5);
     if (!shared) s.rows = std::min(s.rows, 13);
@@ -110,7 +110,7 @@ class Draw {
 /// What a table of pointers to elements here and there would hold, where the shape wants one.
 std::vector<const char*> pointers(Draw& draw, const MicroKernelShape& s, int64_t k, const std::vector<char>& a) {
   std::vector<const char*> table;
-  const int64_t count = s.left.stretch > 0 ? s.rows * s.left.row_stride + k * s.left.k_stride : 0;
+  const int64_t count = s.left.stretch > 0 ? s.rows * s.left.row_stride + (k + 1) * s.left.k_stride : 0;
   const auto size = static_cast<int>(dtype_bytes(s.type));
   for (int64_t n = 0; n < count; ++n) table.push_back(a.data() + size * draw(0, 50));
   return table;
