@@ -104,7 +104,7 @@ class Product {
       in.CreateMemSet(at, in.getInt8(0), i64(in, bytes), llvm::MaybeAlign());
       close_loop(root, std::move(loop));
     }
-    if (b_panel_.pointer && product_.n % nr != 0 && !at_.moves_left) {
+    if (b_panel_.pointer && at_.columns % nr != 0) {
       llvm::Value* columns = e_.index(IndexExpr(product_.n) - n0_, root);
       clear(b.CreateICmpULT(columns, i64(b, nr)), b_panel_.pointer, nr * kc);
     }
@@ -130,8 +130,11 @@ class Product {
     e_.bind(group_var, gs, gs.counter);
     IndexExpr first_panel = IndexExpr::var(group_var, s_.panels() / at_.group) * at_.group,
               first = n0_ + first_panel * nr;
-    // The last panel ends where the operand does, alone in its group.
-    if (at_.moves_left) first = e_.symbol(gs, minimum(gs, e_.index(first, gs), product_.n - nr), {0, product_.n - nr});
+    // The last panel ends where the operand does, alone in its group, if it may begin earlier.
+    if (at_.columns > product_.n) {
+      const int64_t last = product_.n - at_.last_columns;
+      first = e_.symbol(gs, minimum(gs, e_.index(first, gs), last), {0, last});
+    }
     if (!at_.right) pack_right(gs, first_panel, first, columns_left);
 
     auto panel_loop = open_loop(gs, i64(gs.builder, at_.group), 1, "panel");
@@ -190,7 +193,7 @@ class Product {
   void pack_right(Scope& gs, const IndexExpr& first_panel, const IndexExpr& first, llvm::Value* columns_left) {
     const int64_t nr = blocks_.tile_columns, kc = s_.packed_depth(), run = std::max<int64_t>(product_.run, 1);
     if (!reads_.in_runs(reads_.right_side()) && !blocks_.along_depth)
-      return packing_.pack_columns(gs, b_panel_, at_.group, nr, at_.moves_left ? nr : product_.n, first,
+      return packing_.pack_columns(gs, b_panel_, at_.group, nr, at_.columns, first,
                                    walks_memory(dot_, product_, blocks_, s_.options.target_info()));
     llvm::Value* left = gs.builder.CreateSub(columns_left, e_.index(first_panel * nr, gs));
     auto loop =
@@ -248,11 +251,34 @@ class Product {
     const TileSums::Place sums = sums_->of(ts, place);
     llvm::Value* number = e_.index(IndexExpr::var(slice_var_, s_.slices()), ts);
     const MicroKernelShape shape = shape_of_tile(rows.form);
-    b.CreateCall(micro_kernel(kernel_.module(), shape, s_.options),
-                 {rows.a, right, sums.pointer, sums.stride, rows.stretches ? rows.stretches : groups(b),
-                  b.CreateICmpNE(number, i64(b, 0)), bias(), rows.from, i64(b, shape.left.k_stride),
-                  i64(b, shape.panel_stride), i64(b, shape.left.row_stride)});
+    const std::vector<llvm::Value*> arguments = {rows.a,
+                                                 right,
+                                                 sums.pointer,
+                                                 sums.stride,
+                                                 rows.stretches ? rows.stretches : groups(b),
+                                                 b.CreateICmpNE(number, i64(b, 0)),
+                                                 bias(),
+                                                 rows.from,
+                                                 i64(b, shape.left.k_stride),
+                                                 i64(b, shape.panel_stride),
+                                                 i64(b, shape.left.row_stride)};
+    auto multiply = [&](const MicroKernelShape& as) {
+      b.CreateCall(micro_kernel(kernel_.module(), as, s_.options), arguments);
+    };
+    if (const int64_t nr = blocks_.tile_columns; at_.last_columns < nr) {
+      llvm::Value* last = b.CreateICmpSGT(e_.index(n0_ + panel * nr, ts), i64(b, product_.n - nr));
+      guarded(ts, last, [&] { multiply(shape_of_last(shape)); }, [&] { multiply(shape); });
+    } else {
+      multiply(shape);
+    }
     sums_->finish(ts, place, sums, number);
+  }
+
+  /// The last panel's, where it is narrower.
+  MicroKernelShape shape_of_last(MicroKernelShape shape) const {
+    shape.vectors = static_cast<int>(ceil_div(at_.last_columns, lanes_));
+    shape.last_lanes = static_cast<int>(at_.last_columns) - (shape.vectors - 1) * lanes_;
+    return shape;
   }
 
   MicroKernelShape shape_of_tile(const RowsForm& rows) const {

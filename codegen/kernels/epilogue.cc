@@ -32,7 +32,8 @@ Epilogue::Epilogue(KernelBuilder& kernel, VarSource& vars, const KernelPlan& pla
       once_(once),
       lanes_(std::max(1, e_.vector_bytes() / std::max(4, dtype_bytes(sum_type(dot_))))) {}
 
-void Epilogue::tile(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& sums, bool whole) {
+void Epilogue::tile(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& sums,
+                    int64_t columns) {
   const int64_t mr = stage_.blocks->tile_rows, nr = stage_.blocks->tile_columns;
   e_.provide(&dot_, [this](ElementEmitter& emitter, Scope& s, const Coords&) {
     Value raw = emitter.load(s, {sums_.pointer, nullptr, nullptr}, sum_type(dot_), sum_at_);
@@ -43,9 +44,9 @@ void Epilogue::tile(Scope& scope, const IndexExpr& row, const IndexExpr& column,
   if (reads_.in_runs(reads_.right_side())) return run_boxes(scope, t);
   auto columns_at = [&](const IndexExpr& j) { return product_.split(product_.swapped, column + j); };
   auto all = [&] { box(scope, t, nr, IndexExpr(0), true, columns_at); };
-  if (whole || product_.n % nr == 0) return all();
-  llvm::Value* within = scope.builder.CreateICmpSLE(e_.index(column, scope), i64(scope.builder, product_.n - nr));
-  guarded(scope, within, all, [&] { box(scope, t, product_.n % nr, IndexExpr(0), true, columns_at); });
+  if (columns % nr == 0) return all();
+  llvm::Value* within = scope.builder.CreateICmpSLE(e_.index(column, scope), i64(scope.builder, columns - nr));
+  guarded(scope, within, all, [&] { box(scope, t, columns % nr, IndexExpr(0), true, columns_at); });
 }
 
 void Epilogue::run_boxes(Scope& scope, const Tile& t) {

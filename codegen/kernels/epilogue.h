@@ -19,8 +19,8 @@ class Epilogue {
            const RowTile& sums, bool once);
 
   /// Stores the results of the tile that begins at a row and a column of the product, and `first` elements into the
-  /// sums. `whole`: all of its columns are the product's.
-  void tile(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& first, bool whole);
+  /// sums. `columns`: of all panels (ProductPlaces).
+  void tile(Scope& scope, const IndexExpr& row, const IndexExpr& column, const IndexExpr& first, int64_t columns);
 
  private:
   struct Tile {

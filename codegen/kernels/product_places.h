@@ -3,7 +3,8 @@
 // An operand is read where it lies, found by pointers, or packed. Sums go to the result at once where that is the
 // product as it is summed, else to scratch. Where rows, columns or blocks do not share out evenly, the last begins so
 // early that it is whole, if what is read and what is written allow that; else what is beyond the end is computed
-// and left.
+// and left. Of columns that is part of a vector at most: the last panel is as wide as they need. (A Zen 4, 64x64 by 100
+// columns: 0.81 of the time in 64 and 40 of them.)
 #pragma once
 
 #include <optional>
@@ -61,7 +62,8 @@ struct ProductPlaces {
   bool in_panels = false;                      ///< the columns' lies as the micro-kernel reads it
   bool by_rows = false;                        ///< the left block is packed row by row
   int64_t group = 1;                           ///< panels packed together
-  bool moves_left = false;                     ///< the last panel begins so early that it is whole
+  int64_t last_columns = 0;                    ///< of the last panel, in whole vectors or halves
+  int64_t columns = 0;                         ///< of all panels; more than there are: the last begins so early
   bool moves_rows = false;                     ///< the last tile of rows begins so early that it is whole
   bool moves_up = false;                       ///< the last block of rows is packed from so early on that it is
   std::optional<int64_t> result_stride;        ///< between rows of the result, where sums are put at once

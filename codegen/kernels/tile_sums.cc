@@ -74,7 +74,7 @@ void TileSums::finish(Scope& scope, const Tile& tile, const Place& place, llvm::
   llvm::Value* last = s_.slices() == 1 ? nullptr : b.CreateICmpEQ(slice, i64(b, s_.slices() - 1));
   if (place.in_scratch) last = last ? b.CreateAnd(last, place.in_scratch) : place.in_scratch;
   const IndexExpr from = place.offset + tile.shift * sums_.stride;
-  auto store = [&] { epilogue_->tile(scope, tile.row, tile.column, from, at_.moves_left); };
+  auto store = [&] { epilogue_->tile(scope, tile.row, tile.column, from, at_.columns); };
   if (!last) return store();
   guarded(scope, last, store, [] {});
 }

@@ -65,13 +65,19 @@ int64_t slice_of(const Ints& digits, int64_t best, int64_t most, int64_t unit) {
   return inner > best / 2 && inner % unit == 0 ? inner : count * inner;
 }
 
-/// Cycles that a tile takes for a step of the depth: two multiply-adds each, or as long as a sum waits for its last
-/// one; and what reading takes of that: a broadcast for each row, and for each vector of columns its way from the
-/// second cache. Measured on Zen 5: 6x4 vectors take 0.96 of 12x2's time for a product of 2048, 2x4 of AVX2's vectors
-/// 1.1 to 1.3 times 6x2's.
-double step_cycles(int64_t rows, int64_t vectors, bool integral) {
-  const double latency = 4, sums = static_cast<double>(rows * vectors) * (integral ? 1 : 0.5);
-  return std::max(sums, latency) + 0.12 * static_cast<double>(rows) + 0.4 * static_cast<double>(vectors) + 0.3;
+/// Cycles that a tile takes for a step of the depth: as many multiply-adds each as the machine begins, or as long as a
+/// sum waits for its last one; and what reading takes of that: a broadcast for each row, and for each vector of columns
+/// its way from the second cache. Measured on Zen 5: 6x4 vectors take 0.96 of 12x2's time for a product of 2048, 2x4 of
+/// AVX2's vectors 1.1 to 1.3 times 6x2's.
+double step_cycles(int64_t rows, double vectors, bool integral, const TargetInfo& target) {
+  const double latency = 4, sums = static_cast<double>(rows) * vectors / (integral ? 1 : target.multiply_adds);
+  return std::max(sums, latency) + 0.12 * static_cast<double>(rows) + 0.4 * vectors + 0.3;
+}
+
+/// Vectors of so many columns, of which the last may be half of one where that takes half as long.
+double vectors_of(int64_t columns, int64_t lanes, bool halves) {
+  const int64_t unit = halves ? lanes / 2 : lanes;
+  return static_cast<double>(ceil_div(columns, unit) * unit) / static_cast<double>(lanes);
 }
 
 /// The first that suits is the best; the last always does.
@@ -92,11 +98,15 @@ std::vector<MultiplyAdd> kinds_to_try(int64_t lanes, ProductOperands operands, c
 void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, int64_t together,
                  const TargetInfo& target) {
   constexpr double kClearly = 0.978;
-  const bool many = target.vector_registers >= 32;
+  const bool many = target.vector_registers >= 32, halves = target.multiply_adds == 1 && lanes > 1;
   // Integers are multiplied and added by two instructions, with a register between.
   const int64_t most_rows = many ? 12 : 6, taken = is_integral(type) ? 2 : 1;
   double least = 0;
-  for (int64_t vectors : many ? std::array{4, 3, 5, 2, 6, 1} : std::array{2, 1, 3, 4, 5, 6}) {
+  // Of two that cost nearly the same the first: a panel of all columns, for each pass over the rows has more to do than
+  // to multiply. (3x3 by 36 features to 72, a Zen 4: 1.11 of the time in panels of three vectors and one and a half.)
+  std::vector<int64_t> widths = many ? std::vector<int64_t>{4, 3, 5, 2, 6, 1} : std::vector<int64_t>{2, 1, 3, 4, 5, 6};
+  std::ranges::stable_partition(widths, [&](int64_t vectors) { return vectors == ceil_div(p.n, lanes); });
+  for (int64_t vectors : widths) {
     int64_t fit = std::min((target.vector_registers - taken - vectors) / vectors, most_rows);
     if (fit < 1 || vectors > ceil_div(p.n, lanes)) continue;
     // Rows that alternate in memory are stored together. (65x130 of bf16 in T(8,128)(2,1), nine rows, each element by
@@ -107,8 +117,12 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
     int64_t rows = round_up(ceil_div(p.m, ceil_div(p.m, fit)), beside);
     for (rows = together > 1 ? fit : rows; together > 1 && together % rows != 0;) --rows;
     const int64_t columns = vectors * lanes;
-    const double cycles = static_cast<double>(ceil_div(p.m, rows) * ceil_div(p.n, columns)) *
-                          step_cycles(rows, vectors, is_integral(type));
+    // The last panel has as many vectors as columns are left for.
+    const int64_t wide = (p.n - 1) / columns;
+    const double last = vectors_of(p.n - wide * columns, lanes, halves);
+    auto cycles_of = [&](double v) { return step_cycles(rows, v, is_integral(type), target); };
+    const double cycles = static_cast<double>(ceil_div(p.m, rows)) *
+                          (static_cast<double>(wide) * cycles_of(static_cast<double>(vectors)) + cycles_of(last));
     if (least > 0 && cycles >= least * kClearly) continue;
     least = cycles;
     b.tile_rows = rows;
