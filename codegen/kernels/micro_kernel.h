@@ -60,7 +60,7 @@ struct MicroKernelShape {
   bool takes_off = false;    ///< `bias` is taken off each row
   /// Into which cache what comes next of A is prefetched. Where its rows follow each other without gaps, that is the
   /// next tile, where there are pointers, what the next ones lead to.
-  std::optional<Cache> looks_ahead;
+  std::optional<Cache> looks_ahead = std::nullopt;
   int64_t looks_down = 0;  ///< > 0: B's rows are prefetched so many steps of k ahead (along depth: its next columns)
   /// Lanes go along k, of which both A and B have neighbours in memory: panel_stride leads to the next column, of which
   /// there are vectors x lanes, or as many as stored_lanes says, and last_lanes is what the last slice of k leaves of a

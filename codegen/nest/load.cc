@@ -249,7 +249,6 @@ Value ElementEmitter::load(Scope& scope, const BufferRef& buffer, DType type, co
                            llvm::Value* mask) {
   if (packs(buffer, type)) return load_packed(scope, buffer, type, address, mask);
   llvm::IRBuilder<>& b = scope.builder;
-  llvm::Type* element = storage_type(b, type, 1);
   int lanes = lane_count(address);
   auto* mask_lanes = mask ? llvm::dyn_cast<llvm::FixedVectorType>(mask->getType()) : nullptr;
   if (lanes == 1 && !mask_lanes) return load_one(scope, buffer, type, address, mask);

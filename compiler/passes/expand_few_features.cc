@@ -50,7 +50,9 @@ struct TapsDim {
 };
 
 TapsDim taps_dim(const WindowDim& w, int64_t n, int64_t out) {
-  TapsDim d{.results = ceil_div(out, w.lhs_dilate), .stride = w.stride};
+  TapsDim d;
+  d.results = ceil_div(out, w.lhs_dilate);
+  d.stride = w.stride;
   d.phases.resize(static_cast<size_t>(w.lhs_dilate));
   d.positions.resize(static_cast<size_t>(w.stride));
   int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();

@@ -90,6 +90,8 @@ Instruction* expand_flat_scatter(Builder& b, const Instruction& op) {
   a.scatter.edit() = {.update_window_dims = {},
                       .inserted_window_dims = {0},
                       .scatter_dims_to_operand_dims = {0},
+                      .input_batching_dims = {},
+                      .scatter_indices_batching_dims = {},
                       .index_vector_dim = 1};
   a.indices_are_sorted = false;
   Instruction* made = b.op(kScatter, std::move(operands), std::move(a), op.called);
