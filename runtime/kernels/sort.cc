@@ -44,7 +44,7 @@ struct Serial {
   template <class Key>
   Key* sort(Key* keys, Key*, int64_t n, int64_t count) const {
     if constexpr (!std::is_same_v<Key, Wide>) {
-      if (count > 1 && n <= kMostInColumns) {
+      if (sorts_in_columns<Key>(n, count)) {
         sort_rows(keys, n, count);
         return keys;
       }
