@@ -46,15 +46,13 @@ class Chooser {
   }
 
  private:
-  /// The last panel has no more vectors than columns are left for, of which the last may be half of one where that
-  /// takes half as long. Stages that follow read whole panels.
+  /// As the tile was chosen for, where the panel can be that narrow. Stages that follow read whole vectors.
   int64_t last_columns() const {
-    const int64_t nr = blocks_.tile_columns, rest = product_.n % nr, lanes = s_.lanes;
+    const int64_t nr = blocks_.tile_columns, lanes = s_.lanes;
     const bool plain = !blocks_.along_depth && !s_.form.tiles() && !reads_.in_runs(reads_.right_side());
-    if (!plain || site_.sums || product_.n < nr || rest == 0) return nr;
+    if (!plain || product_.n < nr) return nr;
     const bool halves = s_.options.target_info().multiply_adds == 1 && lanes > 1 && s_.form.terms == 1;
-    const bool halved = halves && 2 * (rest % lanes) <= lanes;
-    return round_up(rest, halved ? lanes / 2 : lanes);
+    return last_panel(product_.n, nr, lanes, halves && !site_.sums);
   }
 
   void choose_left() {

@@ -74,12 +74,6 @@ double step_cycles(int64_t rows, double vectors, bool integral, const TargetInfo
   return std::max(sums, latency) + 0.12 * static_cast<double>(rows) + 0.4 * vectors + 0.3;
 }
 
-/// Vectors of so many columns, of which the last may be half of one where that takes half as long.
-double vectors_of(int64_t columns, int64_t lanes, bool halves) {
-  const int64_t unit = halves ? lanes / 2 : lanes;
-  return static_cast<double>(ceil_div(columns, unit) * unit) / static_cast<double>(lanes);
-}
-
 /// The first that suits is the best; the last always does.
 std::vector<MultiplyAdd> kinds_to_try(int64_t lanes, ProductOperands operands, const TargetInfo& target) {
   std::vector<MultiplyAdd> kinds;
@@ -117,9 +111,8 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
     int64_t rows = round_up(ceil_div(p.m, ceil_div(p.m, fit)), beside);
     for (rows = together > 1 ? fit : rows; together > 1 && together % rows != 0;) --rows;
     const int64_t columns = vectors * lanes;
-    // The last panel has as many vectors as columns are left for.
     const int64_t wide = (p.n - 1) / columns;
-    const double last = vectors_of(p.n - wide * columns, lanes, halves);
+    const double last = static_cast<double>(last_panel(p.n, columns, lanes, halves)) / static_cast<double>(lanes);
     auto cycles_of = [&](double v) { return step_cycles(rows, v, is_integral(type), target); };
     const double cycles = static_cast<double>(ceil_div(p.m, rows)) *
                           (static_cast<double>(wide) * cycles_of(static_cast<double>(vectors)) + cycles_of(last));
@@ -386,6 +379,11 @@ bool suits(MultiplyAdd kind, const Instruction& contraction, const MatrixProduct
     case MultiplyAdd::kByteTiles: return both({DType::kS8});
     default: return both({DType::kBF16}) && !target.keeps_subnormals;
   }
+}
+
+int64_t last_panel(int64_t n, int64_t tile_columns, int64_t lanes, bool halves) {
+  const int64_t left = n - (n - 1) / tile_columns * tile_columns;
+  return round_up(left, halves && 2 * (left % lanes) <= lanes ? lanes / 2 : lanes);
 }
 
 bool holds_runs(const Blocks& b, const MatrixProduct& p) {

@@ -58,6 +58,10 @@ bool may_sum_along_depth(const Instruction& contraction, const MatrixProduct& pr
 Blocks in_one_slice(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                     const TargetInfo& target);
 
+/// Columns of the last of the panels that `n` columns are cut into, in no more vectors than they need, of which the
+/// last may be half of one (`halves`: that takes half as long).
+int64_t last_panel(int64_t n, int64_t tile_columns, int64_t lanes, bool halves);
+
 /// No run of the product's rows is cut by a block.
 bool holds_runs(const Blocks& blocks, const MatrixProduct& product);
 
