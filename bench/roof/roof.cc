@@ -77,6 +77,7 @@ Pass pass_of(const std::function<void(int, size_t)>& work) {
 }
 
 // Least seconds of a pass of work(thread, repeats) on all threads, over about `budget` seconds, divided by the repeats.
+// A pass begins with the first of them: one that was kept from its core meanwhile works alone after the others.
 // Where other work keeps the threads from running together, which a pass slower than one thread after the other
 // tells, it tries for longer.
 double best_pass(int threads, double budget, const std::function<void(int, size_t)>& work) {
@@ -85,12 +86,17 @@ double best_pass(int threads, double budget, const std::function<void(int, size_
   Barrier barrier(threads);
   std::atomic<bool> over{false};
   std::vector<std::thread> others;
+  std::vector<Clock::time_point> starts(static_cast<size_t>(threads));
+  const auto timed_work = [&, repeats = repeats](int t) {
+    starts[static_cast<size_t>(t)] = Clock::now();
+    work(t, repeats);
+  };
   for (int t = 1; t < threads; ++t) {
-    others.emplace_back([&, t, repeats = repeats] {
+    others.emplace_back([&, t] {
       for (;;) {
         barrier.meet();
         if (over) return;
-        work(t, repeats);
+        timed_work(t);
         barrier.meet();
       }
     });
@@ -100,10 +106,10 @@ double best_pass(int threads, double budget, const std::function<void(int, size_
   double best = INFINITY;
   for (int pass = 0; pass < 5 || seconds_since(begin) < (best > disturbed ? 20 * budget : budget); ++pass) {
     barrier.meet();
-    const auto start = Clock::now();
-    work(0, repeats);
+    timed_work(0);
     barrier.meet();
-    if (pass > 0) best = std::min(best, seconds_since(start) / static_cast<double>(repeats));
+    if (pass > 0)
+      best = std::min(best, seconds_since(*std::ranges::min_element(starts)) / static_cast<double>(repeats));
   }
   over = true;
   barrier.meet();
