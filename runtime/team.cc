@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "codegen/cores.h"
 #include "runtime/grant_threads.h"
 
 namespace hlojit {
@@ -53,6 +54,7 @@ class Moments {
 // What caller and helpers see of each other.
 struct Team::Board {
   std::atomic<int> called{0}, here{0};
+  std::atomic<int> core{-1};  ///< that the caller was on when he opened the region
 
   // What is left of the region: its number, its first group, the one behind its last. Whoever changes this word from
   // what he saw has read the region's own task below: the next one is written when all groups are done only, and its
@@ -76,8 +78,11 @@ void Team::Board::help() {
     if (take(true)) {
       moments.reset();
       since = Clock::now();
-    } else if (moments.wait() && Clock::now() - since >= kStays) {
-      break;
+    } else if (moments.wait()) {
+      if (Clock::now() - since >= kStays) break;
+      // There it would only take turns with him.
+      const int callers = core.load(std::memory_order_relaxed);
+      if (codegen::this_core() == callers) codegen::leave_core(callers);
     }
   }
   here.fetch_sub(1, std::memory_order_relaxed);
@@ -121,6 +126,7 @@ void Team::run(int64_t chunks, int64_t cost_ns, Task task, void* context) noexce
   b.task.store(task, std::memory_order_relaxed);
   b.context.store(context, std::memory_order_relaxed);
   b.done.store(0, std::memory_order_relaxed);
+  b.core.store(codegen::this_core(), std::memory_order_relaxed);
   Left all(b.left.load(std::memory_order_relaxed));
   ++all.number;
   all.first = 0;
