@@ -32,27 +32,44 @@ double spacing_of(const Coords& coords) {
   return places;
 }
 
+bool depends_on(const IndexExpr& c, uint64_t dims) {
+  return std::ranges::any_of(c.variables(), [&](int v) { return (dims & Manner::dim_bit(v)) != 0; });
+}
+
+// Quotients, or rests of them, which are the same all along each of these rows.
+bool same_in_row(const IndexExpr& c, const Manner::Rows& rows) {
+  if (rows.length == 0 || rows.first % rows.length != 0) return false;
+  return std::ranges::all_of(c.terms(), [&](const IndexExpr::Term& t) {
+    const IndexExpr::Atom* atom = t.atom.get();
+    if (atom->kind == IndexExpr::AtomKind::kMod && atom->operand->terms().size() == 1)
+      atom = atom->operand->terms()[0].atom.get();
+    return atom->kind == IndexExpr::AtomKind::kFloorDiv && atom->width % rows.length == 0;
+  });
+}
+
 // The rows that a movement's operand is read by, which is wanted by `rows` itself.
 Manner::Rows rows_through(const Instruction& movement, const Coords& coords, const Manner::Rows& rows) {
+  Manner::Rows through;
   for (size_t k = 0; k < coords.size(); ++k) {
     const IndexExpr& c = coords[k];
-    const auto dim = static_cast<int64_t>(k);
+    const uint64_t dim = Manner::dim_bit(static_cast<int>(k));
     if (movement.is(Opcode::kReshape) && c.terms().size() > 1) {
       int64_t length = 1;
       for (const IndexExpr::Term& t : c.terms()) length = std::max(length, t.coefficient);
       return {dim, length, 0};
     }
-    if (rows.along < 0 || !c.depends_on(static_cast<int>(rows.along))) continue;
-    const bool shifted = c.terms().size() == 1 && c.coefficient(static_cast<int>(rows.along)) == 1;
-    return {dim, shifted ? rows.length : 0, rows.first + c.constant()};
+    if (!depends_on(c, rows.along) || same_in_row(c, rows)) continue;
+    const bool shifted = c.terms().size() == 1 && c.terms()[0].atom->kind == IndexExpr::AtomKind::kVar;
+    const bool alone = through.along == 0 && shifted && c.terms()[0].coefficient == 1;
+    through = {through.along | dim, alone ? rows.length : 0, rows.first + c.constant()};
   }
-  return {};
+  return through;
 }
 
 // Some border between parts lies within a row.
 bool cuts_rows(const Instruction& concatenate, const Manner::Rows& rows) {
   const int64_t d = concatenate.attrs.dimensions[0];
-  if (rows.along != d) return false;
+  if ((rows.along & Manner::dim_bit(static_cast<int>(d))) == 0) return false;
   int64_t border = 0;
   for (size_t k = 0; k + 1 < concatenate.operand_count(); ++k) {
     border += concatenate.operand(k)->shape.dims[static_cast<size_t>(d)];

@@ -45,7 +45,7 @@ class Demand {
     bool in_front = false;  ///< says where rows of few vectors are: a core has little else to do meanwhile
     /// A reshape in front makes coordinates along a dim of several: places in rows.
     struct Rows {
-      int64_t along = -1;  ///< the dim
+      uint64_t along = 0;  ///< dims that they go along, a bit each; none: there are no rows
       int64_t length = 1;  ///< elements; 0: rows begin who knows where
       int64_t first = 0;   ///< where one of them begins
     };
@@ -71,7 +71,7 @@ class Demand {
       in_front |= other.in_front;
       summed |= other.summed;
       split |= other.split;
-      if (rows.along < 0) rows = other.rows;
+      if (rows.along == 0) rows = other.rows;
       slid |= other.slid;
     }
   };
