@@ -6,13 +6,16 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <map>
 #include <mutex>
+#include <system_error>
 
 #include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -184,13 +187,16 @@ class Compiler {
 
   std::string object(llvm::Module& module) {
     target_.stamp(module, *machine_);
-    if (!emitter_) {
-      emitter_ = std::make_unique<llvm::legacy::PassManager>();
-      add_passes(*emitter_, out_, llvm::CodeGenFileType::ObjectFile);
-    }
+    make_passes();
     bytes_.clear();
     emitter_->run(module);
     return std::string(bytes_.begin(), bytes_.end());
+  }
+
+  void make_passes() {
+    if (emitter_) return;
+    emitter_ = std::make_unique<llvm::legacy::PassManager>();
+    add_passes(*emitter_, out_, llvm::CodeGenFileType::ObjectFile);
   }
 
   std::string assembly(llvm::Module& module) {
@@ -220,46 +226,93 @@ class Compiler {
   std::unique_ptr<llvm::legacy::PassManager> emitter_;
 };
 
-// Compilers that nobody uses, by what they are for: as many come to be as were ever busy at once.
+// Compilers that nobody uses, by what they are for: as many come to be as were ever busy at once. One that is still
+// being made is there already, as its future.
 class Compilers {
  public:
-  // Borrowed until destroyed. One that failed is not given back.
-  class Lease {
-   public:
-    Lease(Compilers& from, const Target& target, Effort effort) : from_(from), key_(&target, effort) {
-      std::lock_guard lock(from_.mutex_);
-      auto& idle = from_.idle_[key_];
-      if (idle.empty()) return;
-      compiler_ = std::move(idle.back());
+  using Future = std::future<std::unique_ptr<Compiler>>;
+  using Key = std::pair<const Target*, Effort>;
+
+  static Compilers& get() {
+    static auto* all = new Compilers;  // never destroyed, as the linker
+    return *all;
+  }
+
+  bool none(const Key& key) {
+    std::lock_guard lock(mutex_);
+    return idle_[key].empty();
+  }
+  /// The one put here last; null if there is none.
+  std::unique_ptr<Compiler> take(const Key& key) {
+    Future future;
+    {
+      std::lock_guard lock(mutex_);
+      auto& idle = idle_[key];
+      if (idle.empty()) return nullptr;
+      future = std::move(idle.back());
       idle.pop_back();
     }
-    ~Lease() {
-      if (!compiler_ || std::uncaught_exceptions() > 0) return;
-      std::lock_guard lock(from_.mutex_);
-      from_.idle_[key_].push_back(std::move(compiler_));
-    }
-    Compiler* operator->() {
-      if (!compiler_) compiler_ = std::make_unique<Compiler>(*key_.first, key_.second);
-      return compiler_.get();
-    }
-
-   private:
-    Compilers& from_;
-    std::pair<const Target*, Effort> key_;
-    std::unique_ptr<Compiler> compiler_;
-  };
-
-  static Lease get(const Target& target, Effort effort) {
-    static auto* all = new Compilers;  // never destroyed, as the linker
-    return Lease(*all, target, effort);
+    return future.get();
+  }
+  void put(const Key& key, Future compiler) {
+    std::lock_guard lock(mutex_);
+    idle_[key].push_back(std::move(compiler));
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<const Target*, Effort>, std::vector<std::unique_ptr<Compiler>>> idle_;
+  std::map<Key, std::vector<Future>> idle_;
 };
 
+// Borrowed until destroyed. One that failed is not given back.
+class Lease {
+ public:
+  Lease(const Target& target, Effort effort) : key_(&target, effort), compiler_(Compilers::get().take(key_)) {
+    if (!compiler_) compiler_ = std::make_unique<Compiler>(target, effort);
+  }
+  ~Lease() {
+    if (std::uncaught_exceptions() > 0) return;
+    std::promise<std::unique_ptr<Compiler>> promise;
+    promise.set_value(std::move(compiler_));
+    Compilers::get().put(key_, promise.get_future());
+  }
+  Compiler* operator->() { return compiler_.get(); }
+
+ private:
+  Compilers::Key key_;
+  std::unique_ptr<Compiler> compiler_;
+};
+
+// A compiler with what it makes at its first function: the machine's subtarget, analyses and passes.
+std::unique_ptr<Compiler> complete_compiler(const Target& target) {
+  IrModule ir("nothing");
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(*ir.context), false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "nothing", *ir.module);
+  llvm::ReturnInst::Create(*ir.context, llvm::BasicBlock::Create(*ir.context, "entry", function));
+  auto compiler = std::make_unique<Compiler>(target, Effort::kFull);
+  compiler->optimize(*ir.module);
+  compiler->make_passes();
+  return compiler;
+}
+
 }  // namespace
+
+Preparation::Preparation(const Target& target) {
+  const Compilers::Key key(&target, Effort::kFull);
+  if (!Compilers::get().none(key)) return;
+  std::packaged_task<std::unique_ptr<Compiler>()> task([&target] { return complete_compiler(target); });
+  Compilers::Future compiler = task.get_future();
+  try {
+    thread_ = std::thread(std::move(task));
+  } catch (const std::system_error&) {
+    return;  // no thread to be had: who needs it makes it
+  }
+  Compilers::get().put(key, std::move(compiler));
+}
+
+Preparation::~Preparation() {
+  if (thread_.joinable()) thread_.join();
+}
 
 void optimize(llvm::Module& module, const Target& target) {
   std::string broken;
@@ -267,15 +320,15 @@ void optimize(llvm::Module& module, const Target& target) {
   if (llvm::verifyModule(module, &out)) {
     throw Error(ErrorKind::kFailed, "internal: emitted LLVM IR is not valid: " + broken);
   }
-  Compilers::get(target, Effort::kFull)->optimize(module);
+  Lease(target, Effort::kFull)->optimize(module);
 }
 
 std::string compile_object(llvm::Module& module, const Target& target, Effort effort) {
-  return Compilers::get(target, effort)->object(module);
+  return Lease(target, effort)->object(module);
 }
 
 std::string compile_assembly(llvm::Module& module, const Target& target, Effort effort) {
-  return Compilers::get(target, effort)->assembly(module);
+  return Lease(target, effort)->assembly(module);
 }
 
 JitCode link_objects(const std::vector<std::string>& objects, const std::vector<LinkSymbol>& symbols) {

@@ -3,6 +3,7 @@
 #include "runtime/executable.h"
 
 #include <atomic>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -101,6 +102,9 @@ Executable compile_with(const ModulePtr& given, const Options& options, Bundle* 
   FloatMode mode;
   const codegen::Target& target = codegen::Target::get(options.isa);
   target.check_runs_here();
+  std::optional<codegen::Preparation> preparation;
+  // What is kept on disk may be all that is needed.
+  if (compile_threads(options) > 1 && !bundle && options.cache_dir.empty()) preparation.emplace(target);
   Lowered l = plan(module, options, target);
   auto impl = std::make_shared<Executable::Impl>();
   impl->parameters = entry_parameter_leaves(module);

@@ -73,6 +73,10 @@ void set_devices(Module& module, const Options& options) {
   }
 }
 
+int compile_threads(const Options& options) {
+  return options.threads > 0 ? std::min(options.threads, cores()) : cores();
+}
+
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target) {
   Lowered l;
   Phases phases(l.times);
@@ -99,10 +103,9 @@ codegen::NativeCode compile_code(Lowered& planned, const Options& options, const
   std::optional<DiskCache> cache;
   Phases phases(planned.times);
   if (!bundle && !options.cache_dir.empty()) cache.emplace(options.cache_dir);
-  const int threads = options.threads > 0 ? std::min(options.threads, cores()) : cores();
   codegen::EmitOptions emit = emit_options(options, target);
   codegen::NativeCode native =
-      compile_module(*planned.module, planned.buffers, emit, cache ? &*cache : bundle, threads);
+      compile_module(*planned.module, planned.buffers, emit, cache ? &*cache : bundle, compile_threads(options));
   planned.times.push_back({"emit", native.emit_ms});
   planned.times.push_back({"jit", native.jit_ms});
   planned.times.push_back({"link", native.link_ms});

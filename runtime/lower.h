@@ -20,6 +20,8 @@ struct Lowered {
 /// How many devices the options ask for, in the module's header.
 void set_devices(Module& module, const Options& options);
 PipelineOptions pipeline_options(const Options& options, const codegen::Target& target);
+/// How many threads compile at once.
+int compile_threads(const Options& options);
 /// Verifies, runs all passes, assigns buffers.
 Lowered plan(const Module& module, const Options& options, const codegen::Target& target);
 /// LLVM IR of what plan() made, to be read.

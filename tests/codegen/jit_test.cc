@@ -1,0 +1,40 @@
+// What is prepared on a thread of its own compiles as what is made when it is needed, wanted or not.
+#include "codegen/jit.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace hlojit::codegen {
+namespace {
+
+// The code of n + 1.
+std::string object_of_next(const Target& target) {
+  IrModule ir("next");
+  auto* number = llvm::Type::getInt64Ty(*ir.context);
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(number, {number}, false), llvm::GlobalValue::ExternalLinkage,
+                                   "next", *ir.module);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(*ir.context, "entry", f));
+  b.CreateRet(b.CreateAdd(f->getArg(0), b.getInt64(1)));
+  optimize(*ir.module, target);
+  return compile_object(*ir.module, target, Effort::kFull);
+}
+
+TEST_CASE("prepared compilers") {
+  const Target& target = Target::get("avx2");
+  {
+    Preparation unused(target);
+  }
+  std::optional<Preparation> first(target), second(target);
+  const std::string object = object_of_next(target);
+  first.reset();
+  CHECK(object_of_next(target) == object);
+  JitCode code = link_objects({object});
+  CHECK(reinterpret_cast<int64_t (*)(int64_t)>(code.lookup("next"))(41) == 42);
+}
+
+}  // namespace
+}  // namespace hlojit::codegen
