@@ -50,8 +50,7 @@ std::shared_ptr<void> constant_blob(const BufferPlan& plan) {
 void collect_kernels(const Computation& c, std::vector<KernelInfo>& out) {
   for (const auto& i : c.instructions()) {
     if (i->is(Opcode::kFusion)) {
-      auto plan = plan_kernel(*i->to_apply(), {}, i->attrs.backend_config);
-      out.push_back({i->name, plan ? std::string(kernel_kind_name(plan->kind)) : std::string()});
+      out.push_back({i->name, std::string(planned_kind(*i))});
       continue;
     }
     for (const Computation* callee : i->called) collect_kernels(*callee, out);

@@ -23,12 +23,6 @@ bool passes_on(const Instruction& i) {
   return has_trait(i, op_trait::kForwards) || (i.is(Opcode::kConstant) && bytes_of(i.shape) <= kSmallBytes);
 }
 
-std::string kernel_kind(const Instruction& i) {
-  if (!i.is(Opcode::kFusion)) return {};
-  auto plan = plan_kernel(*i.to_apply(), {}, i.attrs.backend_config);
-  return plan ? std::string(kernel_kind_name(plan->kind)) : std::string();
-}
-
 }  // namespace
 
 std::vector<GraphNode> graph(const ModulePtr& module) {
@@ -48,8 +42,8 @@ std::vector<GraphNode> graph(const ModulePtr& module) {
       continue;
     }
     stands_for[i.get()] = {nodes.size()};
-    nodes.push_back({i->name, std::string(op_name(i->opcode)), kernel_kind(*i), i->shape, std::move(reads), bytes_read,
-                     bytes_of(i->shape)});
+    nodes.push_back({i->name, std::string(op_name(i->opcode)), std::string(planned_kind(*i)), i->shape,
+                     std::move(reads), bytes_read, bytes_of(i->shape)});
   }
   return nodes;
 }

@@ -118,6 +118,8 @@ struct KernelPlan {
 std::string kernel_config(const KernelPlan& plan);
 /// The fusion carries our own backend_config.
 bool has_kernel_config(const Instruction& fusion);
+/// The kind of kernel that it names; empty if it does not.
+std::string_view planned_kind(const Instruction& fusion);
 
 /// The plan of a computation, or nullopt (with the reason) if no kernel admits it. `config`: a
 /// backend_config whose stages are taken as they stand if they are legal for the computation, refused if

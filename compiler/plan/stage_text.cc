@@ -155,8 +155,15 @@ std::string kernel_config(const KernelPlan& plan) {
   return text + "}}";
 }
 
-bool has_kernel_config(const Instruction& fusion) {
-  return fusion.attrs.backend_config.find(R"("hlojit":{"kernel":)") != std::string::npos;
+bool has_kernel_config(const Instruction& fusion) { return !planned_kind(fusion).empty(); }
+
+std::string_view planned_kind(const Instruction& fusion) {
+  constexpr std::string_view kBefore = R"("hlojit":{"kernel":")";
+  const std::string_view config = fusion.attrs.backend_config;
+  const size_t at = config.find(kBefore);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = config.substr(at + kBefore.size());
+  return rest.substr(0, rest.find('"'));
 }
 
 std::optional<std::vector<std::string>> stages_in(std::string_view config) {

@@ -388,6 +388,22 @@ TEST_CASE("a plan that takes subnormals for zeros is not kept where they are wan
   CHECK_FALSE(kernel_config(*plan_kernel(*module->entry(), target, printed)).contains("by bfloats"));
 }
 
+TEST_CASE("the kind of kernel that a fusion's text names") {
+  auto module = parse_module(R"(f {
+      p = f32[4] parameter(0)
+      ROOT n = f32[4] negate(p)
+    }
+    ENTRY e {
+      p = f32[4] parameter(0)
+      ROOT k = f32[4] fusion(p), kind=kLoop, calls=f, backend_config={"hlojit":{"kernel":"nest","stages":["outer"]}}
+    })");
+  const Instruction* fusion = module->entry()->root();
+  CHECK(planned_kind(*fusion) == "nest");
+  CHECK(has_kernel_config(*fusion));
+  CHECK(planned_kind(*fusion->operand(0)).empty());
+  CHECK_FALSE(has_kernel_config(*fusion->operand(0)));
+}
+
 TEST_CASE("a product of what lies in scratch takes its terms one by one") {
   auto module = parse_module(R"(ENTRY e {
       a = bf16[64,63] parameter(0)
