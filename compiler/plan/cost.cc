@@ -123,7 +123,9 @@ class Sweep {
       if (is_scalar(o) && i->shape.is_array() && i->shape.rank() > 0) {
         want_once(o);
       } else {
-        want_alike(o, d).crossed |= d.crossed;
+        Demand& own = want_alike(o, d);
+        own.crossed |= d.crossed;
+        own.manner.relaid |= i->is(Opcode::kCopy) && minor_dim(i->shape) != minor_dim(o->shape);
       }
     }
   }
@@ -144,7 +146,8 @@ class Sweep {
         demands_[o].want({taken ? Places::kOwn : places_.fresh(), elements_in(o->shape), d.code()});
       } else {
         const double terms = d.elements() * product<double>(reduction_sizes(*i));
-        if (d.manner.split) cost_.compute_ns += std::max(0.0, terms - elements_in(o->shape)) * kGathered;
+        const bool gathers = d.manner.split || d.manner.strided || d.manner.relaid;
+        if (gathers) cost_.compute_ns += std::max(0.0, terms - elements_in(o->shape)) * kGathered;
         want_apart(o, terms, d.code(), d.manner.strided);
         demands_[o].manner.slid |= slid_dims(*i);
         demands_[o].manner.summed = true;

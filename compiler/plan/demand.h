@@ -37,6 +37,7 @@ class Demand {
   /// How it is wanted, which users hand on to what they are made of.
   struct Manner {
     bool strided = false;
+    bool relaid = false;    ///< by a copy whose neighbours are none of it
     bool told = false;      ///< as a part of a concatenation
     double parts = 1;       ///< how many there are of it, and of parts of parts
     bool folded = false;    ///< where several coordinates are one, or one is several
@@ -63,6 +64,7 @@ class Demand {
     /// In both.
     void join(const Manner& other) {
       strided |= other.strided;
+      relaid |= other.relaid;
       told |= other.told;
       parts = std::max(parts, other.parts);
       folded |= other.folded;
