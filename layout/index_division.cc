@@ -164,6 +164,16 @@ bool divides_same(const Atom& high, const Atom& low) {
   return atom && rest.constant() == 0 && compare(*atom, low) == 0;
 }
 
+// The sum without two of its terms. (By subtraction each of these would look for what rejoins in all that is left, and
+// so on: exponential in the digits of a position.)
+IndexExpr without(const IndexExpr& e, const Term& one, const Term& other) {
+  Sum left{.constant = e.constant(), .terms = {}};
+  for (const Term& t : e.terms()) {
+    if (&t != &one && &t != &other) left.terms.push_back(t);
+  }
+  return std::move(left).done();
+}
+
 }  // namespace
 
 std::optional<IndexExpr> index_atoms::rejoin(const IndexExpr& e) {
@@ -181,14 +191,13 @@ std::optional<IndexExpr> index_atoms::rejoin(const IndexExpr& e) {
       if (high.atom->kind == AtomKind::kVar) continue;
       if (!high.atom->operand->depends_on(any_variable(*low.atom))) continue;
       if (divides_same(*high.atom, *low.atom)) {
-        return e - Builder::of(low.atom) * c - Builder::of(high.atom) * high.coefficient + *high.atom->operand * c;
+        return without(e, low, high) + *high.atom->operand * c;
       }
       if (!quotient) quotient = floordiv(base, width);
       const Atom* q = sole_atom(*quotient);
       if (q == nullptr) break;
-      IndexExpr others = e - Builder::of(low.atom) * c - Builder::of(high.atom) * high.coefficient;
       if (compare(*q, *high.atom) == 0) {
-        return others + (base - IndexExpr(quotient->constant()) * width) * c;
+        return without(e, low, high) + (base - IndexExpr(quotient->constant()) * width) * c;
       }
       if (high.atom->kind != AtomKind::kMod) continue;
       // mod(R, w) + w * mod(R/w + T, v) = mod(R + w*T, w*v)
@@ -197,7 +206,7 @@ std::optional<IndexExpr> index_atoms::rejoin(const IndexExpr& e) {
                                      [&](const Term& t) { return t.coefficient == 1 && compare(*t.atom, *q) == 0; });
       if (!has) continue;
       IndexExpr rest = upper - *quotient;
-      return others + mod(base + rest * width, width * high.atom->width) * c;
+      return without(e, low, high) + mod(base + rest * width, width * high.atom->width) * c;
     }
   }
   return std::nullopt;
