@@ -210,6 +210,27 @@ bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b) {
 
 bool same_dimensions(const Shape& a, const Shape& b) { return a.is_array() && b.is_array() && a.dims == b.dims; }
 
+bool has_plain_layout(const Shape& shape) {
+  Layout ordered;
+  ordered.minor_to_major = shape.layout.minor_to_major;
+  return shape.layout == ordered;
+}
+
+Shape without_unit_dims(const Shape& shape) {
+  Shape narrow;
+  narrow.type = shape.type;
+  std::vector<int64_t> place(shape.dims.size(), -1);
+  for (size_t d = 0; d < shape.dims.size(); ++d) {
+    if (shape.dims[d] == 1) continue;
+    place[d] = static_cast<int64_t>(narrow.dims.size());
+    narrow.dims.push_back(shape.dims[d]);
+  }
+  for (int64_t d : shape.layout.minor_to_major) {
+    if (place[static_cast<size_t>(d)] >= 0) narrow.layout.minor_to_major.push_back(place[static_cast<size_t>(d)]);
+  }
+  return narrow;
+}
+
 int64_t leaf_count(const Shape& shape) {
   int64_t count = shape.is_array() ? 1 : 0;
   for (const Shape& element : shape.elements) count += leaf_count(element);

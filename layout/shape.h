@@ -100,6 +100,12 @@ HLOJIT_API bool compatible_ignoring_element_type(const Shape& a, const Shape& b)
 HLOJIT_API bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b);
 HLOJIT_API bool same_dimensions(const Shape& a, const Shape& b);
 
+/// An array's layout is an order of its dims alone.
+HLOJIT_API bool has_plain_layout(const Shape& shape);
+/// An array of plain layout without dims of size 1; the others keep their order in memory, and all elements their
+/// place.
+HLOJIT_API Shape without_unit_dims(const Shape& shape);
+
 /// Number of leaves that have storage (arrays), depth first; tokens and () have none.
 HLOJIT_API int64_t leaf_count(const Shape& shape);
 /// Those leaves, depth first; pointers into `shape`.

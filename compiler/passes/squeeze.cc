@@ -16,28 +16,6 @@ bool has_unit_dims(const Shape& shape) {
   return shape.is_array() && !shape.has_dynamic_dims() && std::ranges::count(shape.dims, 1) > 0;
 }
 
-bool plain_layout(const Shape& shape) {
-  Layout ordered;
-  ordered.minor_to_major = shape.layout.minor_to_major;
-  return shape.layout == ordered;
-}
-
-/// The shape without dims of size 1; the others keep their order in memory.
-Shape narrow_shape(const Shape& shape) {
-  Shape narrow;
-  narrow.type = shape.type;
-  std::vector<int64_t> place(shape.dims.size(), -1);
-  for (size_t d = 0; d < shape.dims.size(); ++d) {
-    if (shape.dims[d] == 1) continue;
-    place[d] = static_cast<int64_t>(narrow.dims.size());
-    narrow.dims.push_back(shape.dims[d]);
-  }
-  for (int64_t d : shape.layout.minor_to_major) {
-    if (place[d] >= 0) narrow.layout.minor_to_major.push_back(place[d]);
-  }
-  return narrow;
-}
-
 class Squeezer {
  public:
   Squeezer(Computation& c, const PipelineOptions& options) : c_(c), options_(options) {}
@@ -61,25 +39,25 @@ class Squeezer {
     }
     if (i->is(Opcode::kDot)) return dot_narrow(i);
     bool squeezes = is_elementwise(i->opcode) && !i->is(Opcode::kBitcastConvert) && !i->is(Opcode::kMap) &&
-                    has_unit_dims(i->shape) && plain_layout(i->shape) &&
+                    has_unit_dims(i->shape) && has_plain_layout(i->shape) &&
                     std::ranges::all_of(i->operands(), [](const Instruction* o) {
-                      return o->shape.is_array() && plain_layout(o->shape);
+                      return o->shape.is_array() && has_plain_layout(o->shape);
                     });
     if (!squeezes) return;
     std::vector<Instruction*> operands;
     for (Instruction* o : i->operands()) operands.push_back(narrow(o));
     Instruction* made = c_.clone_instruction(*i, std::move(operands));
-    made->shape = narrow_shape(i->shape);
+    made->shape = without_unit_dims(i->shape);
     replace(i, made);
   }
 
   /// Reshapes and broadcasts between plain layouts start from the narrow version of their operand.
   void read_narrow(Instruction* i) {
     Instruction* o = i->operand(0);
-    if (!plain_layout(i->shape) || !plain_layout(o->shape) || i->shape.has_dynamic_dims()) return;
+    if (!has_plain_layout(i->shape) || !has_plain_layout(o->shape) || i->shape.has_dynamic_dims()) return;
     if (!has_unit_dims(o->shape) && !has_unit_dims(i->shape)) return;
     Instruction* from = narrow(o);
-    Shape to = narrow_shape(i->shape);
+    Shape to = without_unit_dims(i->shape);
     Instruction* made = from;  // it only added or took dims of size 1
     if (i->is(Opcode::kReshape)) {
       if (from->shape.dims != to.dims) made = c_.add(Opcode::kReshape, to, {from}, i->name);
@@ -103,7 +81,7 @@ class Squeezer {
   /// Reducing dims of size 1 is no reduction: what is left is one step of the reducer.
   void reduce_narrow(Instruction* i) {
     Instruction* o = i->operand(0);
-    if (!has_unit_dims(o->shape) || !plain_layout(i->shape) || !plain_layout(o->shape)) return;
+    if (!has_unit_dims(o->shape) || !has_plain_layout(i->shape) || !has_plain_layout(o->shape)) return;
     Ints reduced;
     for (size_t d = 0, place = 0; d < o->shape.dims.size(); ++d) {
       if (o->shape.dims[d] == 1) continue;
@@ -116,7 +94,7 @@ class Squeezer {
       return;
     }
     Instruction* made = c_.clone_instruction(*i, {from, i->operand(1)});
-    made->shape = narrow_shape(i->shape);
+    made->shape = without_unit_dims(i->shape);
     made->attrs.dimensions = std::move(reduced);
     replace(i, made);
   }
@@ -126,7 +104,7 @@ class Squeezer {
     Instruction *lhs = i->operand(0), *rhs = i->operand(1);
     if (!has_unit_dims(lhs->shape) && !has_unit_dims(rhs->shape)) return;
     for (const Instruction* v : {i, lhs, rhs}) {
-      if (!plain_layout(v->shape) || v->shape.has_dynamic_dims()) return;
+      if (!has_plain_layout(v->shape) || v->shape.has_dynamic_dims()) return;
     }
     DotDims d = i->attrs.dot;
     if (!may_narrow(lhs->shape, d.lhs_batch, d.lhs_contracting)) return;
@@ -134,7 +112,7 @@ class Squeezer {
     for (Ints* dims : {&d.lhs_batch, &d.lhs_contracting}) *dims = narrow_places(lhs->shape, *dims);
     for (Ints* dims : {&d.rhs_batch, &d.rhs_contracting}) *dims = narrow_places(rhs->shape, *dims);
     Instruction* made = c_.clone_instruction(*i, {narrow(lhs), narrow(rhs)});
-    made->shape = narrow_shape(i->shape);
+    made->shape = without_unit_dims(i->shape);
     made->attrs.dot = std::move(d);
     replace(i, made);
   }
@@ -212,7 +190,7 @@ class Squeezer {
     if (!has_unit_dims(value->shape)) return value;
     Instruction*& known = narrow_[value];
     if (!known) {
-      known = c_.add(Opcode::kReshape, narrow_shape(value->shape), {value}, value->name);
+      known = c_.add(Opcode::kReshape, without_unit_dims(value->shape), {value}, value->name);
       known->location = value->location;
     }
     return known;

@@ -54,13 +54,27 @@ bool reads_updated_box(const Instruction* i, const Instruction* update) {
   return true;
 }
 
+/// Elements of one width lie at the same places in memory: the shapes are one, or differ in dims of size 1.
+bool lie_alike(const Shape& a, const Shape& b) {
+  if (!a.is_array() || !b.is_array() || a.has_dynamic_dims() || b.has_dynamic_dims()) return false;
+  if (a.dims == b.dims && a.layout == b.layout) return true;
+  if (!has_plain_layout(a) || !has_plain_layout(b)) return false;
+  const Shape x = without_unit_dims(a), y = without_unit_dims(b);
+  return x.dims == y.dims && x.layout == y.layout;
+}
+
+/// Of operand k this reads the element that lies where its own does, by the same coordinates but for dims of size 1.
+bool reads_own_place(const Instruction& i, size_t k) {
+  return reads_own_element(i, k) || (i.is(Opcode::kReshape) && lie_alike(i.shape, i.operand(k)->shape));
+}
+
 /// Values that those which are wanted `here`, at the element at hand, need of other elements.
 InstructionSet wanted_elsewhere(Instructions members, InstructionSet here) {
   InstructionSet elsewhere;
   for (auto at = members.rbegin(); at != members.rend(); ++at) {
     const Instruction* i = *at;
     for (size_t k = 0; k < i->operand_count(); ++k) {
-      if (here.contains(i)) (reads_own_element(*i, k) ? here : elsewhere).insert(i->operand(k));
+      if (here.contains(i)) (reads_own_place(*i, k) ? here : elsewhere).insert(i->operand(k));
       if (elsewhere.contains(i)) elsewhere.insert(i->operand(k));
     }
   }
@@ -440,9 +454,7 @@ bool reads_in_place(const Computation& fused, int64_t parameter, int64_t root) {
   const Instruction* read = fused.parameters().at(parameter);
   const Shape& from = read->shape;
   const Shape& to = plan->roots.at(root)->shape;
-  if (!from.is_array() || from.dims != to.dims || from.layout != to.layout || element_bits(from) != element_bits(to)) {
-    return false;
-  }
+  if (!lie_alike(from, to) || element_bits(from) != element_bits(to)) return false;
   std::vector<const Instruction*> all;
   for (const auto& i : fused.instructions()) all.push_back(i.get());
   return !wanted_elsewhere(all, InstructionSet(plan->roots)).contains(read);
