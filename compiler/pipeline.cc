@@ -17,6 +17,7 @@
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/hoist.h"
 #include "compiler/passes/inline_calls.h"
+#include "compiler/passes/known_places.h"
 #include "compiler/passes/layouts.h"
 #include "compiler/passes/legalize_check.h"
 #include "compiler/passes/pack.h"
@@ -63,6 +64,7 @@ constexpr Pass kPasses[] = {
     // what we print, sums and quotients had other bits there.)
     {"fold", fold, false, "simplify"},
     {"fold_places", fold_places, false, "simplify"},
+    {"known_places", known_places, false, "simplify"},
     {"squeeze", squeeze},
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},
