@@ -1,5 +1,5 @@
-"""Arrays of HLO's element types in .npy files, by the rules of the command line: bf16 travels as its
-raw bits in <u2, everything else as NumPy has it."""
+"""Arrays of HLO's element types in .npy files, by the rules of the command line: floats that NumPy does not
+have travel as their raw bits in <u2 or |u1, everything else as NumPy has it."""
 
 import ml_dtypes
 import numpy as np
@@ -10,7 +10,9 @@ DTYPES = {
     "u16": np.dtype(np.uint16), "u32": np.dtype(np.uint32), "u64": np.dtype(np.uint64),
     "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+    "f8e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn), "f8e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
+RAW = {"bf16": np.uint16, "f8e4m3fn": np.uint8, "f8e5m2": np.uint8}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -20,8 +22,8 @@ def name_of(dtype):
 
 def save(path, array):
     array = np.asarray(array)
-    if array.dtype == DTYPES["bf16"]:
-        array = array.view(np.uint16)
+    if array.dtype in NAMES and name_of(array.dtype) in RAW:
+        array = array.view(RAW[name_of(array.dtype)])
     shape = array.shape  # ascontiguousarray would make a scalar one-dimensional
     np.save(path, np.ascontiguousarray(array).reshape(shape))
 
@@ -29,7 +31,7 @@ def save(path, array):
 def load(path, dtype):
     """Reads `path` as the HLO element type `dtype` ("bf16", "f32", ...)."""
     array = np.load(path)
-    return array.view(DTYPES[dtype]) if dtype == "bf16" else array
+    return array.view(DTYPES[dtype]) if dtype in RAW else array
 
 
 def random(dtype, dims, seed):

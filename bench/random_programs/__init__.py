@@ -9,15 +9,19 @@ import numpy as np
 from random_programs.accesses import gather, indexing, scatter
 from random_programs.bits import bits
 from random_programs.chains import mix
+from random_programs.decoders import decoders
 from random_programs.draw import MOST, Draw, Drawn, gradient
+from random_programs.filters import filters
 from random_programs.finance import finance
 from random_programs.functions import numpy, samples, special
 from random_programs.geometry import geometry
+from random_programs.graphs import graphs
 from random_programs.joined import cat, ein
 from random_programs.layers import network
 from random_programs.loops import control
 from random_programs.matrices import linalg
 from random_programs.ordering import order
+from random_programs.quantised import quantised
 from random_programs.quantum import quantum
 from random_programs.signals import grid, image, signal
 from random_programs.windowed import conv, pool
@@ -45,7 +49,8 @@ def vmapped(d):
 FAMILIES = {"mix": mix, "grad": grad, "ein": ein, "cat": cat, "scatter": scatter, "gather": gather,
             "indexing": indexing, "conv": conv, "pool": pool, "control": control, "order": order, "linalg": linalg,
             "vmapped": vmapped, "nn": network, "numpy": numpy, "special": special, "samples": samples, "image": image,
-            "signal": signal, "grid": grid, "geometry": geometry, "quantum": quantum, "bits": bits, "finance": finance}
+            "signal": signal, "grid": grid, "geometry": geometry, "quantum": quantum, "bits": bits, "finance": finance,
+            "decoders": decoders, "quantised": quantised, "graphs": graphs, "filters": filters}
 # Errors grow along a chain of steps, and sums cancel; a program that is wrong is off by more.
 LOOSE = 256.0
 

@@ -81,3 +81,19 @@ def gradient(drawn, most=3):
     places = tuple(k for k, a in enumerate(drawn.arguments) if is_float(a.dtype))[:most]
     function = jax.grad(lambda *a: weighted_sum(drawn.function(*a)), argnums=places)
     return Drawn(f"gradient of {drawn.text}", function, drawn.arguments)
+
+
+def drawn_layer(d, kinds, dtypes, gradients=0.4):
+    """A kind, a function of the draw to (function, shapes): [dims] of one of the types, ([dims], n) integers below n,
+    or an argument as it is."""
+    kind = d.choice(kinds)
+    run, shapes = kind(d)
+    dtype = d.choice(dtypes)
+
+    def one(s):
+        if isinstance(s, Argument):
+            return s
+        return argument(s[0], np.int32, s[1]) if isinstance(s, tuple) else argument(s, dtype)
+    arguments = [one(s) for s in shapes]
+    made = Drawn(f"{kind.__name__} {described(arguments)}", run, arguments)
+    return gradient(made, most=4) if d.likely(gradients) else made

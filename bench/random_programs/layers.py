@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax, nn
 
-from random_programs.draw import Drawn, argument, described, gradient
+from random_programs.draw import drawn_layer
 
 
 def convolution(x, w, stride=1):
@@ -170,9 +170,4 @@ LAYERS = [conv_net, conv_net, residual, attention, attention, attention, linear_
 
 
 def network(d):
-    layer = d.choice(LAYERS)
-    run, shapes = layer(d)
-    dtype = d.choice([np.float32] * 3 + [jnp.bfloat16])
-    arguments = [argument(s[0], np.int32, s[1]) if isinstance(s, tuple) else argument(s, dtype) for s in shapes]
-    made = Drawn(f"{layer.__name__} {described(arguments)}", run, arguments)
-    return gradient(made, most=4) if d.likely(0.4) else made
+    return drawn_layer(d, LAYERS, [np.float32] * 3 + [jnp.bfloat16])
