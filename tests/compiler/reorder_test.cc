@@ -13,9 +13,9 @@ Reorder order(std::string_view body, std::string_view numbers = "iota(), iota_di
   auto module = parse_module(
       "f { a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)\n" +
       std::string(body) + "\nROOT t = (f32[], s32[]) tuple(v, k) }\n" +
-      "ENTRY e { p = f32[4,8] parameter(0) n = s32[4,8] " + std::string(numbers) +
-      " x = f32[] constant(0) y = s32[] constant(0)\n" + "ROOT r = (f32[4], s32[4]) reduce(p, n, x, y), dimensions={" +
-      std::string(dims) + "}, to_apply=f }\n");
+      "ENTRY e { p = f32[4,8] parameter(0) w = s32[4,1,8] iota(), iota_dimension=2 n = s32[4,8] " +
+      std::string(numbers) + " x = f32[] constant(0) y = s32[] constant(0)\n" +
+      "ROOT r = (f32[4], s32[4]) reduce(p, n, x, y), dimensions={" + std::string(dims) + "}, to_apply=f }\n");
   return selection_order(*module->entry()->root());
 }
 
@@ -33,6 +33,8 @@ TEST_CASE("selections that may be reordered") {
   CHECK(argmax.position == 1);
   CHECK(!order(kArgmax, "parameter(1)").allowed);
   CHECK(!order(kArgmax, "iota(), iota_dimension=0").allowed);
+  CHECK(order(kArgmax, "reshape(w)").position == 1);
+  CHECK(!order(kArgmax, "reshape(w)", "0").allowed);
 }
 
 TEST_CASE("selections that may not") {
