@@ -95,5 +95,6 @@ def drawn_layer(d, kinds, dtypes, gradients=0.4):
             return s
         return argument(s[0], np.int32, s[1]) if isinstance(s, tuple) else argument(s, dtype)
     arguments = [one(s) for s in shapes]
-    made = Drawn(f"{kind.__name__} {described(arguments)}", run, arguments)
+    more = f" and {len(arguments) - 9} more" if len(arguments) > 9 else ""
+    made = Drawn(f"{kind.__name__} {described(arguments[:9])}{more}", run, arguments)
     return gradient(made, most=4) if d.likely(gradients) else made
