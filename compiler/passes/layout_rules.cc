@@ -5,6 +5,7 @@
 
 #include "compiler/analysis/access.h"
 #include "compiler/plan/blocks.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -323,6 +324,43 @@ std::optional<Layout> layout_by_windows(const Instruction& i) {
   for (int64_t d : i.operand(0)->shape.layout.minor_to_major) {
     if (std::ranges::count(order, d) == 0) order.push_back(d);
   }
+  return plain(std::move(order));
+}
+
+std::optional<Layout> layout_by_turns(const Instruction& loop, size_t element) {
+  constexpr int64_t kLongPart = 256;
+  const Shape& shape = loop.operand(0)->shape.elements[element];
+  if (!shape.is_array() || shape.layout.tiled() || shape.has_dynamic_dims()) return {};
+  auto takes = [&](const Instruction* i) {
+    return i->is(Opcode::kGetTupleElement) && i->attrs.tuple_index == static_cast<int64_t>(element);
+  };
+  const Computation& body = *loop.while_body();
+  const Instruction* next = body.root()->is(Opcode::kTuple) ? body.root()->operand(element) : nullptr;
+  if (!next || !takes(next) || next->operand(0) != body.parameters()[0]) return {};
+  if (loop.is_root() || std::ranges::any_of(loop.users(), takes)) return {};
+  if (std::ranges::any_of(loop.while_condition()->parameters()[0]->users(), takes)) return {};
+  // Dims of which a turn takes one place.
+  std::optional<Ints> placed;
+  for (const Instruction* taken : body.parameters()[0]->users()) {
+    if (!taken->is(Opcode::kGetTupleElement)) return {};
+    if (!takes(taken)) continue;
+    for (const Instruction* reader : taken->users()) {
+      if (reader == body.root() && std::ranges::count(reader->operands(), taken) == 1 && taken == next) continue;
+      if (!reader->is(Opcode::kDynamicSlice) || reader->operand(0) != taken) return {};
+      Ints dims;
+      for (int64_t d = 0; d < shape.rank(); ++d) {
+        const auto at = static_cast<size_t>(d);
+        if (reader->shape.dims[at] == 1 && shape.dims[at] > 1) dims.push_back(d);
+      }
+      if (placed && *placed != dims) return {};
+      placed = dims;
+    }
+  }
+  if (!placed || !contains(*placed, most_minor(shape))) return {};
+  Ints order, last;
+  for (int64_t d : shape.layout.minor_to_major) (contains(*placed, d) ? last : order).push_back(d);
+  if (order.empty() || shape.dims[static_cast<size_t>(order[0])] < kLongPart) return {};
+  order.insert(order.end(), last.begin(), last.end());
   return plain(std::move(order));
 }
 

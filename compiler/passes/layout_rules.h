@@ -42,6 +42,11 @@ struct UpdateLayouts {
 /// copies of the targets would be dearer than the updates.
 std::optional<UpdateLayouts> layouts_of_updates(const Instruction& scatter);
 
+/// The layout of an element of a loop's state, of which each turn reads a part, in which these lie together: what is
+/// copied once is read in rows by each turn. nullopt where they do already or are short, and where anyone else reads
+/// it. (A scan over the transpose of u32[622,34]: 14.4 us, 4.5 so; of u32[622,1000] 426, 108.)
+std::optional<Layout> layout_by_turns(const Instruction& loop, size_t element);
+
 /// Whether a gather's windows, of bytes, are long enough and would lie so far apart in such a result that they are
 /// better put together first and copied then. (Rows of words are transposed as they are read: f32[441,513], 515 rows as
 /// columns, 70 us by rows and a copy, 30 so.)

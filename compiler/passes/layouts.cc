@@ -202,10 +202,13 @@ class Assignment {
     i->shape = kernel.root()->shape;
   }
 
-  /// State keeps the layout it arrives in.
+  /// State keeps the layout it arrives in, but for what turns read parts of.
   void loop(Computation& c, Instruction* i) {
     Computation &condition = *i->while_condition(), &body = *i->while_body();
     Shape state = done_.contains(&body) ? body.parameters()[0]->shape : as_state(i->operand(0)->shape);
+    for (size_t k = 0; k < state.elements.size() && !done_.contains(&body); ++k) {
+      if (auto by = layout_by_turns(*i, k)) state.elements[k].layout = *by;
+    }
     i->set_operand(0, matched(c, i->operand(0), state, i));
     i->shape = state;
     explain(*i, state, "as the state arrives");
