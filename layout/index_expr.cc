@@ -129,6 +129,11 @@ std::vector<int> IndexExpr::variables() const {
   return out;
 }
 
+int IndexExpr::sole_variable() const {
+  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1) return -1;
+  return terms_[0].atom->kind == AtomKind::kVar ? terms_[0].atom->var : -1;
+}
+
 std::vector<AtomPtr> IndexExpr::div_mod_atoms() const {
   std::vector<AtomPtr> out;
   collect_div_mod(*this, out);

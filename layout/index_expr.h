@@ -63,6 +63,8 @@ class IndexExpr {
   bool depends_on(int id) const;
   /// Ids of all variables that occur, ascending.
   std::vector<int> variables() const;
+  /// The id of the variable that this is, and nothing else; -1 if it is more.
+  int sole_variable() const;
   /// Every floordiv / mod atom, innermost first, without duplicates.
   std::vector<std::shared_ptr<const Atom>> div_mod_atoms() const;
   /// Replaces variables, all at once, simplifying again.

@@ -231,6 +231,22 @@ Shape without_unit_dims(const Shape& shape) {
   return narrow;
 }
 
+std::vector<int64_t> past_unit_dims(const Shape& from, const Shape& to) {
+  std::vector<int64_t> places(from.dims.size(), -1);
+  size_t t = 0;
+  auto skip_ones = [&] {
+    while (t < to.dims.size() && to.dims[t] == 1) ++t;
+  };
+  for (size_t f = 0; f < from.dims.size(); ++f) {
+    if (from.dims[f] == 1) continue;
+    skip_ones();
+    if (t == to.dims.size() || to.dims[t] != from.dims[f]) return std::vector<int64_t>(from.dims.size(), -1);
+    places[f] = static_cast<int64_t>(t++);
+  }
+  skip_ones();
+  return t == to.dims.size() ? places : std::vector<int64_t>(from.dims.size(), -1);
+}
+
 int64_t leaf_count(const Shape& shape) {
   int64_t count = shape.is_array() ? 1 : 0;
   for (const Shape& element : shape.elements) count += leaf_count(element);

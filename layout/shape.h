@@ -105,6 +105,9 @@ HLOJIT_API bool has_plain_layout(const Shape& shape);
 /// An array of plain layout without dims of size 1; the others keep their order in memory, and all elements their
 /// place.
 HLOJIT_API Shape without_unit_dims(const Shape& shape);
+/// Of each dim above 1 of `from` which dim of `to` it is, where the two have the same sizes, in order, but for dims of
+/// size 1; -1 of those, and of all where other sizes differ.
+HLOJIT_API std::vector<int64_t> past_unit_dims(const Shape& from, const Shape& to);
 
 /// Number of leaves that have storage (arrays), depth first; tokens and () have none.
 HLOJIT_API int64_t leaf_count(const Shape& shape);

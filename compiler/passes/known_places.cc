@@ -51,12 +51,6 @@ bool lies_in_pieces(const Shape& shape, size_t dim) {
   return bytes < kCacheLine;
 }
 
-/// The variable that an expression is; -1 if it is more.
-int sole_variable(const IndexExpr& e) {
-  const std::vector<int> all = e.variables();
-  return all.size() == 1 && e == IndexExpr::var(all[0], e.range()) ? all[0] : -1;
-}
-
 std::optional<Looked> looked_up(const Instruction& i) {
   const auto rank = static_cast<int>(i.shape.dims.size());
   const Ints& from = i.operand(0)->shape.dims;
@@ -73,7 +67,7 @@ std::optional<Looked> looked_up(const Instruction& i) {
   if (numbers.size() != 1) return {};
   found.number = static_cast<size_t>(numbers[0]);
   for (size_t d = 0; d < from.size(); ++d) {
-    int var = sole_variable(r.reads[0].coords[d]);
+    int var = r.reads[0].coords[d].sole_variable();
     if (var == r.symbols[0].var) {
       found.dim = d;
       var = numbers[0];

@@ -23,12 +23,6 @@ bool is_identity(const Ints& dimensions) {
   return true;
 }
 
-Ints without_ones(const Ints& dims) {
-  Ints rest = dims;
-  std::erase(rest, 1);
-  return rest;
-}
-
 /// A broadcast that HLO allows: dimensions ascending.
 Instruction* broadcast(Context& c, Instruction* x, const Ints& sizes, const Ints& dimensions) {
   if (!std::ranges::is_sorted(dimensions)) return nullptr;
@@ -51,18 +45,12 @@ Instruction* reshape_broadcast(Context& c, Instruction* i) {
   if (!inner->is(kBroadcast)) return nullptr;
   Instruction* x = inner->operand(0);
   if (x->shape.rank() == 0) return broadcast(c, x, i->shape.dims, {});
-  if (without_ones(i->shape.dims) != without_ones(inner->shape.dims)) return nullptr;
   if (std::ranges::count(x->shape.dims, 1) > 0) return nullptr;  // squeeze knows these
+  const Ints places = past_unit_dims(inner->shape, i->shape);
   Ints dims;
   for (int64_t d : inner->attrs.dimensions) {
-    // The same dim among those that are not 1.
-    auto skip =
-        std::count_if(inner->shape.dims.begin(), inner->shape.dims.begin() + d, [](int64_t n) { return n != 1; });
-    int64_t to = 0;
-    for (;; ++to) {
-      if (i->shape.dims[to] != 1 && skip-- == 0) break;
-    }
-    dims.push_back(to);
+    if (places[d] < 0) return nullptr;
+    dims.push_back(places[d]);
   }
   return broadcast(c, x, i->shape.dims, dims);
 }

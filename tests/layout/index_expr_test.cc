@@ -134,6 +134,9 @@ TEST_CASE("coefficient, variables, substitution") {
   CHECK(e.range() == Range{-2, 27});
   CHECK(e.substitute(3, v(4, 3) * 4 + v(5, 4)) == a * 3 + v(4, 3) - 2);
   CHECK(v(7, 1) == IndexExpr(0));
+  CHECK(b.sole_variable() == 3);
+  for (const IndexExpr& more : {e, b + 1, b * 2, a + b, floordiv(b, 4), IndexExpr(3)})
+    CHECK(more.sole_variable() == -1);
 }
 
 TEST_CASE("symbolic linear index equals the plain one") {

@@ -219,6 +219,17 @@ TEST_CASE("dimensions above size 1 are the true ones") {
   CHECK(true_rank(Shape::parse("f32[1,1]")) == 0);
 }
 
+TEST_CASE("dims are found again past those of size 1") {
+  auto past = [](const char* from, const char* to) { return past_unit_dims(Shape::parse(from), Shape::parse(to)); };
+  using Places = std::vector<int64_t>;
+  CHECK(past("f32[1,5,3]", "f32[5,1,3,1]") == Places{-1, 0, 2});
+  CHECK(past("f32[5,3]", "f32[5,3]") == Places{0, 1});
+  CHECK(past("f32[5,3]", "f32[3,5]") == Places{-1, -1});
+  CHECK(past("f32[5,3]", "f32[1,5]") == Places{-1, -1});
+  CHECK(past("f32[5]", "f32[5,3]") == Places{-1});
+  CHECK(past("f32[1]", "f32[]") == Places{-1});
+}
+
 TEST_CASE("all broken rules are listed") {
   Shape shape = Shape::array(DType::kF32, {2, 3});
   shape.layout.minor_to_major = {0, 0};
