@@ -26,6 +26,7 @@
 #include "compiler/analysis/products.h"
 #include "compiler/analysis/steps.h"
 #include "compiler/ir/module.h"
+#include "compiler/passes/rounds.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/plan/target_info.h"
 #include "layout/divide.h"
@@ -51,7 +52,7 @@ class EntryEmitter : EntryFunctions {
   }
 
   EntryFacts run() {
-    look_at(*module_.entry(), nullptr, 0);
+    look_at(*module_.entry(), nullptr, {});
     sharing_.decide();
     llvm::Function* body = function("body", [&] { computation(*module_.entry()); });
     int64_t tables = aligned(plan_.arena_bytes), scratch = aligned(tables + table_.bytes());
@@ -161,22 +162,29 @@ class EntryEmitter : EntryFunctions {
     return *known;
   }
 
+  struct Around {
+    int loops = 0;
+    double rounds = 1;  // of all of them
+  };
   // Who works on what is decided before any of it is emitted.
-  void look_at(const Computation& c, const LoopState* loop, int loops) {
-    for (const auto& i : c.instructions()) look_at(*i, loop, loops);
+  void look_at(const Computation& c, const LoopState* loop, const Around& around) {
+    for (const auto& i : c.instructions()) look_at(*i, loop, around);
   }
-  void look_at(const Instruction& i, const LoopState* loop, int loops) {
-    constexpr int kMostTwice = 4;  // loops in loops
+  void look_at(const Instruction& i, const LoopState* loop, const Around& around) {
+    constexpr int kMostTwice = 4;    // loops in loops
+    constexpr int64_t kRounds = 16;  // of a loop of which it is not known
     if (forwards(i) || i.is(Opcode::kParameter) || i.is(Opcode::kConstant) || i.is(Opcode::kAfterAll)) return;
     if (i.is(Opcode::kConditional)) {
-      for (const Computation* c : i.called) look_at(*c, loop, loops);
+      for (const Computation* c : i.called) look_at(*c, loop, around);
       return;
     }
     if (i.is(Opcode::kWhile)) {
       if (!loop) loop = inlining(i);
-      for (int round = 0; round < (loops < kMostTwice ? 2 : 1); ++round) {
-        look_at(*i.while_condition(), loop, loops + 1);
-        look_at(*i.while_body(), loop, loops + 1);
+      const auto rounds = static_cast<double>(std::max<int64_t>(known_rounds(i).value_or(kRounds), 1));
+      const Around inside{around.loops + 1, around.rounds * rounds};
+      for (int round = 0; round < (around.loops < kMostTwice ? 2 : 1); ++round) {
+        look_at(*i.while_condition(), loop, inside);
+        look_at(*i.while_body(), loop, inside);
       }
       return;
     }
@@ -188,7 +196,7 @@ class EntryEmitter : EntryFunctions {
     const auto own = plan_.slices.find(&i);
     const std::span all(slices);
     const size_t operands = all.size() - (own == plan_.slices.end() ? 0 : own->second.size());
-    Sharing::Work work{.loops = loops};
+    Sharing::Work work{.loops = around.loops, .rounds = around.rounds};
     if (i.is(Opcode::kFusion) && !is_small_copy(i) && !(loop && loop->inlined.contains(&i))) {
       for (const KernelCall& k : calls_of(i, slices)) {
         work.cost_ns += k.cost_ns;

@@ -3,16 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace hlojit::codegen {
 namespace {
 
-// A loop goes round so often, as far as is known.
-constexpr double kRounds = 16;
-constexpr int kMostLoops = 3;
-
-double times(int loops) { return std::pow(kRounds, std::min(loops, kMostLoops)); }
+constexpr int kMostLoops = 3;  // that are told apart
 
 }  // namespace
 
@@ -52,11 +47,14 @@ void Sharing::connect(size_t writer, size_t reader, size_t operand, int64_t byte
   const Instruction& kernel = *nodes_[reader].kernel;
   Reading read{true, kernel.operand(operand)->shape.element_count()};
   if (kernel.is(Opcode::kFusion)) read = reading(reader, operand);
-  bytes = std::min(bytes, read.most * dtype_bytes(kernel.operand(operand)->shape.type));
+  // Each round of a loop that the writer is not in may read another part.
+  const double often = std::min(nodes_[writer].work.rounds, nodes_[reader].work.rounds);
+  const double parts = nodes_[reader].work.rounds / often;
+  const auto most = static_cast<double>(read.most * dtype_bytes(kernel.operand(operand)->shape.type)) * parts;
+  const double moved = std::min(static_cast<double>(bytes), most);
   // What a core's cache does not keep until it is read comes from further away for everybody.
-  if (bytes > most_) return;
-  const double often = times(std::min(nodes_[writer].work.loops, nodes_[reader].work.loops));
-  const double moved = static_cast<double>(bytes), idle = moved / kWrittenPerNs - nodes_[writer].work.cost_ns / 2.0;
+  if (moved > static_cast<double>(most_)) return;
+  const double idle = moved / kWrittenPerNs - nodes_[writer].work.cost_ns / 2.0;
   const Edge edge{reader, often * moved / kReadPerNs, often * std::max(idle, 0.0), crossed(writer, reader, read)};
   nodes_[writer].edges.push_back(edge);
   nodes_[reader].edges.push_back(edge);
@@ -75,7 +73,7 @@ void Sharing::add(const Instruction* i, std::span<const BufferSlice> operands, s
   constexpr double kHandOverNs = 500;
   const size_t n = node(i);
   nodes_[n].work = work;
-  nodes_[n].saves = times(work.loops) * (static_cast<double>(work.cost_ns) / 2 - kHandOverNs);
+  nodes_[n].saves = work.rounds * (static_cast<double>(work.cost_ns) / 2 - kHandOverNs);
   for (size_t k = 0; k < operands.size(); ++k) {
     const BufferSlice& s = operands[k];
     touch(s, work.loops);

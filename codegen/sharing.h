@@ -29,6 +29,7 @@ class Sharing {
   struct Work {
     int64_t cost_ns = 0;   ///< of all chunks together, for one core
     int loops = 0;         ///< around it
+    double rounds = 1;     ///< of all of these, a call
     bool may = false;      ///< it has several chunks
     bool in_order = true;  ///< they make the results from the first in memory to the last
   };
