@@ -54,14 +54,15 @@ def turn(d):
 
 def scan(d, n, count):
     text, step, first = turn(d)
-    output, reverse = d.choice(list(OUTPUTS)), d.likely(0.3)
+    output, reverse, columns = d.choice(list(OUTPUTS)), d.likely(0.3), d.likely(0.2)
 
     def run(h, x, w):
         def one(carry, x):
             carry = step(carry, x, w)
             return carry, OUTPUTS[output](*carry)
-        return lax.scan(one, (h, first(h)), x, reverse=reverse)
-    return f"scan {text}, outputs {output}", run, [[n], [count, n], [n, n]]
+        return lax.scan(one, (h, first(h)), x.T if columns else x, reverse=reverse)
+    text = f"scan {text}{' of columns' if columns else ''}, outputs {output}"
+    return text, run, [[n], [n, count] if columns else [count, n], [n, n]]
 
 
 def counted(d, n, count):

@@ -328,7 +328,7 @@ std::optional<Layout> layout_by_windows(const Instruction& i) {
 }
 
 std::optional<Layout> layout_by_turns(const Instruction& loop, size_t element) {
-  constexpr int64_t kLongPart = 256;
+  constexpr int64_t kLongPart = 64;
   const Shape& shape = loop.operand(0)->shape.elements[element];
   if (!shape.is_array() || shape.layout.tiled() || shape.has_dynamic_dims()) return {};
   auto takes = [&](const Instruction* i) {
