@@ -260,7 +260,7 @@ class Sweep {
     manner.strided |= of_all.looked_up || apart;
     own.manner.join(manner);
     own.moved = true;
-    own.crossed |= d.crossed || crosses_borders(*i);
+    own.crossed |= d.crossed || crosses_borders(*i) || splits_rows(*i, coords, d.manner);
     // What is repeated along the lanes is computed before their loop, and so is what it is made of.
     if (in_lanes && d.elements() > 0) own.hoisted += elements * std::min(1.0, d.hoisted / d.elements());
     if (minor < 0 || in_lanes || is_block(i->shape, minor)) return;

@@ -8,6 +8,8 @@ namespace {
 
 using Manner = Demand::Manner;
 
+constexpr int64_t kMostParts = 8;  // at whose borders loops are cut
+
 // In how many halves, thirds and so on a concatenation puts its result: an element in front of many is no part.
 double parts_of(const Instruction& i) {
   double most = 1;
@@ -99,15 +101,29 @@ uint64_t slid_dims(const Instruction& reduction) {
   return slid;
 }
 
+// At a few borders loops are cut. (Bits of s32[3,205,10,31] packed by eights, each compared with one of its 310: 254
+// us, 30 in two kernels.)
+bool splits_rows(const Instruction& movement, const Coords& coords, const Manner& manner) {
+  const Manner::Rows& rows = manner.rows;
+  if (!movement.is(Opcode::kReshape) || rows.along == 0) return false;
+  auto whole = [](int64_t n, int64_t part, int64_t first) { return part > 0 && n % part == 0 && first % part == 0; };
+  return std::ranges::any_of(coords, [&](const IndexExpr& c) {
+    if (!depends_on(c, rows.along)) return false;
+    return std::ranges::any_of(c.div_mod_atoms(), [&](const auto& atom) {
+      const bool many = atom->operand->range().hi / atom->width >= kMostParts;
+      return many && !whole(atom->width, rows.length, rows.first) && !whole(rows.length, atom->width, rows.first);
+    });
+  });
+}
+
 // Loops are cut at the borders of parts, and of parts of these while they are few, but behind a reshape that moves
 // borders into what loops go over, only at those of the results' own. (Nine steps of a transform, sums beside
 // differences, took 13 us in three kernels, 0.4 in nine.)
 // Nor are loops over rows cut within one. (The norm of a model's parameters, side by side, and summed by rows as
 // split_reductions has it: 5.3 ms, in two kernels 0.04.)
 bool asks_each(const Instruction& movement, const Manner& manner) {
-  constexpr double kMostParts = 8;
   if (!movement.is(Opcode::kConcatenate)) return false;
-  if (manner.told) return manner.folded || manner.parts * parts_of(movement) > kMostParts;
+  if (manner.told) return manner.folded || manner.parts * parts_of(movement) > static_cast<double>(kMostParts);
   return cuts_rows(movement, manner.rows);
 }
 
