@@ -2,6 +2,8 @@
 #include "runtime/kernels/row_sorts.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 namespace hlojit {
@@ -28,6 +30,32 @@ std::vector<Exchange> exchanges_of(int64_t n) {
   return all;
 }
 
+/// A square of keys, as many in a row as 16 bytes hold, transposed in registers.
+template <class Key>
+struct Square {
+  static constexpr int kSide = 16 / sizeof(Key);
+  using Row = Key __attribute__((vector_size(16)));
+
+  template <int kFirst, size_t... k>
+  [[gnu::always_inline]] static Row interleaved(Row x, Row y, std::index_sequence<k...>) {
+    return __builtin_shufflevector(x, y, (kFirst + static_cast<int>(k) / 2 + (k % 2 == 0 ? 0 : kSide))...);
+  }
+  /// `to_step` and `from_step`: elements from row to row.
+  [[gnu::always_inline]] static void transpose(const Key* from, int64_t from_step, Key* to, int64_t to_step) {
+    constexpr auto kAll = std::make_index_sequence<kSide>();
+    Row rows[kSide], next[kSide];
+    for (int r = 0; r < kSide; ++r) std::memcpy(&rows[r], from + r * from_step, sizeof(Row));
+    for (int done = 1; done < kSide; done *= 2) {
+      for (int r = 0; r < kSide / 2; ++r) {
+        next[2 * r] = interleaved<0>(rows[r], rows[r + kSide / 2], kAll);
+        next[2 * r + 1] = interleaved<kSide / 2>(rows[r], rows[r + kSide / 2], kAll);
+      }
+      std::ranges::copy(next, rows);
+    }
+    for (int r = 0; r < kSide; ++r) std::memcpy(to + r * to_step, &rows[r], sizeof(Row));
+  }
+};
+
 /// As many rows as a line of the cache has keys, in columns.
 template <class Key>
 struct Columns {
@@ -45,6 +73,22 @@ struct Columns {
       }
     }
   }
+
+  /// Calls move(r, k) for the first row and key of squares that cover `count` rows of n keys, the last ones of a row
+  /// beginning sooner, and one(r, k) for each key where there is no room for a square.
+  template <class Move, class One>
+  [[gnu::always_inline]] static void cover(int64_t n, int64_t count, Move&& move, One&& one) {
+    constexpr int64_t kSide = Square<Key>::kSide;
+    const int64_t whole = n < kSide ? 0 : count / kSide * kSide;
+    for (int64_t r = 0; r < whole; r += kSide) {
+      for (int64_t k = 0; k < n; k += kSide) move(r, std::min(k, n - kSide));
+    }
+    for (int64_t r = whole; r < count; ++r) {
+// (Gathers and scatters took twice as long.)
+#pragma clang loop vectorize(disable)
+      for (int64_t k = 0; k < n; ++k) one(r, k);
+    }
+  }
 };
 
 template <class Key>
@@ -52,15 +96,16 @@ template <class Key>
   constexpr int64_t kRows = Columns<Key>::kRows;
   const std::vector<Exchange> exchanges = exchanges_of(n);
   Columns<Key> columns{};
+  auto& keys = columns.keys;
   for (int64_t begin = 0; begin < count; begin += kRows, rows += kRows * n) {
     const int64_t here = std::min(kRows, count - begin);
-    for (int64_t r = 0; r < here; ++r) {
-      for (int64_t k = 0; k < n; ++k) columns.keys[k][r] = rows[r * n + k];
-    }
+    columns.cover(
+        n, here, [&](int64_t r, int64_t k) { Square<Key>::transpose(rows + r * n + k, n, &keys[k][r], kRows); },
+        [&](int64_t r, int64_t k) { keys[k][r] = rows[r * n + k]; });
     columns.sort(exchanges);
-    for (int64_t r = 0; r < here; ++r) {
-      for (int64_t k = 0; k < n; ++k) rows[r * n + k] = columns.keys[k][r];
-    }
+    columns.cover(
+        n, here, [&](int64_t r, int64_t k) { Square<Key>::transpose(&keys[k][r], kRows, rows + r * n + k, n); },
+        [&](int64_t r, int64_t k) { rows[r * n + k] = keys[k][r]; });
   }
 }
 
