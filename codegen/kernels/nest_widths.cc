@@ -46,7 +46,9 @@ LaneWidths NestWidths::in_row(const LoopPiece& piece) const {
   const bool rows = piece.looked_up && facts_.finds_rows;  // a pointer a lane
   constexpr int kWrittenOut = 32;  // lanes, of which twice as many take LLVM twice as long and nothing less to run
   const bool few = piece.looked_up && !facts_.pulls && facts_.few_gathers();
-  const int most = piece.apart || rows ? native_ : few ? std::max(native_, std::min(wide, kWrittenOut)) : wide;
+  // The steps of a scan wait for each other, however the lanes are put together.
+  const bool apart = piece.apart && plan_.kind != KernelKind::kScan;
+  const int most = apart || rows ? native_ : few ? std::max(native_, std::min(wide, kWrittenOut)) : wide;
   if (plan_.kind == KernelKind::kNest && !overlap_ && piece.known_lanes())
     return narrowing_widths(piece, most, native_, leaves_out_lanes(piece));
   return lane_widths(piece, most, native_, overlap_, Last::kNarrower);

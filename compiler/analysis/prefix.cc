@@ -17,7 +17,7 @@ std::optional<PrefixWindow> prefix_window(const Instruction& op) {
     if (found || w.size < dims[d] || results[d] != dims[d] || !(forwards || back)) return std::nullopt;
     found = PrefixWindow{static_cast<int64_t>(d), back};
   }
-  if (found && found->backwards && !combines_backwards(*op.to_apply())) return std::nullopt;
+  if (found && found->backwards && !regroups(*op.to_apply())) return std::nullopt;
   return found;
 }
 

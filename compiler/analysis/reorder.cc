@@ -39,6 +39,11 @@ bool is_continuous(const Computation& c) {
   });
 }
 
+constexpr double kNumbers[] = {0.25, 1, -2, 3.5};  // that arithmetic is tried on
+
+Literal refuse_one() { throw Error(ErrorKind::kFailed, "not straight-line code"); }
+const eval::RunComputation refuse = [](const Computation&, std::span<const Literal>) { return refuse_one(); };
+
 /// Elements are numbered; an element is a value of each part, as a number of a sample.
 class Trial {
  public:
@@ -79,11 +84,6 @@ class Trial {
   }
 
  private:
-  static Literal refuse_one() { throw Error(ErrorKind::kFailed, "not straight-line code"); }
-  static inline const eval::RunComputation refuse = [](const Computation&, std::span<const Literal>) {
-    return refuse_one();
-  };
-
   static std::vector<Literal> samples(DType type) {
     std::vector<Literal> list;
     for (int k = 0; k < (is_pred(type) ? 2 : 3); ++k) {
@@ -171,20 +171,17 @@ std::vector<double> results(eval::ScalarFunction& f, const std::vector<double>& 
 
 }  // namespace
 
-bool combines_backwards(const Computation& c) {
+bool regroups(const Computation& c) {
   if (combining_op(c)) return true;
   const Shape& type = c.root()->shape;
   if (!type.is_scalar() || !is_float(type.type) || !is_continuous(c)) return false;
-  constexpr double kNumbers[] = {0.25, 1, -2, 3.5}, kRounding = 0.05;  // narrow types have few bits
+  constexpr double kRounding = 0.05;  // narrow types have few bits
   std::vector<double> x, y, z;
   for (double a : kNumbers) {
     for (double b : kNumbers) {
       for (double d : kNumbers) x.push_back(a), y.push_back(b), z.push_back(d);
     }
   }
-  const eval::RunComputation refuse = [](const Computation&, std::span<const Literal>) -> Literal {
-    throw Error(ErrorKind::kFailed, "not straight-line code");
-  };
   try {
     eval::ScalarFunction f(c, refuse);
     if (f.parameter_count() != 2 || f.parameter_type(0) != type.type) return false;
@@ -195,6 +192,13 @@ bool combines_backwards(const Computation& c) {
   } catch (const Error&) {
     return false;
   }
+}
+
+bool is_neutral(const Literal& number, const Computation& regrouped) {
+  std::vector<double> x(std::begin(kNumbers), std::end(kNumbers));
+  x.push_back(number.as_double(0));
+  eval::ScalarFunction f(regrouped, refuse);
+  return results(f, x, std::vector<double>(x.size(), x.back())) == x;
 }
 
 Reorder selection_order(const Instruction& reduce) {

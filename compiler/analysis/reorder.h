@@ -18,10 +18,13 @@ struct Reorder {
   int position = -1;
 };
 
-/// Values may be combined from their last to their first: by one op that combines, or by arithmetic on floats that
-/// proves to be commutative and, but for rounding, associative on a few numbers, as log(exp(a) + exp(b)) does. It is
-/// no proof where arithmetic jumps or has numbers of its own: (a, b) -> b != 7 is 1 for all others.
-bool combines_backwards(const Computation& c);
+/// Values may be combined from their last to their first, and in groups: by one op that combines, or by arithmetic on
+/// floats that proves to be commutative and, but for rounding, associative on a few numbers, as log(exp(a) + exp(b))
+/// does. It is no proof where arithmetic jumps or has numbers of its own: (a, b) -> b != 7 is 1 for all others.
+bool regroups(const Computation& c);
+
+/// Of arithmetic on floats that may be regrouped: a few numbers stay what they are when combined with this one.
+bool is_neutral(const Literal& number, const Computation& regrouped);
 
 /// Of a reduce whose computation is made of comparisons and selections; any other is not allowed.
 Reorder selection_order(const Instruction& reduce);

@@ -9,9 +9,10 @@
 //
 // A few elements are slices, combined one after the other and put side by side again.
 //
-// Blocks are parallel, and the error grows with their size and the number of levels, not with n. One operation that may
-// be regrouped is needed; the initial value enters once, in the end, unless it may enter many times.
+// Blocks are parallel, and the error grows with their size and the number of levels, not with n. The step must be one
+// that may be regrouped; the initial value enters once, in the end, unless it may enter many times.
 #include "compiler/analysis/prefix.h"
+#include "compiler/analysis/reorder.h"
 #include "compiler/ir/combining.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
@@ -30,15 +31,22 @@ constexpr int64_t kFew = 4;
 
 class PrefixSums {
  public:
-  PrefixSums(Builder& b, Opcode step, DType type, Instruction* init, size_t dim)
-      : b_(b), step_(step), dim_(static_cast<int64_t>(dim)) {
-    std::optional<Literal> neutral = neutral_number(step, type);
-    init_enters_last_ = neutral.has_value();
+  /// `neutral`: instead of the initial value, which enters in the end.
+  PrefixSums(Builder& b, Computation* step, std::optional<Literal> neutral, Instruction* init, int64_t dim)
+      : b_(b), step_(step), dim_(dim), init_enters_last_(neutral.has_value()) {
     neutral_ = neutral ? b.constant(std::move(*neutral)) : init;
-    combine_ = b.combiner(step, type);
   }
 
-  bool init_enters_last() const { return init_enters_last_; }
+  Instruction* made(Instruction* x, bool backwards) {
+    if (backwards) x = b_.rev(x, {dim_});
+    Instruction* y = x->shape.dims[at()] <= kFew ? written_out(x) : of(x);
+    return backwards ? b_.rev(y, {dim_}) : y;
+  }
+
+ private:
+  Instruction* combined(Instruction* x, Instruction* y) {
+    return apply_elementwise(b_, *step_, Builder::Values{x, y}, y->shape.dims);
+  }
 
   Instruction* written_out(Instruction* x) {
     Builder::Values sums;
@@ -47,7 +55,7 @@ class PrefixSums {
       if (k == 0 && init_enters_last_)
         sums.push_back(part);
       else
-        sums.push_back(b_.binary(step_, k == 0 ? b_.broadcast(neutral_, part->shape.dims) : sums.back(), part));
+        sums.push_back(combined(k == 0 ? b_.broadcast(neutral_, part->shape.dims) : sums.back(), part));
     }
     return b_.concat_in_dim(sums, dim_);
   }
@@ -69,7 +77,7 @@ class PrefixSums {
     for (int64_t d = 0; d < static_cast<int64_t>(cut.size()); ++d) {
       if (d != dim_ + 1) kept.push_back(d);
     }
-    Instruction* sums = b_.binary(step_, b_.broadcast_in_dim(before, cut, kept), inside);
+    Instruction* sums = combined(b_.broadcast_in_dim(before, cut, kept), inside);
     Ints joined = cut;
     joined.erase(joined.begin() + dim_ + 1);
     joined[at()] = blocks * kBlock;
@@ -77,7 +85,6 @@ class PrefixSums {
     return blocks * kBlock == n ? sums : b_.slice_in_dim(sums, 0, n, 1, dim_);
   }
 
- private:
   size_t at() const { return static_cast<size_t>(dim_); }
 
   Instruction* windows(Instruction* x, size_t along) {
@@ -85,7 +92,7 @@ class PrefixSums {
     int64_t n = x->shape.dims[along];
     window[along].size = n;
     window[along].pad_low = n - 1;
-    return b_.reduce_window({x}, {neutral_}, combine_, std::move(window));
+    return b_.reduce_window({x}, {neutral_}, step_, std::move(window));
   }
 
   Instruction* padded(Instruction* x, int64_t low, int64_t high) {
@@ -95,34 +102,44 @@ class PrefixSums {
   }
 
   Builder& b_;
-  Opcode step_;
+  Computation* step_;
   int64_t dim_;
-  bool init_enters_last_ = false;
-  Instruction* neutral_ = nullptr;
-  Computation* combine_ = nullptr;
+  bool init_enters_last_;
+  Instruction* neutral_;
 };
 
-}  // namespace
-
-Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
-  std::optional<PrefixWindow> prefix = prefix_window(op);
-  std::optional<Opcode> step = combining_op(*op.to_apply());
-  if (!prefix || !step) return nullptr;
-  const int64_t n = op.shape.dims[static_cast<size_t>(prefix->dim)];
-  if (n == 0 || (n > kFew && n <= kDirect)) return nullptr;
+// Arithmetic, which stays as wide as it is written.
+Instruction* expand_arithmetic(Builder& b, const Instruction& op, const PrefixWindow& prefix) {
   Instruction *x = op.operand(0), *init = op.operand(1);
-  const DType type = x->shape.type;
-  const DType wide = working_type(type);
+  Computation* step = op.to_apply();
+  if (!init->is(kConstant) || !regroups(*step) || !is_neutral(*init->literal, *step)) return nullptr;
+  return PrefixSums(b, step, std::nullopt, init, prefix.dim).made(x, prefix.backwards);
+}
+
+Instruction* expand_one_op(Builder& b, const Instruction& op, const PrefixWindow& prefix, Opcode step) {
+  Instruction *x = op.operand(0), *init = op.operand(1);
+  const DType type = x->shape.type, wide = working_type(type);
   if (wide != type) {
     x = b.convert(x, wide);
     init = b.convert(init, wide);
   }
-  if (prefix->backwards) x = b.rev(x, {prefix->dim});
-  PrefixSums sums(b, *step, wide, init, static_cast<size_t>(prefix->dim));
-  Instruction* y = n <= kFew ? sums.written_out(x) : sums.of(x);
-  if (sums.init_enters_last()) y = b.binary(*step, b.broadcast(init, y->shape.dims), y);
-  if (prefix->backwards) y = b.rev(y, {prefix->dim});
+  std::optional<Literal> neutral = neutral_number(step, wide);
+  const bool init_enters_last = neutral.has_value();
+  PrefixSums sums(b, b.combiner(step, wide), std::move(neutral), init, prefix.dim);
+  Instruction* y = sums.made(x, prefix.backwards);
+  if (init_enters_last) y = b.binary(step, b.broadcast(init, y->shape.dims), y);
   return wide == type ? y : b.convert(y, type);
+}
+
+}  // namespace
+
+Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
+  const std::optional<PrefixWindow> prefix = prefix_window(op);
+  if (!prefix) return nullptr;
+  const int64_t n = op.shape.dims[static_cast<size_t>(prefix->dim)];
+  if (n == 0 || (n > kFew && n <= kDirect)) return nullptr;
+  const std::optional<Opcode> step = combining_op(*op.to_apply());
+  return step ? expand_one_op(b, op, *prefix, *step) : expand_arithmetic(b, op, *prefix);
 }
 
 }  // namespace hlojit

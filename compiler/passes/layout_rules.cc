@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "compiler/analysis/access.h"
+#include "compiler/analysis/prefix.h"
+#include "compiler/ir/combining.h"
 #include "compiler/plan/blocks.h"
 #include "layout/lists.h"
 
@@ -361,6 +363,22 @@ std::optional<Layout> layout_by_turns(const Instruction& loop, size_t element) {
   for (int64_t d : shape.layout.minor_to_major) (contains(*placed, d) ? last : order).push_back(d);
   if (order.empty() || shape.dims[static_cast<size_t>(order[0])] < kLongPart) return {};
   order.insert(order.end(), last.begin(), last.end());
+  return plain(std::move(order));
+}
+
+std::optional<Layout> layout_by_steps(const Instruction& i, int64_t lanes) {
+  constexpr int64_t kFew = 4;
+  const auto prefix = prefix_window(i);
+  if (!prefix || combining_op(*i.to_apply()) || i.operand(0)->shape.layout.tiled()) return std::nullopt;
+  if (most_minor(i.operand(0)->shape) != prefix->dim) return std::nullopt;
+  Ints order = i.operand(0)->shape.layout.minor_to_major;
+  std::erase(order, prefix->dim);
+  auto length = [&](int64_t d) { return i.shape.dims[static_cast<size_t>(d)]; };
+  auto nearest = std::ranges::find_if(order, [&](int64_t d) { return length(d) >= lanes; });
+  if (nearest == order.end()) nearest = std::ranges::max_element(order, {}, length);
+  if (nearest == order.end() || length(*nearest) < kFew) return std::nullopt;
+  std::rotate(order.begin(), nearest, nearest + 1);
+  order.push_back(prefix->dim);
   return plain(std::move(order));
 }
 

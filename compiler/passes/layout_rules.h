@@ -34,6 +34,11 @@ std::optional<Layout> layout_by_windows(const Instruction& gather);
 /// Whether a gather written so reads its operand in rows at the price of a copy of it, if need be.
 bool copies_by_windows(const Instruction& gather, const Layout& result);
 
+/// The layout of running values (analysis/prefix.h) in which they lie beside each other, where a vector cannot take
+/// several steps at once: the computation is no single op, and those along its dim come first. nullopt where they are
+/// few.
+std::optional<Layout> layout_by_steps(const Instruction& window, int64_t lanes);
+
 /// Layouts of a scatter's targets (and results) and of its updates.
 struct UpdateLayouts {
   Layout target, updates;

@@ -243,6 +243,10 @@ class Assignment {
   // ------------------------------------------------------------------------------------
 
   Layout choose(const Instruction& i) {
+    if (auto by = layout_by_steps(i, options_.target.vector_bytes / 4)) {
+      explain(i, with_layout(i.shape, *by), "lanes beside its steps");
+      return *by;
+    }
     auto own = wishes_.find(&i);
     const Wish* wanted = own == wishes_.end() ? nullptr : &own->second;
     if (wanted && wanted->fixed && layout_is_free(&i) && !scatters_windows(i, wanted->shape.layout)) {

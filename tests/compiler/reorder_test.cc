@@ -1,4 +1,6 @@
 // Which selections may take their elements in any order, and what may be combined from the last element.
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include "compiler/analysis/reorder.h"
@@ -46,23 +48,43 @@ TEST_CASE("selections that may not") {
              .allowed);
 }
 
-/// Of a computation that makes r from a and b.
-bool backwards(std::string_view body) {
-  auto module = parse_module("f { a = f32[] parameter(0) b = f32[] parameter(1)\n" + std::string(body) +
-                             "\n}\nENTRY e { p = f32[8] parameter(0) x = f32[] constant(0)\n"
-                             "ROOT r = f32[8] reduce-window(p, x), window={size=8 pad=0_7}, to_apply=f }\n");
-  return combines_backwards(*module->entry()->root()->to_apply());
+/// A computation that makes r from a and b.
+std::unique_ptr<Module> made(std::string_view body) {
+  return parse_module("f { a = f32[] parameter(0) b = f32[] parameter(1)\n" + std::string(body) +
+                      "\n}\nENTRY e { p = f32[8] parameter(0) x = f32[] constant(0)\n"
+                      "ROOT r = f32[8] reduce-window(p, x), window={size=8 pad=0_7}, to_apply=f }\n");
 }
+
+bool backwards(std::string_view body) {
+  auto module = made(body);
+  return regroups(*module->entry()->root()->to_apply());
+}
+
+// JAX: log(exp(a) + exp(b)).
+constexpr std::string_view kLogOfSum = R"(d = f32[] subtract(a, b) no = pred[] compare(d, d), direction=NE
+    s = f32[] add(a, b) m = f32[] maximum(a, b) z = f32[] abs(d) n = f32[] negate(z) x = f32[] exponential(n)
+    l = f32[] log-plus-one(x) t = f32[] add(m, l) ROOT r = f32[] select(no, s, t))";
 
 TEST_CASE("what may be combined from the last element") {
   CHECK(backwards("ROOT r = f32[] maximum(b, a)"));
   CHECK(backwards("s = f32[] multiply(a, a) t = f32[] multiply(b, b) u = f32[] add(s, t) ROOT r = f32[] sqrt(u)"));
-  // JAX: log(exp(a) + exp(b)).
-  CHECK(backwards(R"(d = f32[] subtract(a, b) no = pred[] compare(d, d), direction=NE s = f32[] add(a, b)
-    m = f32[] maximum(a, b) z = f32[] abs(d) n = f32[] negate(z) x = f32[] exponential(n) l = f32[] log-plus-one(x)
-    t = f32[] add(m, l) ROOT r = f32[] select(no, s, t))"));
+  CHECK(backwards(kLogOfSum));
   CHECK(!backwards("ROOT r = f32[] subtract(a, b)"));
   CHECK(!backwards("s = f32[] add(a, b) ROOT r = f32[] abs(s)"));
+}
+
+TEST_CASE("numbers that change nothing") {
+  auto neutral = [](std::string_view body, double number) {
+    auto module = made(body);
+    Literal literal(Shape::scalar(DType::kF32));
+    literal.set_double(0, number);
+    return is_neutral(literal, *module->entry()->root()->to_apply());
+  };
+  CHECK(neutral(kLogOfSum, -std::numeric_limits<double>::infinity()));
+  CHECK(!neutral(kLogOfSum, 0));
+  CHECK(!neutral(kLogOfSum, std::numeric_limits<double>::quiet_NaN()));
+  CHECK(neutral("ROOT r = f32[] add(a, b)", 0));
+  CHECK(!neutral("s = f32[] multiply(a, a) t = f32[] multiply(b, b) u = f32[] add(s, t) ROOT r = f32[] sqrt(u)", 0));
 }
 
 TEST_CASE("what a few numbers do not tell") {
