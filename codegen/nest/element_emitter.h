@@ -291,6 +291,7 @@ class ElementEmitter {
   std::optional<Value> load_block(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address);
   std::optional<Value> load_groups(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                    int64_t stride);
+  int64_t strides_picked(DType type) const;
   std::optional<Value> load_strided(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     int64_t stride);
   std::optional<Value> load_by_shuffles(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,

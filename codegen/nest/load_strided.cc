@@ -58,23 +58,27 @@ llvm::Value* eighth(llvm::IRBuilderBase& b, const Run& run, std::vector<int64_t>
   return fourth(b, half, wanted);
 }
 
-// The elements `wanted`, every second, third, fourth or eighth of a run of as many vectors.
-llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  const auto step = std::ssize(run.vectors);
+// The elements `wanted`, no more than a vector has: those of each vector put beside those of the vectors before it.
+llvm::Value* from_each(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
+  llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
+  for (int64_t v = 0; v < std::ssize(run.vectors); ++v) {
+    std::vector<int> mask(static_cast<size_t>(run.n), -1);
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      const int64_t from = run.vector_of(wanted[k]);
+      if (from <= v) mask[k] = static_cast<int>(from == v ? run.n + run.place_of(wanted[k]) : static_cast<int64_t>(k));
+    }
+    all = b.CreateShuffleVector(all, run.vectors[static_cast<size_t>(v)], mask);
+  }
+  return std::ssize(wanted) == run.n ? all : lanes_from(b, all, 0, static_cast<unsigned>(wanted.size()));
+}
+
+// Every `step`-th element.
+llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted, int64_t step) {
   const bool whole = run.starts.back() == (step - 1) * run.n;
   if (whole && step == 3) return third(b, run, wanted);
   if (whole && step == 4) return fourth(b, run, wanted);
   if (whole && step == 8) return eighth(b, run, wanted);
-  llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
-  for (int64_t v = 0; v < step; ++v) {
-    std::vector<int> mask;
-    for (int64_t k = 0; k < run.n; ++k) {
-      const int64_t at = wanted[static_cast<size_t>(k)];
-      mask.push_back(static_cast<int>(run.vector_of(at) == v ? run.n + run.place_of(at) : k));
-    }
-    all = b.CreateShuffleVector(all, run.vectors[static_cast<size_t>(v)], mask);
-  }
-  return all;
+  return from_each(b, run, wanted);
 }
 
 }  // namespace
@@ -124,16 +128,23 @@ llvm::Value* ElementEmitter::vector_at(Scope& scope, const BufferRef& buffer, ll
   return l;
 }
 
+// How many elements apart whole vectors are loaded and lanes picked: each vector takes a permutation, or several.
+// Bytes, which no machine gathers, also where each row of a vector of them is one in memory, if two of these are
+// permuted at once. (Any of 12000 rows of five bytes, a Zen 4: 8.7 us by loads of each, 2.3 so.)
+int64_t ElementEmitter::strides_picked(DType type) const {
+  return dtype_bytes(type) == 1 && options_.target->has("avx512vbmi") ? kShortRow : kFewStrides;
+}
+
 // Every few elements, forwards or backwards: the vectors from the first of them to the last, the last vector
 // moved back to end there, and each lane picked out of the one that has it. Nothing beyond is read. Eight
 // lanes of stride 2 took 10 cycles as a gather, take 2 so.
 std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef& buffer, DType type,
                                                   const IndexExpr& address, int64_t stride) {
-  int64_t step = std::abs(stride), lanes = lane_count(address);
-  int64_t n = std::min<int64_t>(lanes, vector_bytes() / dtype_bytes(type));
+  const int64_t step = std::abs(stride), lanes = lane_count(address), native = vector_bytes() / dtype_bytes(type);
+  const int64_t n = std::min(lanes, native);
   // Bytes, of which no machine has gathers, also in groups of eight. (Bits packed into 20,000 bytes: 9.2 us by groups.)
   const bool bytes = step == 8 && dtype_bytes(type) == 1 && n >= 32;
-  if (step < 2 || (step > kFewStrides && !bytes) || n < 4) return std::nullopt;
+  if (step < 2 || (step > strides_picked(type) && !bytes) || n < 4) return std::nullopt;
   // (Of other vectors than of 2^k lanes, two would have elements in the same lanes.)
   if (!std::has_single_bit(static_cast<uint64_t>(n)) || lanes % n != 0) return std::nullopt;
   int lane = lane_var(address);
@@ -145,19 +156,21 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   const int64_t phase = (first % step + step) % step;
   const Range range = address.range();
   const bool whole = range.lo >= phase && range.hi - phase + step <= buffer.elements;
-  if (bytes && !whole) return std::nullopt;
-  const int64_t before = whole ? phase : 0, last = whole ? (step - 1) * n : (n - 1) * step + 1 - n;
+  if (bytes && !whole && step > strides_picked(type)) return std::nullopt;
+  const int64_t before = whole ? phase : 0, span = whole ? step * n : (n - 1) * step + 1;
+  const int64_t width =
+      step <= kFewStrides ? n : std::min(native, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(span))));
   std::vector<llvm::Value*> parts;
   for (int64_t part = 0; part < lanes; part += n) {
     IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1) - IndexExpr(before);  // the lowest
-    Run run{{}, {}, n};
-    for (int64_t v = 0; v < step; ++v) {
-      run.starts.push_back(std::min(v * n, last));
-      run.vectors.push_back(vector_at(scope, buffer, element, n, base + IndexExpr(run.starts.back())));
+    Run run{{}, {}, width};
+    for (int64_t at = 0; at < span; at += width) {
+      run.starts.push_back(std::min(at, span - width));
+      run.vectors.push_back(vector_at(scope, buffer, element, width, base + IndexExpr(run.starts.back())));
     }
     std::vector<int64_t> wanted;
     for (int64_t k = 0; k < n; ++k) wanted.push_back((stride > 0 ? k : n - 1 - k) * step + before);
-    parts.push_back(picked(b, run, wanted));
+    parts.push_back(width == n ? picked(b, run, wanted, step) : from_each(b, run, wanted));
   }
   return from_storage(b, type, joined(b, parts));
 }

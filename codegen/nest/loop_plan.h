@@ -108,6 +108,9 @@ struct LoopPlanOptions {
 /// A read of up to so many elements apart takes whole vectors and shuffles; wider apart a gather is cheaper.
 inline constexpr int64_t kFewStrides = 4;
 
+/// Rows of up to so many elements are loaded by vectors for as many rows, and their elements put side by side.
+inline constexpr int64_t kShortRow = 16;
+
 /// Of lanes in a known pattern the runs of memory, of a vector each, that are loaded; in more a gather is as cheap.
 inline constexpr int64_t kMostWindows = 8;
 
