@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <ranges>
+#include <set>
 
 #include "codegen/nest/lane_pattern.h"
 
@@ -211,11 +212,24 @@ const LoopDigit* LoopOrder::found_row(const Access& a, const LoopDigit& l, int b
   return row == loops.end() ? nullptr : &*row;
 }
 
+// Are most elements of the short rows read, so far apart, in which the lanes lie? They are loaded together and
+// transposed (load_rows.cc).
+bool LoopOrder::reads_rows(const Access& a, int64_t apart) const {
+  if (a.write || a.random || apart <= kFewStrides || apart > kShortRow) return false;
+  std::set<int64_t> beside;
+  for (const Access& o : accesses) {
+    const IndexExpr between = o.address - a.address;
+    const bool near = between.is_constant() && std::abs(between.constant()) < apart;
+    if (near && !o.write && o.parameter == a.parameter) beside.insert(between.constant());
+  }
+  return 4 * std::ssize(beside) >= 3 * apart;
+}
+
 // Elements along the lanes are moved one by one: not in vectors, nor in those of another digit, transposed.
 bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, std::optional<int64_t> s, int block) const {
   constexpr int64_t kFewVectors = 5;  // whose elements are brought into order faster
   if (looks_up(a, l.var)) return true;
-  if (s && std::abs(*s) <= kFewStrides) return false;
+  if (s && (std::abs(*s) <= kFewStrides || reads_rows(a, *s))) return false;
   if (s && a.write && interleaves(a, *s, block)) return false;
   return !s || std::ranges::none_of(loops, [&](const LoopDigit& o) {
     const bool square = o.extent >= block || std::has_single_bit(static_cast<uint64_t>(o.extent));
@@ -283,7 +297,7 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
       score += (light && *s > kFewStrides ? 0.5 : 0.8) * weight;
     else if (*s > 1 && *s * a.bytes <= 8)
       score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
-    else if (!a.write && std::abs(*s) <= kFewStrides)
+    else if (!a.write && (std::abs(*s) <= kFewStrides || (apart > 0 && reads_rows(a, *s))))
       score += 0.5 * weight;  // whole vectors, shuffled
     else if (a.write && *s > 1 && interleaves(a, *s, block))
       score += 0.8 * weight;
@@ -326,7 +340,7 @@ bool LoopOrder::lanes_apart(int operations) const {
   const int64_t writes = operations > kManyOperations ? kFewStrides : 1;
   return std::ranges::any_of(accesses, [&](const Access& a) {
     std::optional<int64_t> s = a.address.coefficient(loops.back().var);
-    return a.bytes > 0 && (!s || std::abs(*s) > (a.write ? writes : kFewStrides));
+    return a.bytes > 0 && (!s || (std::abs(*s) > (a.write ? writes : kFewStrides) && !reads_rows(a, *s)));
   });
 }
 

@@ -89,6 +89,7 @@ struct LoopOrder {
   std::optional<size_t> digit_of_squares(const Access& a, int side, bool overlap) const;
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
+  bool reads_rows(const Access& access, int64_t apart) const;
   bool one_by_one(const Access& access, const LoopDigit& lanes, std::optional<int64_t> step, int block) const;
   bool finds_elements() const;
   double share(const Access& access, int max_lanes, int block, bool light) const;

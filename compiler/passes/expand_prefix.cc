@@ -16,6 +16,7 @@
 #include "compiler/ir/combining.h"
 #include "compiler/ir/narrow.h"
 #include "compiler/passes/expansions.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -24,10 +25,16 @@ using enum Opcode;
 
 constexpr int64_t kBlock = 128;
 constexpr int64_t kDirect = 256;  // up to this size one running value does
-// Of these each is written out: lanes go along other dims, all of which one value waits for otherwise. (116,760 sums of
-// two neighbours, a Zen 4: 111 us, 20 so; of three and four 102 and 141, 22 and 27; of six maxima 123 and 91, of eight
-// 45 and 106.)
-constexpr int64_t kFew = 4;
+// So few are written out: lanes go along other dims, all of which one value waits for otherwise. Rows that lie in
+// memory are loaded and stored by vectors of several, unless each is one. (116,760 sums of two neighbours, a Zen 4: 111
+// us, 20 so; of three and four 102 and 141, 22 and 27; of five to seven bytes 36 to 43, 2.3 to 3.5, words 11 to 16.5, 9
+// to 14.5; of eight halves 4.3, 8.9.)
+constexpr int64_t kFew = 4, kFewInRow = 7, kFewBytes = 8;
+
+int64_t most_written_out(const Shape& shape, int64_t dim) {
+  const bool in_row = product(std::span(shape.dims).subspan(static_cast<size_t>(dim) + 1)) == 1;
+  return in_row ? std::max(kFewInRow, kFewBytes / dtype_bytes(shape.type)) : kFew;
+}
 
 class PrefixSums {
  public:
@@ -39,7 +46,7 @@ class PrefixSums {
 
   Instruction* made(Instruction* x, bool backwards) {
     if (backwards) x = b_.rev(x, {dim_});
-    Instruction* y = x->shape.dims[at()] <= kFew ? written_out(x) : of(x);
+    Instruction* y = x->shape.dims[at()] <= kDirect ? written_out(x) : of(x);
     return backwards ? b_.rev(y, {dim_}) : y;
   }
 
@@ -137,7 +144,7 @@ Instruction* expand_prefix_window(Builder& b, const Instruction& op) {
   const std::optional<PrefixWindow> prefix = prefix_window(op);
   if (!prefix) return nullptr;
   const int64_t n = op.shape.dims[static_cast<size_t>(prefix->dim)];
-  if (n == 0 || (n > kFew && n <= kDirect)) return nullptr;
+  if (n == 0 || (n > most_written_out(op.shape, prefix->dim) && n <= kDirect)) return nullptr;
   const std::optional<Opcode> step = combining_op(*op.to_apply());
   return step ? expand_one_op(b, op, *prefix, *step) : expand_arithmetic(b, op, *prefix);
 }
