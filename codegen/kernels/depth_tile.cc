@@ -42,10 +42,11 @@ llvm::Value* sums_of_lanes(llvm::IRBuilderBase& b, Vectors vectors) {
 class DepthTile {
  public:
   DepthTile(llvm::Function* f, const MicroKernelShape& shape, const Target& target)
-      : t_(f, shape), shape_(shape), target_(target), rows_(shape.rows) {
-    const int most = shape.rows == 1 ? columns_of_row() : (target.vector_registers() - 2) / (shape.rows + 1);
-    while (2 * columns_ <= std::min(most, shape.lanes)) columns_ *= 2;
-  }
+      : t_(f, shape),
+        shape_(shape),
+        target_(target),
+        rows_(shape.rows),
+        columns_(columns_at_once(shape, target.vector_registers())) {}
 
   void emit() {
     const int64_t all = shape_.stored_lanes > 0 ? shape_.stored_lanes : int64_t{shape_.vectors} * shape_.lanes;
@@ -69,10 +70,6 @@ class DepthTile {
     llvm::Value* right = t_.at(t_.argument(1), t_.b.CreateMul(column, t_.number(shape_.panel_stride)));
     store(sums_of(right), column);
   }
-
-  /// One row multiplies columns on their way from memory. More of them lie in the same sets of the first cache. (On a
-  /// Zen 4, eight from the second cache: 256x1024 takes 1.1 of the time of four.)
-  int columns_of_row() const { return shape_.looks_down > 0 ? 8 : 4; }
 
   /// Of all rows with the columns that begin at `right`.
   Vectors sums_of(llvm::Value* right) {
@@ -130,10 +127,21 @@ class DepthTile {
   TileEmitter t_;
   const MicroKernelShape& shape_;
   const Target& target_;
-  int64_t rows_, columns_ = 1;
+  int64_t rows_, columns_;
 };
 
+/// One row multiplies columns on their way from memory. More of them lie in the same sets of the first cache. (On a
+/// Zen 4, eight from the second cache: 256x1024 takes 1.1 of the time of four.)
+int columns_of_row(const MicroKernelShape& shape) { return shape.looks_down > 0 ? 8 : 4; }
+
 }  // namespace
+
+int columns_at_once(const MicroKernelShape& shape, int vector_registers) {
+  const int most = shape.rows == 1 ? columns_of_row(shape) : (vector_registers - 2) / (shape.rows + 1);
+  int columns = 1;
+  while (2 * columns <= std::min(most, shape.lanes)) columns *= 2;
+  return columns;
+}
 
 void emit_depth_tile(llvm::Function* f, const MicroKernelShape& shape, const Target& target) {
   DepthTile(f, shape, target).emit();

@@ -6,6 +6,9 @@
 
 namespace hlojit::codegen {
 
+/// How many columns of such a tile are summed at a time, a power of two.
+int columns_at_once(const MicroKernelShape& shape, int vector_registers);
+
 /// The body of a micro-kernel (see micro_kernel) of such a shape. `f` is empty.
 void emit_depth_tile(llvm::Function* f, const MicroKernelShape& shape, const Target& target);
 

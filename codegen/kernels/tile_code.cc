@@ -7,64 +7,17 @@
 #include <span>
 #include <vector>
 
+#include "codegen/kernels/depth_code.h"
+#include "codegen/kernels/tile_ops.h"
 #include "codegen/number/machine_code.h"
 #include "codegen/number/multiply_add.h"
+#include "codegen/target.h"
 #include "compiler/plan/target_info.h"
 
 namespace hlojit::codegen {
 namespace {
 
 using enum Register;
-
-/// The processor's instructions on a type of sums.
-struct TileOps {
-  VectorOp load, store, broadcast, add, subtract;
-  VectorOp multiply_add = {};
-  bool commutes = true;  ///< the product
-};
-
-constexpr uint8_t kNone = 0, k66 = 1, kF3 = 2, kFirstMap = 1, kSecondMap = 2;
-constexpr TileOps kFloats{.load = {kNone, kFirstMap, 0, 0x10},
-                          .store = {kNone, kFirstMap, 0, 0x11},
-                          .broadcast = {k66, kSecondMap, 0, 0x18},
-                          .add = {kNone, kFirstMap, 0, 0x58},
-                          .subtract = {kNone, kFirstMap, 0, 0x5C}};
-constexpr TileOps kDoubles{.load = {k66, kFirstMap, 1, 0x10},
-                           .store = {k66, kFirstMap, 1, 0x11},
-                           .broadcast = {k66, kSecondMap, 1, 0x19},
-                           .add = {k66, kFirstMap, 1, 0x58},
-                           .subtract = {k66, kFirstMap, 1, 0x5C}};
-constexpr TileOps kIntegers{.load = {kF3, kFirstMap, 0, 0x6F},
-                            .store = {kF3, kFirstMap, 0, 0x7F},
-                            .broadcast = {k66, kSecondMap, 0, 0x58},
-                            .add = {k66, kFirstMap, 0, 0xFE},
-                            .subtract = {k66, kFirstMap, 0, 0xFA}};
-
-TileOps with(TileOps ops, VectorOp multiply_add, bool commutes = true) {
-  ops.multiply_add = multiply_add;
-  ops.commutes = commutes;
-  return ops;
-}
-
-std::optional<TileOps> ops_of(const MicroKernelShape& shape, const Target& target) {
-  const bool adds_integers = adds_words_at_once(target, static_cast<unsigned>(shape.lanes));
-  switch (shape.multiply_add) {
-    case MultiplyAdd::kOne:  // vfmadd231ps, vfmadd231pd
-      if (shape.type == DType::kF32) return with(kFloats, {k66, kSecondMap, 0, 0xB8});
-      if (shape.type == DType::kF64) return with(kDoubles, {k66, kSecondMap, 1, 0xB8});
-      return std::nullopt;
-    case MultiplyAdd::kWords:  // vpdpwssd
-      if (!adds_integers) return std::nullopt;
-      return with(kIntegers, {k66, kSecondMap, 0, 0x52});
-    case MultiplyAdd::kBytes:  // vpdpbusd, whose first factor has no sign
-      if (!adds_integers) return std::nullopt;
-      return with(kIntegers, {k66, kSecondMap, 0, 0x50}, false);
-    case MultiplyAdd::kBfloats:  // vdpbf16ps
-      if (!target.has("avx512bf16")) return std::nullopt;
-      return with(kFloats, {kF3, kSecondMap, 0, 0x52});
-    default: return std::nullopt;
-  }
-}
 
 class TileCode {
  public:
@@ -83,8 +36,7 @@ class TileCode {
   std::string code() {
     begin();
     if (shape_.accumulates) under_accumulate([&] { each_sum([&](int, int v, Place at) { prefetch_sum(v, at); }); });
-    constexpr VectorOp kExclusiveOr{k66, kFirstMap, 0, 0xEF};
-    for (int n = 0; n < shape_.rows * shape_.vectors; ++n) c_.vector(kExclusiveOr, kLeastBytes, n, n, n);
+    for (int n = 0; n < shape_.rows * shape_.vectors; ++n) c_.clear_vector(n);
     products();
     if (shape_.takes_off) take_off_bias();
     if (shape_.accumulates)
@@ -342,27 +294,38 @@ class TileCode {
 bool reaches(const MicroKernelShape& s) {
   constexpr int64_t kFar = INT32_MAX / 16;
   const int64_t left = s.unroll * std::abs(s.left.k_stride) + s.rows * std::abs(s.left.row_stride);
-  return std::max(left, s.left.stretch) < kFar && (s.unroll + s.looks_down) * std::abs(s.panel_stride) < kFar;
+  const int64_t down = s.along_depth ? 2 * s.lanes : s.unroll + s.looks_down;
+  return std::max(left, s.left.stretch) < kFar && down * std::abs(s.panel_stride) < kFar;
+}
+
+bool has_vectors(const MicroKernelShape& shape, const Target& target) {
+  const int64_t bytes = shape.lanes * dtype_bytes(shape.type);
+  return std::has_single_bit(static_cast<uint64_t>(bytes)) && bytes >= TileCode::kLeastBytes &&
+         bytes <= target.vector_bytes();
+}
+
+/// Of one whose lanes are columns: the registers and masks that it takes.
+bool fits(const MicroKernelShape& shape, const Target& target) {
+  const bool avx512 = target.isa() == Isa::kAvx512, pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
+  if (shape.left.ends_within || (pointers && shape.rows > TileCode::kMostPointers)) return false;
+  const int lanes = shape.last_halved() ? shape.lanes / 2 : shape.lanes;
+  const bool in_part = shape.last_lanes < lanes || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);
+  if (!avx512 && (in_part || shape.multiply_add != MultiplyAdd::kOne)) return false;
+  const int element = !avx512 || shape.vectors > 1 || shape.multiply_add == MultiplyAdd::kBytes ? 1 : 0;
+  return (shape.rows + 1) * shape.vectors + element <= target.vector_registers();
 }
 
 }  // namespace
 
 std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target) {
-  if (shape.along_depth || form_of(shape.multiply_add).tiles() || !reaches(shape)) return std::nullopt;
-  const bool avx512 = target.isa() == Isa::kAvx512, pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
-  if (pointers && (shape.rows > TileCode::kMostPointers)) return std::nullopt;
-  if (shape.left.ends_within) return std::nullopt;
-  const int lanes = shape.last_halved() ? shape.lanes / 2 : shape.lanes;
-  const bool in_part = shape.last_lanes < lanes || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);
-  if (!avx512 && (in_part || shape.multiply_add != MultiplyAdd::kOne)) return std::nullopt;
-  const int64_t bytes = shape.lanes * dtype_bytes(shape.type);
-  if (!std::has_single_bit(static_cast<uint64_t>(bytes)) || bytes < TileCode::kLeastBytes ||
-      bytes > target.vector_bytes())
-    return std::nullopt;
-  const int element = !avx512 || shape.vectors > 1 || shape.multiply_add == MultiplyAdd::kBytes ? 1 : 0;
-  if ((shape.rows + 1) * shape.vectors + element > target.vector_registers()) return std::nullopt;
-  std::optional<TileOps> ops = ops_of(shape, target);
+  if (form_of(shape.multiply_add).tiles() || !reaches(shape) || !has_vectors(shape, target)) return std::nullopt;
+  std::optional<TileOps> ops = tile_ops(shape, target);
   if (!ops) return std::nullopt;
+  const bool avx512 = target.isa() == Isa::kAvx512;
+  if (shape.along_depth) {
+    return depth_code(shape, *ops, target);
+  }
+  if (!fits(shape, target)) return std::nullopt;
   if (!avx512) ops->broadcast.wide = 0;  // that of doubles is named otherwise
   return TileCode(shape, *ops, avx512).code();
 }

@@ -14,6 +14,9 @@ unsigned number(Register r) { return static_cast<unsigned>(r); }
 unsigned low(unsigned n) { return n & 7; }
 unsigned bit(unsigned n, int k) { return n >> k & 1; }
 
+/// Of a prefix, what it says of masks.
+unsigned last_byte(Mask mask, bool zeros) { return static_cast<unsigned>(mask) | (mask > 0 && zeros ? 0x80U : 0); }
+
 template <class T>
 void put(std::string& bytes, const T& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -95,9 +98,9 @@ void MachineCode::prefetch(Place line, Prefetch how) {
   memory(extension, line, 1);
 }
 
-void MachineCode::set_mask(Mask mask, int lanes) {
+void MachineCode::set_mask_of(Mask mask, int64_t lanes) {
   byte(0xB8);  // eax
-  four_bytes((int64_t{1} << lanes) - 1);
+  four_bytes(lanes);
   for (unsigned n : {0xC5U, 0xFBU, 0x92U}) byte(n);  // kmovd
   byte(0xC0 | static_cast<unsigned>(mask) << 3);
 }
@@ -141,9 +144,9 @@ void MachineCode::prefix(VectorOp op, int bytes, int vector, int first, unsigned
   byte(op.code);
 }
 
-void MachineCode::vector(VectorOp op, int bytes, int vector, int first, int second) {
+void MachineCode::vector(VectorOp op, int bytes, int vector, int first, int second, Mask mask) {
   const auto s = static_cast<unsigned>(second);
-  prefix(op, bytes, vector, first, bit(s, 3), bit(s, 4), 0);
+  prefix(op, bytes, vector, first, bit(s, 3), bit(s, 4), last_byte(mask, true));
   byte(0xC0 | low(static_cast<unsigned>(vector)) << 3 | low(s));
 }
 
@@ -159,8 +162,7 @@ void MachineCode::shuffle(VectorOp op, int bytes, int vector, int first, Place h
 }
 
 void MachineCode::vector(VectorOp op, int bytes, int vector, int first, Place second, Mask mask, bool zeros) {
-  const unsigned last = static_cast<unsigned>(mask) | (mask > 0 && zeros ? 0x80U : 0);
-  prefix(op, bytes, vector, first, bit(number(second.base), 3), bit(number(second.index), 3), last);
+  prefix(op, bytes, vector, first, bit(number(second.base), 3), bit(number(second.index), 3), last_byte(mask, zeros));
   memory(static_cast<unsigned>(vector), second, avx512_ ? bytes : 1);
 }
 
@@ -204,8 +206,12 @@ size_t MachineCode::jump_unless(Register bit_0) {
   byte(0xF6);
   byte(0xC0 | low(number(bit_0)));
   byte(1);
+  return jump_forward(0x84);
+}
+
+size_t MachineCode::jump_forward(unsigned condition) {
   byte(0x0F);
-  byte(0x84);
+  byte(condition);
   four_bytes(0);
   return here();
 }

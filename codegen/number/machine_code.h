@@ -60,6 +60,8 @@ class MachineCode {
   void add(Place to, int32_t n) { immediate(0, to, n); }
   void subtract(Place to, int32_t n) { immediate(5, to, n); }
   void compare(Register x, int32_t n) { immediate(7, x, n); }
+  void compare(Register x, Register y) { integer(0x39, y, x); }
+  void keep_bits(Register to, int32_t n) { immediate(4, to, n); }
   void clear(Register r) { integer(0x31, r, r); }
   void shift_left(Register to, int n);
   void multiply(Register to, Register x, int32_t n);  ///< to = x * n
@@ -70,12 +72,14 @@ class MachineCode {
   /// Into the first cache, or only the second; or to be written.
   enum class Prefetch : uint8_t { kFirst, kSecond, kWrite };
   void prefetch(Place line, Prefetch how);
-  /// The mask of the first so many lanes. Overwrites rax.
-  void set_mask(Mask mask, int lanes);
+  /// The mask of the first so many lanes, or of these. Overwrites rax.
+  void set_mask(Mask mask, int lanes) { set_mask_of(mask, (int64_t{1} << lanes) - 1); }
+  void set_mask_of(Mask mask, int64_t lanes);
   void end();  ///< returns, with the vectors' upper halves cleared
 
   /// `vector` = op of `first`, of vectors of so many bytes, and a register or memory; stores have the memory as `to`.
-  void vector(VectorOp op, int bytes, int vector, int first, int second);
+  void vector(VectorOp op, int bytes, int vector, int first, int second, Mask mask = 0);
+  void clear_vector(int vector) { this->vector({1, 1, 0, 0xEF}, 32, vector, vector, vector); }
   /// Of AVX-512, with a byte that says how; half a vector of memory.
   void shuffle(VectorOp op, int bytes, int vector, int first, int second, uint8_t how);
   void shuffle(VectorOp op, int bytes, int vector, int first, Place half, uint8_t how);
@@ -94,6 +98,8 @@ class MachineCode {
   void jump_if_some(size_t to) { jump_back(0x85, to); }
   /// If bit 0 is not set, forward to what land() is told of.
   size_t jump_unless(Register bit_0);
+  /// If what was compared was not less, as above.
+  size_t jump_unless_less() { return jump_forward(0x8D); }
   void land(size_t jump);
 
   const std::string& code() const { return code_; }
@@ -107,6 +113,7 @@ class MachineCode {
   void immediate(unsigned extension, Register to, int32_t n);
   void immediate(unsigned extension, Place to, int32_t n);
   void jump_back(unsigned condition, size_t to);
+  size_t jump_forward(unsigned condition);
   /// The bytes that say which memory. Offsets that are multiples of `unit` may be stored as how many.
   void memory(unsigned r, Place place, int32_t unit);
   /// What comes before an op's code. `base` and `index` have the bits beyond the lowest three of the second operand.

@@ -83,6 +83,24 @@ class Draw {
     s.left.skips = !shared && coin();
   }
 
+  /// Lanes along the depth, of which the last are not all there. Returns the depth.
+  int64_t along_depth(MicroKernelShape& s, const Target& target) {
+    s.multiply_add = (*this)(0, 2) == 0 ? MultiplyAdd::kBfloats : MultiplyAdd::kOne;
+    s.type = s.multiply_add == MultiplyAdd::kOne && coin() ? DType::kF64 : DType::kF32;
+    s.lanes = static_cast<int>(target.vector_bytes() / dtype_bytes(s.type));
+    s.along_depth = true;
+    s.vectors = (*this)(1, 2);
+    s.rows = (*this)(1, 8);
+    s.last_lanes = (*this)(1, s.lanes);
+    s.stored_lanes = coin() ? 0 : (*this)(1, s.lanes - 1);
+    s.accumulates = coin();
+    const int64_t depth = s.lanes * (*this)(s.accumulates ? 0 : 1, 4) + s.last_lanes;
+    s.left.row_stride = depth + (*this)(0, 9);
+    s.panel_stride = depth + (*this)(0, 9);
+    if (coin()) s.looks_down = 1;
+    return depth;
+  }
+
   /// Ordinary floats of 4 or 8 bytes, pairs of bf16, or any bits.
   std::vector<char> data(size_t bytes, const MicroKernelShape& s) {
     std::vector<char> all(bytes);
@@ -155,17 +173,46 @@ TEST_CASE("tiles as machine code give the bits of LLVM's") {
   for (int n = 0; n < 300; ++n) check_same(draw, target);
 }
 
+void check_along_depth(Draw& draw, const Target& target) {
+  MicroKernelShape s;
+  const int64_t k = draw.along_depth(s, target), size = dtype_bytes(s.type);
+  const std::string name = micro_kernel_name(s);
+  CAPTURE(name);
+  const auto code = tile_code(s, target);
+  REQUIRE(code);
+  const Linked ours = linked(object_of("tile", *code), "tile"), theirs = by_llvm(s, target);
+  const int64_t columns = s.vectors * s.lanes, c_stride = columns + draw(0, 9);
+  auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements * size); };
+  const auto a = draw.data(bytes(s.rows * s.left.row_stride), s), b = draw.data(bytes(columns * s.panel_stride), s);
+  const auto before = draw.data(bytes(s.rows * c_stride), s);
+  for (bool accumulate : {false, true}) {
+    if (accumulate && !s.accumulates) continue;
+    auto c = before, expected = before;
+    ours.f(a.data(), b.data(), c.data(), c_stride, k, accumulate, nullptr, 0, 0, 0, 0);
+    theirs.f(a.data(), b.data(), expected.data(), c_stride, k, accumulate, nullptr, 0, 0, 0, 0);
+    CHECK(c == expected);
+  }
+}
+
+TEST_CASE("tiles along the depth do too") {
+  Draw draw(8);
+  const Target& target = Target::get("native");
+  if (target.isa() != Isa::kAvx512 || !target.has("avx512bf16")) return;
+  for (int n = 0; n < 200; ++n) check_along_depth(draw, target);
+}
+
 TEST_CASE("what no such code is for") {
   const MicroKernelShape plain{.lanes = 16, .last_lanes = 16, .left = {.row_stride = 16}};
   CHECK(!tile_code(plain, Target::get("avx2")));
   const Target& target = Target::get("native");
   if (target.isa() != Isa::kAvx512) return;
   CHECK(tile_code(plain, target));
-  for (auto change : {+[](MicroKernelShape& s) { s.along_depth = true; }, +[](MicroKernelShape& s) { s.lanes = 32; },
-                      +[](MicroKernelShape& s) { s.rows = 31; }, +[](MicroKernelShape& s) { s.type = DType::kS32; },
-                      +[](MicroKernelShape& s) { s.left.row_stride = int64_t{1} << 40; },
-                      +[](MicroKernelShape& s) { s.rows = 14, s.left.row_stride = 1, s.left.stretch = 3; },
-                      +[](MicroKernelShape& s) { s.left.stretch = 3, s.left.ends_within = true; }}) {
+  for (auto change :
+       {+[](MicroKernelShape& s) { s.along_depth = true, s.lanes = 8; }, +[](MicroKernelShape& s) { s.lanes = 32; },
+        +[](MicroKernelShape& s) { s.rows = 31; }, +[](MicroKernelShape& s) { s.type = DType::kS32; },
+        +[](MicroKernelShape& s) { s.left.row_stride = int64_t{1} << 40; },
+        +[](MicroKernelShape& s) { s.rows = 14, s.left.row_stride = 1, s.left.stretch = 3; },
+        +[](MicroKernelShape& s) { s.left.stretch = 3, s.left.ends_within = true; }}) {
     MicroKernelShape s = plain;
     change(s);
     CHECK(!tile_code(s, target));
