@@ -238,6 +238,29 @@ bool LoopOrder::one_by_one(const Access& a, const LoopDigit& l, std::optional<in
   });
 }
 
+// Have hardly any elements neighbours in memory, along whichever digit, and is there no more to do with them than to
+// fetch them? Lanes put together of such take as long to fill as all of it takes one by one, and ten times the code.
+// (Two steps of a wave in three dims that wrap, the ends of whose rows are boxes: 494 ms to compile and 533 us, 92 and
+// 498; the curl of three fields 83 ms and 143 us, 40 and 108. Where each waits for the one before, as in running sums,
+// lanes are chains side by side: 289 us for those of 501x503 both ways, 888 so.)
+bool LoopOrder::scattered(int operations) const {
+  constexpr int kWord = 4;  // bytes; what is narrower is converted and rounded, too
+  int all = 0, far = 0;
+  bool writes = false;
+  for (const Access& a : accesses) {
+    if (a.bytes == 0) continue;
+    const bool alone = !a.random && std::ranges::all_of(loops, [&](const LoopDigit& l) {
+      const auto step = a.address.coefficient(l.var);
+      return step && (*step == 0 || std::abs(*step) > kFewStrides);
+    });
+    if (a.bytes < kWord || (a.write && !alone)) return false;
+    writes |= a.write;
+    ++all;
+    far += alone ? 1 : 0;
+  }
+  return writes && 4 * far >= 3 * all && 2 * operations <= 3 * far;
+}
+
 // Is some element where an index says, and no row of its neighbours?
 bool LoopOrder::finds_elements() const {
   return std::ranges::any_of(accesses, [&](const Access& a) {

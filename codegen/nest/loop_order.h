@@ -26,6 +26,8 @@ struct LoopOrder {
   /// Moves the digit that is best for vectors innermost; false if none is good. `block`: how many values of another
   /// digit may be handled together. `moves`: an element is moved more than worked on.
   bool choose_lanes(const LoopPlanOptions& options, int block, bool moves);
+  /// Would lanes be put together of elements one by one, for so few operations that nothing is gained?
+  bool scattered(int operations) const;
   /// Do elements of a vector have to be moved one by one?
   bool lanes_apart(int operations) const;
   /// Does some element of a vector lie where another one says?

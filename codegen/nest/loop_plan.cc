@@ -386,21 +386,21 @@ class LoopPlanner {
     if (!options_.in_order) c.order();
     c.merge_digits();  // neighbours may have become mergeable by the order
     const auto across = across_ ? c.across_rows(native_lanes(), options_.overlap, accesses_) : std::nullopt;
-    if (!across) return result_.push_back(piece(std::move(c), nullptr));
+    if (!across) return result_.push_back(piece(std::move(c), nullptr, asked.operations()));
     std::optional<LoopOrder> left;
     if (across->left > 0) left.emplace(c.split_off_left(*across));
-    result_.push_back(piece(std::move(c), &*across));
-    if (left) result_.push_back(piece(std::move(*left), nullptr));
+    result_.push_back(piece(std::move(c), &*across, asked.operations()));
+    if (left) result_.push_back(piece(std::move(*left), nullptr, asked.operations()));
   }
 
-  LoopPiece piece(LoopOrder c, const LoopOrder::Across* across) const {
+  LoopPiece piece(LoopOrder c, const LoopOrder::Across* across, int operations) const {
     LoopPiece made;
     made.guarded = c.guarded;
     if (across) {
       made.across = made.has_lanes = true;
       made.unroll = c.lay_across(*across);
     } else {
-      choose_lanes(c, made);
+      choose_lanes(c, made, operations);
     }
     // (Not where bf16 is taken for its bits: these would be shuffled in and out. The next of 30,000 numbers: 4.4
     // us, 5.4.)
@@ -415,10 +415,11 @@ class LoopPlanner {
     return made;
   }
 
-  void choose_lanes(LoopOrder& c, LoopPiece& made) const {
+  void choose_lanes(LoopOrder& c, LoopPiece& made, int operations) const {
     const int block = made.side = side_of_blocks(c.accesses);
     const bool moves = !options_.packs && !accesses_.has_reduction() && accesses_.operations() <= kManyOperations;
-    made.has_lanes = options_.lanes && c.choose_lanes(options_, block, moves);
+    const bool one_by_one = options_.scattered && !accesses_.has_reduction() && c.scattered(operations);
+    made.has_lanes = options_.lanes && !one_by_one && c.choose_lanes(options_, block, moves);
     made.apart = made.has_lanes && c.lanes_apart(accesses_.operations());
     made.looked_up = made.has_lanes && c.lanes_looked_up();
     if (made.has_lanes && block > 0) made.unroll = c.choose_unroll(block, options_);

@@ -102,6 +102,7 @@ struct LoopPlanOptions {
   bool packs = false;     ///< vectors of the result are wanted, however its elements are gathered
   bool interleaves = false;  ///< the few values that alternate in the result beside the lanes are a block
   bool pairs = false;        ///< lanes may be in pairs
+  bool scattered = false;    ///< elements of which none has a neighbour in memory may be taken one by one
   int shared = 0;            ///< > 0: blocks of this many values whose reductions read the same elements
 };
 
