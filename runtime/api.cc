@@ -55,14 +55,16 @@ void disassemble(const Literal& literal, const std::vector<Shape>& shapes, std::
   for (const Literal& e : literal.elements()) disassemble(e, shapes, out);
 }
 
-// "NAME", the first of that name, or "COMPUTATION/NAME".
+// "NAME", the first of that name, or "COMPUTATION/NAME". Parameters, which fusions name after their operands, are
+// passed over: there is nothing to compute in them.
 const Instruction* find_instruction(const Module& module, std::string_view name) {
   size_t slash = name.find('/');
   std::string_view computation = slash == name.npos ? std::string_view() : name.substr(0, slash);
   if (slash != name.npos) name.remove_prefix(slash + 1);
   for (const auto& c : module.computations()) {
     if (!computation.empty() && c->name != computation) continue;
-    if (const Instruction* i = c->find(name)) return i;
+    const Instruction* i = c->find(name);
+    if (i && !i->is(Opcode::kParameter)) return i;
   }
   return nullptr;
 }
