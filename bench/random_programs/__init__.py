@@ -25,6 +25,7 @@ from random_programs.quantised import quantised
 from random_programs.quantum import quantum
 from random_programs.signals import grid, image, signal
 from random_programs.windowed import conv, pool
+from random_programs.worlds import worlds
 from small_programs import Case
 
 
@@ -50,7 +51,8 @@ FAMILIES = {"mix": mix, "grad": grad, "ein": ein, "cat": cat, "scatter": scatter
             "indexing": indexing, "conv": conv, "pool": pool, "control": control, "order": order, "linalg": linalg,
             "vmapped": vmapped, "nn": network, "numpy": numpy, "special": special, "samples": samples, "image": image,
             "signal": signal, "grid": grid, "geometry": geometry, "quantum": quantum, "bits": bits, "finance": finance,
-            "decoders": decoders, "quantised": quantised, "graphs": graphs, "filters": filters}
+            "decoders": decoders, "quantised": quantised, "graphs": graphs, "filters": filters,
+            "worlds": worlds}
 # Errors grow along a chain of steps, and sums cancel; a program that is wrong is off by more.
 LOOSE = 256.0
 
