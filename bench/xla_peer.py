@@ -64,6 +64,8 @@ class Peer:
         import jax
         import numpy
         from jaxlib import _hlo, _jax, xla_client
+        from jaxlib.cpu import _lapack
+        _lapack.initialize()  # what a factorisation calls is null until then, and jax itself asks only when it lowers one
         self.jax, self.np, self.hlo, self.mlir, self.xla = jax, numpy, _hlo, _jax.mlir, xla_client
         self.client = xla_client.make_cpu_client(asynchronous=False)
         self.device = self.client.local_devices()[0]
