@@ -12,6 +12,8 @@ namespace hlojit::codegen {
 
 /// Operations an element from which on they outweigh how it is moved.
 inline constexpr int kManyOperations = 8;
+/// Elements of a row found by index that are blocks; of longer ones it is half as many.
+inline constexpr int64_t kFoundRow = 8;
 
 struct LoopOrder {
   /// One digit a loop, dimension by dimension, outermost digit first: pieces[d] is the box's part of the dimension that
@@ -103,6 +105,8 @@ struct LoopOrder {
 
 /// Does each element along the variable lie where another one says?
 bool looks_up(const Access& access, int var);
+/// Do elements along the variable follow each other, wherever an index says that they begin?
+bool side_by_side(const Access& access, int var);
 
 /// Lanes a digit of this extent gets: the largest power of two <= both.
 int lanes_for(int64_t extent, int max_lanes);
