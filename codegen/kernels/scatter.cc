@@ -67,6 +67,8 @@ class ScatterEmission {
   }
 
   KernelFunction run() {
+    // No place is inside of a target without elements, and none behind its last one can be asked for.
+    if (targets_[0]->element_count() == 0) return {kernel_.finish(), 1, 0, 0};
     // Measured: kWalkNs an index vector, and one a vector of its window, of reading twice and writing once.
     double ns = static_cast<double>(product(sizes_of(batch_dims_))) * (kWalkNs + vectors());
     ns *= static_cast<double>(e_.options().target_info().smaller);
