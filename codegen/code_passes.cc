@@ -14,6 +14,7 @@
 #include <llvm/Pass.h>
 
 #include "codegen/long_blocks.h"
+#include "codegen/masked_lanes.h"
 
 namespace hlojit::codegen {
 namespace {
@@ -115,7 +116,7 @@ void CodePasses::add(llvm::Pass* pass) {
   const std::string_view name = pass->getPassName();
   const bool out = std::ranges::find(kNothingToDo, name) != std::end(kNothingToDo) ||
                    std::ranges::find(kNothingWon, name) != std::end(kNothingWon);
-  if (name == kSelection) to_.add(cut_long_blocks());
+  if (name == kSelection) to_.add(freeze_masked_lanes()), to_.add(cut_long_blocks());
   if (out)
     delete pass;  // as a pass manager would, in the end
   else

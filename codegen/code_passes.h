@@ -1,5 +1,5 @@
 // LLVM's list of passes from IR to machine code, less those that find nothing to do in code of ours, and with long
-// blocks cut before instructions are selected.
+// blocks cut, and masked lanes frozen, before instructions are selected.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,8 @@ namespace hlojit::codegen {
 /// What LLVM calls the passes that are left out. (A unit test asks whether it still does.)
 std::vector<std::string_view> left_out_passes();
 
-/// Hands on what is put into it, but for passes that are left out; what cuts long blocks comes along.
+/// Hands on what is put into it, but for passes that are left out; what IR needs before instructions are selected comes
+/// along.
 class CodePasses final : public llvm::legacy::PassManagerBase {
  public:
   explicit CodePasses(llvm::legacy::PassManagerBase& to) : to_(to) {}
