@@ -102,7 +102,7 @@ uint64_t slid_dims(const Instruction& reduction) {
 }
 
 // At a few borders loops are cut. (Bits of s32[3,205,10,31] packed by eights, each compared with one of its 310: 254
-// us, 30 in two kernels.)
+// us, 38 in two kernels.)
 bool splits_rows(const Instruction& movement, const Coords& coords, const Manner& manner) {
   const Manner::Rows& rows = manner.rows;
   if (!movement.is(Opcode::kReshape) || rows.along == 0) return false;

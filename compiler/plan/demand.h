@@ -131,7 +131,7 @@ class Demand {
 /// Its result's dims along which windows of several elements slide, a bit each.
 uint64_t slid_dims(const Instruction& reduction);
 
-/// A reshape wanted in this manner has borders between its operand's dims within rows, for each its own.
+/// A reshape wanted in this manner ends dims of its operand within rows, somewhere else in each.
 bool splits_rows(const Instruction& movement, const Coords& coords, const Demand::Manner& manner);
 
 /// A concatenation wanted in this manner has each element ask which part it is of, and all parts are computed.
