@@ -7,8 +7,8 @@
 namespace hlojit {
 
 /// Of longer rows the exchanges, n log^2 n of them, take longer than a sort of each in vectors of its own. (500 rows of
-/// s32, one thread of a Zen 4: of 12, 20 and 32 keys 38, 74 and 141 us one by one, 8, 11 and 15 so; of 64 43, and more
-/// so.)
+/// s32, one thread of a Zen 4: of 12, 20 and 32 keys 38, 74 and 141 us one by one, 8, 11 and 15 so; of 64 43, and 84
+/// so, before keys were transposed in registers.)
 constexpr int64_t kMostInColumns = 32;
 
 /// Fewer than half the rows that a line of the cache has keys leave most lanes empty. (Two rows of 12 f32: 0.3 us one
