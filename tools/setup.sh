@@ -32,6 +32,7 @@ done
 
 log=build/setup.log
 worked=no
+new_packages=no
 say() { worked=yes; printf 'setup [%4ds] %s\n' "$SECONDS" "$*"; }
 
 # run COMMAND...: its output goes to the log, the end of which is shown only if it fails.
@@ -90,11 +91,13 @@ install_packages() {
   run "${root[@]}" apt-get -q -o Acquire::Retries=3 update
   run "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -q -y -o Acquire::Retries=3 install --no-install-recommends "${missing[@]}"
+  new_packages=yes
 }
 
 build() {
   local tree=build/release
-  if [ ! -f $tree/build.ninja ] || [ CMakePresets.json -nt $tree/build.ninja ]; then
+  # CMake remembers what it did not find.
+  if [ $new_packages = yes ] || [ ! -f $tree/build.ninja ] || [ CMakePresets.json -nt $tree/build.ninja ]; then
     say "configuring $tree"
     run cmake --preset release
     touch $tree/build.ninja
