@@ -18,8 +18,19 @@ llvm::Value* minimum(llvm::IRBuilder<>& b, llvm::Value* x, int64_t y) {
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, i64(b, y));
 }
 
-// The entries of a row are stored as one vector; what that has too many the next row overwrites.
-int64_t lanes_of(int64_t entries) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(entries))); }
+// The entries of a row are stored as vectors; what the last one has too many the next row overwrites.
+int lanes_of(int64_t entries, int vector_bytes) {
+  const auto fit = static_cast<uint64_t>(std::max(vector_bytes / 8, 1));
+  return static_cast<int>(std::min(std::bit_ceil(static_cast<uint64_t>(entries)), fit));
+}
+
+// A bit for each of some lanes, all of them if `inside` is null, from the `first` on.
+llvm::Value* in_set(llvm::IRBuilder<>& b, llvm::Value* inside, int lanes, int64_t first) {
+  if (!inside) return i64(b, static_cast<int64_t>((uint64_t{1} << lanes) - 1) << first);
+  inside = splat(b, {DType::kPred, inside}, lanes).v;
+  llvm::Value* bits = b.CreateZExt(b.CreateBitCast(inside, b.getIntNTy(static_cast<unsigned>(lanes))), b.getInt64Ty());
+  return b.CreateShl(bits, static_cast<uint64_t>(first));
+}
 
 }  // namespace
 
@@ -33,7 +44,8 @@ RowPointers::RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blo
       together_(rows.together),
       entries_(by_position() ? ceil_div(reads.product().k, stretch_) : blocks.depth),
       skips_(by_position() && tiles_reach_out()) {
-  const int64_t entries = blocks_.rows / together_ * entries_ + (by_position() ? lanes_of(entries_) : 0);
+  const int64_t too_many = by_position() ? lanes_of(entries_, e_.vector_bytes()) : 0;
+  const int64_t entries = blocks_.rows / together_ * entries_ + too_many;
   table_ = scratch.take(entries * 8);
   zeros_ = scratch.take(zero_bytes());
   if (skips_) sets_ = scratch.take(blocks_.rows * 8);
@@ -77,34 +89,21 @@ llvm::Value* RowPointers::address(Scope& s, const Read& read, llvm::Value* insid
   return inside ? s.builder.CreateSelect(inside, at, in_lanes(nothing_)) : at;
 }
 
-ElementEmitter::Body RowPointers::stores(const IndexExpr& line, const Coords& row,
-                                         std::function<IndexExpr(const IndexExpr&)> depth_at) {
-  return [this, line, row, depth_at = std::move(depth_at)](Scope& s, const Coords& entry, const Lanes& part,
-                                                           const ElementEmitter::Carried&) {
-    const Read read = read_at(row, depth_at(entry[0]));
-    llvm::Value* inside = e_.holds(read.guards, s);
-    llvm::Value* at = address(s, read, inside, part.count);
-    e_.store(s, {table_, nullptr, nullptr}, line * entries_ + entry[0], {DType::kS64, at});
-    if (skips_) note_stretches(s, line, inside, part.count);
-    return ElementEmitter::Carried{};
-  };
-}
-
-void RowPointers::note_stretches(Scope& s, const IndexExpr& line, llvm::Value* inside, int lanes) const {
-  llvm::IRBuilder<>& b = s.builder;
-  llvm::Value* there = i64(b, -1);
-  if (inside) {
-    inside = splat(b, {DType::kPred, inside}, lanes).v;
-    there = b.CreateZExt(b.CreateBitCast(inside, b.getIntNTy(static_cast<unsigned>(lanes))), b.getInt64Ty());
-  }
-  e_.store(s, {sets_, nullptr, nullptr}, line, {DType::kS64, there});
+llvm::Value* RowPointers::store(Scope& s, const Coords& row, const IndexExpr& depth, const IndexExpr& place,
+                                int lanes) {
+  const Read read = read_at(row, depth);
+  llvm::Value* inside = e_.holds(read.guards, s);
+  e_.store(s, {table_, nullptr, nullptr}, place, {DType::kS64, address(s, read, inside, lanes)});
+  return inside;
 }
 
 llvm::Value* RowPointers::stretches(Scope& s, const IndexExpr& row, const IndexExpr& k0) const {
   llvm::IRBuilder<>& b = s.builder;
-  llvm::Type* rows = llvm::FixedVectorType::get(b.getInt64Ty(), static_cast<unsigned>(blocks_.tile_rows));
   llvm::Value* first = b.CreateInBoundsGEP(b.getInt64Ty(), sets_, e_.index(row, s));
-  llvm::Value* all = b.CreateOrReduce(b.CreateAlignedLoad(rows, first, llvm::Align(8)));
+  llvm::Value* all = b.CreateLoad(b.getInt64Ty(), first);
+  for (int64_t k = 1; k < blocks_.tile_rows; ++k)
+    all = b.CreateOr(all, b.CreateLoad(b.getInt64Ty(),
+                                       b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), first, static_cast<uint64_t>(k))));
   if (blocks_.depth < reads_.product().k) all = b.CreateLShr(all, e_.index(floordiv(k0, stretch_), s));
   const int64_t count = std::min(entries_, std::max<int64_t>(blocks_.depth / stretch_, 1));
   if (count < 64) all = b.CreateAnd(all, i64(b, (int64_t{1} << count) - 1));
@@ -122,17 +121,26 @@ void RowPointers::begin(Scope& root, const IndexExpr& m0) {
   const int64_t m = reads_.product().m;
   llvm::Value* rows = minimum(b, e_.index(IndexExpr(m) - m0, root), blocks_.rows);
   llvm::Value* tile_rows = i64(b, blocks_.tile_rows);
+  const int lanes = lanes_of(entries_, e_.vector_bytes());
   each_line(root, b.CreateMul(ceil_quotient(b, rows, tile_rows), tile_rows), blocks_.rows,
             [&](Scope& s, const IndexExpr& line) {
               llvm::Value* there = minimum(s.builder, e_.index(m0 + line, s), m - 1);
               const Coords row = reads_.starts(s, reads_.left_side(), e_.symbol(s, there, {0, m - 1}));
-              const int entry = reads_.vars().fresh(), wide = static_cast<int>(lanes_of(entries_));
-              LoopPiece piece;
-              piece.loops = {{entry, wide, std::nullopt, std::nullopt}};
-              piece.has_lanes = entries_ > 1;
-              piece.coords = {IndexExpr::var(entry, wide)};
-              e_.loops(s, piece, 0, lane_widths(piece, wide, wide, true), {},
-                       stores(line, row, [this](const IndexExpr& k) { return k * stretch_; }));
+              llvm::Value* set = i64(s.builder, 0);
+              for (int64_t first = 0; first < entries_; first += lanes) {
+                const int entry = reads_.vars().fresh();
+                LoopPiece piece;
+                piece.loops = {{entry, lanes, std::nullopt, std::nullopt}};
+                piece.has_lanes = lanes > 1;
+                piece.coords = {IndexExpr::var(entry, lanes) + first};
+                auto body = [&](Scope& at, const Coords& k, const Lanes&, const ElementEmitter::Carried&) {
+                  llvm::Value* inside = store(at, row, k[0] * stretch_, line * entries_ + k[0], lanes);
+                  if (skips_) set = at.builder.CreateOr(set, in_set(at.builder, inside, lanes, first));
+                  return ElementEmitter::Carried{};
+                };
+                e_.loops(s, piece, 0, lane_widths(piece, lanes, lanes, true), {}, body);
+              }
+              if (skips_) e_.store(s, {sets_, nullptr, nullptr}, line, {DType::kS64, set});
             });
 }
 
@@ -148,8 +156,11 @@ void RowPointers::begin_slice(Scope& scope, const IndexExpr& m0, const IndexExpr
         reads_.walk(w, read_at(row, from + entry[0]));
       };
       for (LoopPiece& piece : plan_loops(Ints{depth}, reads_.vars(), walk, {.max_lanes = lanes, .overlap = true})) {
-        e_.loops(s, piece, 0, lane_widths(piece, lanes, lanes, true), {},
-                 stores(line, row, [from](const IndexExpr& k) { return from + k; }));
+        auto body = [&](Scope& at, const Coords& k, const Lanes& part, const ElementEmitter::Carried&) {
+          store(at, row, from + k[0], line * entries_ + k[0], part.count);
+          return ElementEmitter::Carried{};
+        };
+        e_.loops(s, piece, 0, lane_widths(piece, lanes, lanes, true), {}, body);
       }
     });
   });

@@ -50,13 +50,11 @@ class RowPointers {
   Read read_at(const Coords& row, const IndexExpr& depth);
   /// There may be tiles with all rows in the padding: above or below an image, of lines as long as a tile.
   bool tiles_reach_out();
-  /// Which of a row's stretches are `inside`.
-  void note_stretches(Scope& scope, const IndexExpr& line, llvm::Value* inside, int lanes) const;
   /// Those of the tile from this row of the block on, in the slice from `k0` on: one at least.
   llvm::Value* stretches(Scope& scope, const IndexExpr& row, const IndexExpr& k0) const;
-  /// The body of a loop over entries of a line: stores where the row is at the depth that `depth_at` an entry.
-  ElementEmitter::Body stores(const IndexExpr& line, const Coords& row,
-                              std::function<IndexExpr(const IndexExpr&)> depth_at);
+  /// Stores where a row is at this depth, in lanes, at that place of the table; which of them are no padding, null if
+  /// all.
+  llvm::Value* store(Scope& scope, const Coords& row, const IndexExpr& depth, const IndexExpr& place, int lanes);
   llvm::Value* address(Scope& scope, const Read& read, llvm::Value* inside, int lanes) const;
 
   ProductReads& reads_;

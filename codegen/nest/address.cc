@@ -17,15 +17,14 @@ llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes, int pairs) {
   return llvm::ConstantVector::get(numbers);
 }
 
-// Lanes 0 <= x <= most of words, divided by a constant: times 2^s / width, rounded up, s so large that the error of all
-// multiples is less than 2^s. Machines multiply words to twice their bits; dividing 64 bits takes five times as long.
+// Lanes 0 <= x <= most of words, divided by a constant. Machines multiply words to twice their bits; dividing 64 bits
+// takes five times as long.
 llvm::Value* quotient(llvm::IRBuilderBase& b, llvm::Value* x, uint64_t most, uint64_t width) {
   llvm::Type* type = x->getType();
   auto splat = [&](uint64_t n) { return llvm::ConstantInt::get(type, n); };
   if (std::has_single_bit(width)) return b.CreateLShr(x, static_cast<uint64_t>(std::countr_zero(width)));
-  const int shift = static_cast<int>(std::bit_width(most) + std::bit_width(width));
-  const uint64_t factor = (uint64_t{1} << shift) / width + 1;
-  return b.CreateLShr(b.CreateMul(b.CreateAnd(x, splat(UINT32_MAX)), splat(factor)), static_cast<uint64_t>(shift));
+  const Reciprocal by = reciprocal(most, width);
+  return b.CreateLShr(b.CreateMul(b.CreateAnd(x, splat(UINT32_MAX)), splat(by.factor)), by.shift);
 }
 
 }  // namespace
@@ -122,7 +121,8 @@ llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scop
     llvm::Value* q = quotient(b, x, static_cast<uint64_t>(range.hi), static_cast<uint64_t>(atom.width));
     return divides ? q : b.CreateSub(x, scope.product(q, atom.width));
   }
-  if (range.lo >= 0) return divides ? scope.quotient(x, atom.width) : scope.remainder(x, atom.width);
+  if (range.lo >= 0)
+    return divides ? scope.quotient(x, range.hi, atom.width) : scope.remainder(x, range.hi, atom.width);
   llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));
   llvm::Value* r = b.CreateSRem(x, w);
   llvm::Value* negative = b.CreateICmpSLT(r, llvm::Constant::getNullValue(r->getType()));

@@ -1,12 +1,19 @@
 // See scope.h.
 #include "codegen/nest/scope.h"
 
+#include <bit>
+
 #include <llvm/IR/MDBuilder.h>
 
 namespace hlojit::codegen {
 
 llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) {
   return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y);
+}
+
+Reciprocal reciprocal(uint64_t most, uint64_t width) {
+  const auto shift = static_cast<uint64_t>(std::bit_width(most) + std::bit_width(width));
+  return {(uint64_t{1} << shift) / width + 1, shift};
 }
 
 llvm::Value* Scope::binary(llvm::Instruction::BinaryOps op, llvm::Value* x, llvm::Value* y) {
@@ -21,12 +28,19 @@ llvm::Value* Scope::product(llvm::Value* x, int64_t factor) {
   return binary(llvm::Instruction::Mul, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(factor), true));
 }
 
-llvm::Value* Scope::quotient(llvm::Value* x, int64_t divisor) {
-  return binary(llvm::Instruction::UDiv, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(divisor)));
+llvm::Value* Scope::quotient(llvm::Value* x, int64_t most, int64_t divisor) {
+  auto number = [&](uint64_t n) { return llvm::ConstantInt::get(x->getType(), n); };
+  const auto width = static_cast<uint64_t>(divisor);
+  if (most > INT32_MAX || std::has_single_bit(width)) return binary(llvm::Instruction::UDiv, x, number(width));
+  const Reciprocal by = reciprocal(static_cast<uint64_t>(most), width);
+  return binary(llvm::Instruction::LShr, binary(llvm::Instruction::Mul, x, number(by.factor)), number(by.shift));
 }
 
-llvm::Value* Scope::remainder(llvm::Value* x, int64_t divisor) {
-  return binary(llvm::Instruction::URem, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(divisor)));
+llvm::Value* Scope::remainder(llvm::Value* x, int64_t most, int64_t divisor) {
+  const auto width = static_cast<uint64_t>(divisor);
+  if (most > INT32_MAX || std::has_single_bit(width))
+    return binary(llvm::Instruction::URem, x, llvm::ConstantInt::get(x->getType(), width));
+  return binary(llvm::Instruction::Sub, x, product(quotient(x, most, divisor), divisor));
 }
 
 llvm::Value* Scope::moved_on(llvm::Type* element, llvm::Value* pointer, llvm::Value* steps) {

@@ -65,6 +65,15 @@ struct VectorLoad {
 /// An operation on numbers: its opcode, its operands and, of a pointer that moves on, the type of its steps.
 using Operation = std::tuple<unsigned, llvm::Type*, llvm::Value*, llvm::Value*>;
 
+/// What a number 0 <= x <= most of 31 bits is multiplied by, and then shifted, to be divided by `width`: 2^shift /
+/// width, rounded up, with a shift so large that the error of all multiples is less than 2^shift. (LLVM, which does not
+/// know how large they are, takes the upper half of a product of 128 bits, and a fifth of a convolution's time to
+/// compile for what it asks of those.)
+struct Reciprocal {
+  uint64_t factor, shift;
+};
+Reciprocal reciprocal(uint64_t most, uint64_t width);
+
 /// What code that stands at the end of a scope may use again.
 struct Known {
   /// Values of (instruction, coordinates) whose home is this scope.
@@ -101,9 +110,9 @@ struct Scope : Known {
 
   llvm::Value* sum(llvm::Value* x, llvm::Value* y);
   llvm::Value* product(llvm::Value* x, int64_t factor);
-  /// Of non-negative numbers.
-  llvm::Value* quotient(llvm::Value* x, int64_t divisor);
-  llvm::Value* remainder(llvm::Value* x, int64_t divisor);
+  /// Of numbers that are not negative, and at most so large.
+  llvm::Value* quotient(llvm::Value* x, int64_t most, int64_t divisor);
+  llvm::Value* remainder(llvm::Value* x, int64_t most, int64_t divisor);
   llvm::Value* moved_on(llvm::Type* element, llvm::Value* pointer, llvm::Value* steps);
 
   llvm::IRBuilder<> builder;
