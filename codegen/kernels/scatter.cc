@@ -353,8 +353,13 @@ class ScatterEmission {
     for (size_t k = 0; k < at.size(); ++k) values.push_back({window.vars[k], at[k]});
     const Coords target = substitute(window.target, values), from = substitute(window.placed, values);
     for (Guard& g : guards) g.expr = g.expr.substitute(values);
-    if (lanes > 1) return combine(scope, target, from, lanes, e_.holds(guards, scope));
-    where(guards, scope, [&](Scope& here) { combine(here, target, from, lanes, nullptr); });
+    // What all lanes have in common is asked once: masked stores, which a Zen without AVX-512 does lane by lane, are
+    // for the rest. (f32[6,42,11], 6431 windows of [4,1,11] in three parts: 616 us, 256 so.)
+    auto of_lanes = std::ranges::partition(guards, [&](const Guard& g) { return e_.lane_count(g.expr) == 1; });
+    const std::vector<Guard> masked(of_lanes.begin(), of_lanes.end());
+    guards.erase(of_lanes.begin(), of_lanes.end());
+    where(guards, scope,
+          [&](Scope& here) { combine(here, target, from, lanes, masked.empty() ? nullptr : e_.holds(masked, here)); });
   }
 
   // Runs `body` where all guards hold: a branch each, foreseen nearly always. (Put together first they took a third
