@@ -57,6 +57,11 @@ class TileBody {
   /// Of vector n of the tile.
   llvm::Type* type_of(size_t n) const { return (n + 1) % vectors_ == 0 ? t_.last_vector : t_.vector; }
 
+  /// Where a row's vector v begins.
+  int64_t start(size_t v) const {
+    return v + 1 == vectors_ ? shape_.last_at() : static_cast<int64_t>(v) * shape_.lanes;
+  }
+
   /// How many of its sums belong there; 0: all.
   int stored(size_t n) const { return (n + 1) % vectors_ == 0 ? shape_.stored_lanes : 0; }
 
@@ -186,7 +191,7 @@ class TileBody {
     Tile all;
     for (size_t i = 0; i < rows_; ++i) {
       llvm::Value* row = t_.at(t_.argument(2), t_.b.CreateMul(t_.number(static_cast<int64_t>(i)), t_.argument(3)));
-      for (size_t v = 0; v < vectors_; ++v) all.push_back(t_.at(row, static_cast<int64_t>(v) * shape_.lanes));
+      for (size_t v = 0; v < vectors_; ++v) all.push_back(t_.at(row, start(v)));
     }
     return all;
   }
@@ -220,7 +225,7 @@ class TileBody {
                     const std::function<llvm::Value*(size_t, int64_t)>& row_at) {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
-      const int64_t first = k * shape_.panel_stride + static_cast<int64_t>(v) * shape_.lanes;
+      const int64_t first = k * shape_.panel_stride + start(v);
       columns.push_back(t_.load(t_.at(panel, first), v + 1 == vectors_));
       if (shape_.looks_down > 0) look_down(panel, k, v);
     }
@@ -244,7 +249,7 @@ class TileBody {
   void take_off_bias(Tile& tile) {
     Tile bias;
     for (size_t v = 0; v < vectors_; ++v) {
-      llvm::Value* at = t_.at(t_.argument(6), static_cast<int64_t>(v) * shape_.lanes);
+      llvm::Value* at = t_.at(t_.argument(6), start(v));
       bias.push_back(t_.b.CreateAlignedLoad(type_of(v), at, t_.align));
     }
     for (size_t n = 0; n < tile.size(); ++n) tile[n] = t_.b.CreateSub(tile[n], bias[n % vectors_]);
@@ -278,8 +283,8 @@ void share_strides(MicroKernelShape& shape, int64_t steps) {
 std::string micro_kernel_name(const MicroKernelShape& shape) {
   return fmt::format(
       "tile.{}.{}x{}x{}{}.{}.{}.{}.{}.{}{}{}{}{}{}{}{}", dtype_name(shape.type), shape.rows, shape.vectors, shape.lanes,
-      shape.last_lanes < shape.lanes ? fmt::format("m{}", shape.last_lanes) : "", shape.left.row_stride,
-      shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
+      shape.last_lanes < shape.lanes ? fmt::format("{}{}", shape.moves_back ? "b" : "m", shape.last_lanes) : "",
+      shape.left.row_stride, shape.left.k_stride, shape.panel_stride, shape.unroll, form_of(shape.multiply_add).name,
       shape.accumulates ? "+" : "", shape.takes_off ? "-" : "",
       shape.looks_ahead ? fmt::format(">{}", static_cast<int>(*shape.looks_ahead)) : "",
       shape.looks_down > 0 ? fmt::format("v{}", shape.looks_down) : "",

@@ -50,6 +50,13 @@ struct MicroKernelShape {
   int last_lanes = 8;  ///< of each row's last vector of B; no element behind them is read
   /// That vector and its sums are half as wide: wide ones take some machines two turns.
   bool last_halved() const { return !along_depth && lanes > 1 && 2 * last_lanes <= lanes; }
+  /// Nor is it cut short, which takes masks: it begins that much sooner, and what it has in common with the one before
+  /// is computed twice.
+  bool moves_back = false;
+  /// Where it begins.
+  int64_t last_at() const {
+    return int64_t{vectors - 1} * lanes - (moves_back ? (last_halved() ? lanes / 2 : lanes) - last_lanes : 0);
+  }
   int stored_lanes = 0;       ///< > 0: no more sums of that vector are stored
   RowsForm left;              ///< of A
   int64_t panel_stride = 16;  ///< of B: elements from one k to the next; vectors x lanes where it is packed

@@ -66,7 +66,7 @@ class TileCode {
 
   void begin() {
     push(saved_);
-    if (const int lanes = lanes_if_part(shape_.last_lanes)) c_.set_mask(kLoaded, lanes);
+    if (loaded()) c_.set_mask(kLoaded, shape_.last_lanes);
     if (const int lanes = lanes_if_part(shape_.stored_lanes)) c_.set_mask(kStored, lanes);
     c_.shift_left(kSumsStride, std::countr_zero(static_cast<unsigned>(size_)));
     if (shape_.looks_ahead && !has_pointers()) {
@@ -225,7 +225,9 @@ class TileCode {
   /// A vector of B that one row alone asks for is multiplied from where it lies.
   bool folds(int v) const { return shape_.rows == 1 && !multiplies_one() && !(v == last_ && loaded()); }
   /// Where B has vector v of step u of a turn.
-  Place right(int64_t u, int v) const { return {kPanel, offset(u * shape_.panel_stride + int64_t{v} * shape_.lanes)}; }
+  Place right(int64_t u, int v) const { return {kPanel, offset(u * shape_.panel_stride + start(v))}; }
+  /// Where a row's vector v begins.
+  int64_t start(int v) const { return v == last_ ? shape_.last_at() : int64_t{v} * shape_.lanes; }
 
   /// Where A has row i's element at step u of a turn.
   Place left(int i, int u) const {
@@ -241,7 +243,7 @@ class TileCode {
   void take_off_bias() {
     c_.load(kPlace, argument(6));
     for (int v = 0; v < shape_.vectors; ++v)
-      c_.vector(ops_.load, bytes(v), column(v), 0, Place{kPlace, offset(int64_t{v} * shape_.lanes)});
+      c_.vector(ops_.load, bytes(v), column(v), 0, Place{kPlace, offset(start(v))});
     for (int n = 0; n < shape_.rows * shape_.vectors; ++n)
       c_.vector(ops_.subtract, bytes(n % shape_.vectors), n, n, column(n % shape_.vectors));
   }
@@ -257,8 +259,7 @@ class TileCode {
     c_.address(kPlace, {kSums});
     for (int i = 0; i < shape_.rows; ++i) {
       if (i > 0) c_.add(kPlace, kSumsStride);
-      for (int v = 0; v < shape_.vectors; ++v)
-        f(i * shape_.vectors + v, v, Place{kPlace, offset(int64_t{v} * shape_.lanes)});
+      for (int v = 0; v < shape_.vectors; ++v) f(i * shape_.vectors + v, v, Place{kPlace, offset(start(v))});
     }
   }
 
@@ -278,7 +279,7 @@ class TileCode {
   int bytes(int v) const { return size_ * (v == last_ ? lanes_of_last() : shape_.lanes); }
   /// 0 if all lanes of a row's last vector are meant.
   int lanes_if_part(int lanes) const { return lanes < lanes_of_last() ? lanes : 0; }
-  Mask loaded() const { return lanes_if_part(shape_.last_lanes) ? kLoaded : 0; }
+  Mask loaded() const { return !shape_.moves_back && lanes_if_part(shape_.last_lanes) ? kLoaded : 0; }
   Mask stored(int v) const { return v == last_ && lanes_if_part(shape_.stored_lanes) ? kStored : 0; }
 
   MachineCode c_;
@@ -309,7 +310,8 @@ bool fits(const MicroKernelShape& shape, const Target& target) {
   const bool avx512 = target.isa() == Isa::kAvx512, pointers = shape.left.stretch > 0 && !shape.left.shares_pointers();
   if (shape.left.ends_within || (pointers && shape.rows > TileCode::kMostPointers)) return false;
   const int lanes = shape.last_halved() ? shape.lanes / 2 : shape.lanes;
-  const bool in_part = shape.last_lanes < lanes || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);
+  const bool in_part =
+      (shape.last_lanes < lanes && !shape.moves_back) || (shape.stored_lanes > 0 && shape.stored_lanes < lanes);
   if (!avx512 && (in_part || shape.multiply_add != MultiplyAdd::kOne)) return false;
   const int element = !avx512 || shape.vectors > 1 || shape.multiply_add == MultiplyAdd::kBytes ? 1 : 0;
   return (shape.rows + 1) * shape.vectors + element <= target.vector_registers();

@@ -61,7 +61,7 @@ TileEmitter::Values TileEmitter::under(llvm::Value* condition, const char* name,
 }
 
 llvm::Value* TileEmitter::load(llvm::Value* from, bool part) {
-  return part ? load(last_vector, from, static_cast<int>(shape_.last_lanes)) : load(vector, from, 0);
+  return part ? load(last_vector, from, shape_.moves_back ? 0 : shape_.last_lanes) : load(vector, from, 0);
 }
 
 }  // namespace hlojit::codegen

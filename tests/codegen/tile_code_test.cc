@@ -59,7 +59,8 @@ class Draw {
     s.lanes = static_cast<int>((coin() ? target.vector_bytes() : 32) / dtype_bytes(s.type));
     s.vectors = draw(1, 4);
     s.rows = draw(1, (target.vector_registers() - 1) / s.vectors - 1);
-    s.last_lanes = coin() || !avx512 ? s.lanes : draw(1, s.lanes);
+    s.moves_back = !avx512 && s.vectors > 1 && coin();
+    s.last_lanes = avx512 ? (coin() ? s.lanes : draw(1, s.lanes)) : s.moves_back ? draw(1, s.lanes) : s.lanes;
     s.stored_lanes = coin() || !avx512 ? 0 : draw(1, s.last_halved() ? s.lanes / 2 : s.lanes);
     s.left = {.row_stride = draw(1, 300), .k_stride = draw(1, 40)};
     s.panel_stride = s.vectors * s.lanes + draw(0, 5);
