@@ -57,6 +57,7 @@ KernelBuilder::KernelBuilder(llvm::Module& module, const Instruction& fusion, co
   root_ = std::make_unique<Scope>(entry, nullptr);
   emitter_ = std::make_unique<ElementEmitter>(*root_, options, vars);
 
+  in_place_ = around.in_place();
   // Buffers that cannot overlap get disjoint alias scopes.
   operands_ = fusion.operand_count();
   size_t count = operands_ + static_cast<size_t>(leaf_count(fusion.shape));

@@ -23,6 +23,8 @@ class KernelBuilder {
   /// Buffer of result number k.
   const BufferRef& result(size_t k) const { return buffers_[operands_ + k]; }
   const BufferRef& operand(size_t k) const { return buffers_[k]; }
+  /// Some result lies in the memory of something that is read.
+  bool in_place() const { return in_place_; }
   llvm::Value* chunk() const;
   llvm::Value* scratch() const;
   /// Binds the first `count` loops of the piece to parts of the chunk number; a part beyond a clipped
@@ -38,7 +40,7 @@ class KernelBuilder {
   std::unique_ptr<ElementEmitter> emitter_;
   std::vector<BufferRef> buffers_;
   size_t operands_ = 0;
-  bool streams_ = false;
+  bool streams_ = false, in_place_ = false;
 };
 
 }  // namespace hlojit::codegen

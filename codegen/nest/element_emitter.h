@@ -148,6 +148,9 @@ class ElementEmitter {
   /// Brings the vector that is read, which may lie behind all there is, into a cache. Single elements come by
   /// themselves.
   void prefetch(Scope& scope, const Access& access, Cache cache = Cache::kSecond);
+  /// The values of a block, so many at addresses like this one, are more than there are registers, and each is stored
+  /// by itself: none has to wait for others.
+  bool stores_each(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const;
   /// Stores the `unroll.count` values of a block, transposing in registers where that makes the
   /// stores contiguous. addresses[k] belongs to values[k].
   void store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
@@ -343,6 +346,7 @@ class ElementEmitter {
   int pairs_along(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
   void store_squares(Scope& scope, const BufferRef& buffer, std::span<llvm::Value* const> rows, const IndexExpr& base);
+  bool stores_across(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const;
   bool copy_square(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                    const std::vector<Value>& values);
   /// The address with the numbers of the block, which are variables elsewhere, as what they are.

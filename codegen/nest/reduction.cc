@@ -259,7 +259,15 @@ class PassRun {
     // What counts twice has to be left out of a vector that is moved back. Where nothing does, a narrower one is only
     // one more to combine at the end. (Viterbi's best of six, one core of a Zen 4: 12.8 us by 4 and 2, 8.9 by 4 and 4.)
     const Last last = pass_.members.empty() || sums_.sums() ? Last::kShortRows : Last::kAsOthers;
-    p.widths = lane_widths(p.loops, wide, native, pass_.overlap && !sums_.running, last);
+    auto set_widths = [&](int lanes) {
+      p.widths = lane_widths(p.loops, lanes, native, pass_.overlap && !sums_.running, last);
+    };
+    set_widths(wide);
+    // A row at a time has all registers, where each would wait for its one vector of sums.
+    if (wide == native && in_turn(p, 0, pass_.members.size())) {
+      set_widths(kInFlight * native);
+      if (!in_turn(p, 0, pass_.members.size())) set_widths(wide);
+    }
     if (reorder && sums_.sums()) p.levels.cuts = cut_chains(p.loops, p.widths.widths[0], kChain, e_.vars());
     if (!p.levels.cuts.empty()) p.widths = lane_widths(p.loops, p.widths.widths[0], native, pass_.overlap, last);
     p.widths.twice = sums_.idempotent();

@@ -312,17 +312,28 @@ void ElementEmitter::store_squares(Scope& scope, const BufferRef& buffer, std::s
   }
 }
 
+// Neighbours in memory are one lane's values, not one value's lanes.
+bool ElementEmitter::stores_across(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const {
+  const int lane = lane_var(address), lanes = lane_count(address);
+  const auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
+  return !packs(buffer, type) && stride && *stride > 1 && address.coefficient(block_ids_[0]) == 1 &&
+         !vector_bound(address) && (fits_transposed(count, lanes, type) || *stride == count);
+}
+
+bool ElementEmitter::stores_each(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const {
+  const int64_t lanes = lane_count(address), registers = count * ceil_div(lanes * dtype_bytes(type), vector_bytes());
+  const bool square = count == kSquare && lanes == kSquare;
+  return registers > options_.target_info().vector_registers && !square && !stores_across(buffer, address, type, count);
+}
+
 void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                                  const std::vector<Value>& values) {
   const IndexExpr& address = addresses[0];
   int lane = lane_var(address);
   int lanes = lane_count(address);
-  auto count = static_cast<int64_t>(values.size());
+  const int64_t count = std::ssize(values);
   auto stride = lane < 0 ? std::nullopt : address.coefficient(lane);
-  auto unit = address.coefficient(block_ids_[0]);
-  bool block = !packs(buffer, values[0].type) && stride && *stride > 1 && unit == 1 && !vector_bound(address) &&
-               (fits_transposed(count, lanes, values[0].type) || *stride == count);
-  if (!block) {
+  if (!stores_across(buffer, address, values[0].type, count)) {
     if (copy_square(scope, buffer, addresses, values)) return;
     for (size_t k = 0; k < values.size(); ++k) store(scope, buffer, addresses[k], values[k]);
     return;
