@@ -19,12 +19,27 @@ Value real(B& b, const NumberOptions& o, F f, const Value& x, const X&... more) 
   return {x.type, f(ir::F32{x.v}, ir::F32{more.v}...).v};
 }
 
+// Of scalars LLVM asks for a sign and jumps, which no processor foresees. Of two numbers each way round the instruction
+// gives the greater or less, but of two zeros the latter: what these differ in is their sign. (29,280 doubles scattered
+// to where they are a maximum, AVX2: 212 us, 64 so.)
+llvm::Value* extreme_scalar(B& b, llvm::Value* x, llvm::Value* y, bool greatest) {
+  llvm::Type* bits = b.getIntNTy(x->getType()->getPrimitiveSizeInBits());
+  auto chosen = [&](llvm::Value* l, llvm::Value* r) {
+    llvm::Value* first = greatest ? b.CreateFCmpOGT(l, r) : b.CreateFCmpOLT(l, r);
+    return b.CreateBitCast(b.CreateSelect(first, l, r), bits);
+  };
+  llvm::Value *one = chosen(x, y), *other = chosen(y, x);
+  llvm::Value* number = b.CreateBitCast(greatest ? b.CreateAnd(one, other) : b.CreateOr(one, other), x->getType());
+  return b.CreateSelect(b.CreateFCmpUNO(x, y), b.CreateFAdd(x, y), number);
+}
+
 // Beside other constants LLVM knows what cannot be.
 llvm::Value* extreme(B& b, const NumberOptions& o, llvm::Value* x, llvm::Value* y, bool greatest) {
   if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
   if (greatest && llvm::PatternMatch::match(y, llvm::PatternMatch::m_PosZeroFP()))
     return b.CreateSelect(b.CreateFCmpUGT(x, y), x, y);
   if (o.avx512 && !llvm::isa<llvm::Constant>(y)) return ir::extreme_avx512(b, x, y, greatest);
+  if (!x->getType()->isVectorTy() && !llvm::isa<llvm::Constant>(y)) return extreme_scalar(b, x, y, greatest);
   return b.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, x, y);
 }
 
