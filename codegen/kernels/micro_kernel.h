@@ -50,8 +50,8 @@ struct MicroKernelShape {
   int last_lanes = 8;  ///< of each row's last vector of B; no element behind them is read
   /// That vector and its sums are half as wide: wide ones take some machines two turns.
   bool last_halved() const { return !along_depth && lanes > 1 && 2 * last_lanes <= lanes; }
-  /// Nor is it cut short, which takes masks: it begins that much sooner, and what it has in common with the one before
-  /// is computed twice.
+  /// It is not cut short, which takes a mask, but begins that much sooner: what it has in common with the vector before
+  /// it is computed twice.
   bool moves_back = false;
   /// Where it begins.
   int64_t last_at() const {

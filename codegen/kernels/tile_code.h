@@ -13,8 +13,8 @@ namespace hlojit::codegen {
 
 /// The code of a micro-kernel (see micro_kernel) of such a shape, which does the same in the same order. None where it
 /// is left to LLVM: tiles of the machine's, a stretch that ends within, terms and vectors for which the target has no
-/// instruction, more registers than there are; with AVX2 also parts of vectors, terms packed into lanes and lanes along
-/// the depth.
+/// instruction, more registers than there are; with AVX2 also vectors under a mask, terms packed into lanes and lanes
+/// along the depth.
 std::optional<std::string> tile_code(const MicroKernelShape& shape, const Target& target);
 
 }  // namespace hlojit::codegen
