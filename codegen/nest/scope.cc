@@ -6,6 +6,14 @@
 #include <llvm/IR/MDBuilder.h>
 
 namespace hlojit::codegen {
+namespace {
+
+// Words by less than they may be; what LLVM shifts or masks stays a division.
+bool has_reciprocal(int64_t most, int64_t divisor) {
+  return divisor <= most && most <= INT32_MAX && !std::has_single_bit(static_cast<uint64_t>(divisor));
+}
+
+}  // namespace
 
 llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) {
   return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y);
@@ -31,15 +39,14 @@ llvm::Value* Scope::product(llvm::Value* x, int64_t factor) {
 llvm::Value* Scope::quotient(llvm::Value* x, int64_t most, int64_t divisor) {
   auto number = [&](uint64_t n) { return llvm::ConstantInt::get(x->getType(), n); };
   const auto width = static_cast<uint64_t>(divisor);
-  if (most > INT32_MAX || std::has_single_bit(width)) return binary(llvm::Instruction::UDiv, x, number(width));
+  if (!has_reciprocal(most, divisor)) return binary(llvm::Instruction::UDiv, x, number(width));
   const Reciprocal by = reciprocal(static_cast<uint64_t>(most), width);
   return binary(llvm::Instruction::LShr, binary(llvm::Instruction::Mul, x, number(by.factor)), number(by.shift));
 }
 
 llvm::Value* Scope::remainder(llvm::Value* x, int64_t most, int64_t divisor) {
-  const auto width = static_cast<uint64_t>(divisor);
-  if (most > INT32_MAX || std::has_single_bit(width))
-    return binary(llvm::Instruction::URem, x, llvm::ConstantInt::get(x->getType(), width));
+  if (!has_reciprocal(most, divisor))
+    return binary(llvm::Instruction::URem, x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(divisor)));
   return binary(llvm::Instruction::Sub, x, product(quotient(x, most, divisor), divisor));
 }
 
