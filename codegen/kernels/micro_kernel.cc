@@ -57,11 +57,6 @@ class TileBody {
   /// Of vector n of the tile.
   llvm::Type* type_of(size_t n) const { return (n + 1) % vectors_ == 0 ? t_.last_vector : t_.vector; }
 
-  /// Where a row's vector v begins.
-  int64_t start(size_t v) const {
-    return v + 1 == vectors_ ? shape_.last_at() : static_cast<int64_t>(v) * shape_.lanes;
-  }
-
   /// How many of its sums belong there; 0: all.
   int stored(size_t n) const { return (n + 1) % vectors_ == 0 ? shape_.stored_lanes : 0; }
 
@@ -191,7 +186,7 @@ class TileBody {
     Tile all;
     for (size_t i = 0; i < rows_; ++i) {
       llvm::Value* row = t_.at(t_.argument(2), t_.b.CreateMul(t_.number(static_cast<int64_t>(i)), t_.argument(3)));
-      for (size_t v = 0; v < vectors_; ++v) all.push_back(t_.at(row, start(v)));
+      for (size_t v = 0; v < vectors_; ++v) all.push_back(t_.at(row, shape_.start(static_cast<int>(v))));
     }
     return all;
   }
@@ -225,7 +220,7 @@ class TileBody {
                     const std::function<llvm::Value*(size_t, int64_t)>& row_at) {
     Tile columns;
     for (size_t v = 0; v < vectors_; ++v) {
-      const int64_t first = k * shape_.panel_stride + start(v);
+      const int64_t first = k * shape_.panel_stride + shape_.start(static_cast<int>(v));
       columns.push_back(t_.load(t_.at(panel, first), v + 1 == vectors_));
       if (shape_.looks_down > 0) look_down(panel, k, v);
     }
@@ -249,7 +244,7 @@ class TileBody {
   void take_off_bias(Tile& tile) {
     Tile bias;
     for (size_t v = 0; v < vectors_; ++v) {
-      llvm::Value* at = t_.at(t_.argument(6), start(v));
+      llvm::Value* at = t_.at(t_.argument(6), shape_.start(static_cast<int>(v)));
       bias.push_back(t_.b.CreateAlignedLoad(type_of(v), at, t_.align));
     }
     for (size_t n = 0; n < tile.size(); ++n) tile[n] = t_.b.CreateSub(tile[n], bias[n % vectors_]);

@@ -53,9 +53,10 @@ struct MicroKernelShape {
   /// It is not cut short, which takes a mask, but begins that much sooner: what it has in common with the vector before
   /// it is computed twice.
   bool moves_back = false;
-  /// Where it begins.
-  int64_t last_at() const {
-    return int64_t{vectors - 1} * lanes - (moves_back ? (last_halved() ? lanes / 2 : lanes) - last_lanes : 0);
+  /// Where a row's vector v begins.
+  int64_t start(int v) const {
+    const bool back = moves_back && v == vectors - 1;
+    return int64_t{v} * lanes - (back ? (last_halved() ? lanes / 2 : lanes) - last_lanes : 0);
   }
   int stored_lanes = 0;       ///< > 0: no more sums of that vector are stored
   RowsForm left;              ///< of A

@@ -156,7 +156,8 @@ class NestKernel {
     const bool by_lines = !put_in_strips(piece) && into_line(piece).has_value();
     RowBlock block(plan_, stages_);
     const size_t split = cut_into_tasks(piece, place.ns, block);
-    if (overlap_ && count_.sums_columns()) put_lanes_in_blocks(piece, native_, count_.in_block(side_by_side_), vars_);
+    if (overlap_ && count_.sums_columns())
+      put_lanes_in_blocks(piece, native_, count_.beside_operands(side_by_side_), vars_);
     KernelBuilder& kernel = builder_for(place);
     const int64_t tasks = kernel.bind_chunks(piece, split);
     const LaneWidths widths = widths_of(piece, by_lines ? into_line(piece) : std::nullopt);

@@ -225,9 +225,7 @@ class TileCode {
   /// A vector of B that one row alone asks for is multiplied from where it lies.
   bool folds(int v) const { return shape_.rows == 1 && !multiplies_one() && !(v == last_ && loaded()); }
   /// Where B has vector v of step u of a turn.
-  Place right(int64_t u, int v) const { return {kPanel, offset(u * shape_.panel_stride + start(v))}; }
-  /// Where a row's vector v begins.
-  int64_t start(int v) const { return v == last_ ? shape_.last_at() : int64_t{v} * shape_.lanes; }
+  Place right(int64_t u, int v) const { return {kPanel, offset(u * shape_.panel_stride + shape_.start(v))}; }
 
   /// Where A has row i's element at step u of a turn.
   Place left(int i, int u) const {
@@ -243,7 +241,7 @@ class TileCode {
   void take_off_bias() {
     c_.load(kPlace, argument(6));
     for (int v = 0; v < shape_.vectors; ++v)
-      c_.vector(ops_.load, bytes(v), column(v), 0, Place{kPlace, offset(start(v))});
+      c_.vector(ops_.load, bytes(v), column(v), 0, Place{kPlace, offset(shape_.start(v))});
     for (int n = 0; n < shape_.rows * shape_.vectors; ++n)
       c_.vector(ops_.subtract, bytes(n % shape_.vectors), n, n, column(n % shape_.vectors));
   }
@@ -259,7 +257,7 @@ class TileCode {
     c_.address(kPlace, {kSums});
     for (int i = 0; i < shape_.rows; ++i) {
       if (i > 0) c_.add(kPlace, kSumsStride);
-      for (int v = 0; v < shape_.vectors; ++v) f(i * shape_.vectors + v, v, Place{kPlace, offset(start(v))});
+      for (int v = 0; v < shape_.vectors; ++v) f(i * shape_.vectors + v, v, Place{kPlace, offset(shape_.start(v))});
     }
   }
 

@@ -32,7 +32,7 @@ int VectorCount::side_by_side(int operations, int places, int64_t step, bool pul
   // registers each step moved most of them on. (AVX2 on a Zen 3, 16 vectors and 8: a vector times 1500x1500 floats 233
   // us, 198, squares of the columns of 128x512 less a number each 5.5, 3.8; sums of 1021x1019 73, 79.)
   const bool adds = plan_.kind == KernelKind::kColumns && operations <= 1;
-  const int strip = adds ? kStrip : std::min(kStrip, target_.vector_registers / 2);
+  const int strip = adds ? kStrip : beside_operands(kStrip);
   const int many = long_columns() && operations <= kLittle && plan_.hero->shape.is_array() ? strip : 2 * best;
   const int each = carried();
   // Sums that are several values each all find a register. (Maxima of the columns of 100x1000, a Zen 4: 4.3 us, 5.1

@@ -24,9 +24,9 @@ class VectorCount {
   /// `operations`, `places`: what an element takes, and the buffers it is read from and written to; `step`: most bytes
   /// from one element to the next along the inner dims; `pulls`: a reduction is pulled.
   int side_by_side(int operations, int places, int64_t step, bool pulls) const;
-  /// Of a block's, each: its sums are values of their own, and what is added to them needs registers, too. (13
+  /// Of sums that are values of their own, as a block's are: what is added to them needs registers, too. (13
   /// conjunctions on AVX2's 16 took 1.3 times as long as five passes.)
-  int in_block(int vectors) const { return std::min(vectors, target_.vector_registers / 2); }
+  int beside_operands(int vectors) const { return std::min(vectors, target_.vector_registers / 2); }
 
   bool keeps_values() const;
   bool sums_columns() const { return plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kContraction; }

@@ -1,7 +1,6 @@
 // Index expressions to IR: where variables are bound, and each term of an expression computed in the outermost scope
 // that knows its variables.
 #include <algorithm>
-#include <bit>
 
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -15,16 +14,6 @@ llvm::Constant* lane_numbers(llvm::IRBuilderBase& b, int lanes, int pairs) {
   std::vector<llvm::Constant*> numbers;
   for (int k = 0; k < lanes; ++k) numbers.push_back(b.getInt64(static_cast<uint64_t>(element_of_lane(k, pairs))));
   return llvm::ConstantVector::get(numbers);
-}
-
-// Lanes 0 <= x <= most of words, divided by a constant. Machines multiply words to twice their bits; dividing 64 bits
-// takes five times as long.
-llvm::Value* quotient(llvm::IRBuilderBase& b, llvm::Value* x, uint64_t most, uint64_t width) {
-  llvm::Type* type = x->getType();
-  auto splat = [&](uint64_t n) { return llvm::ConstantInt::get(type, n); };
-  if (std::has_single_bit(width)) return b.CreateLShr(x, static_cast<uint64_t>(std::countr_zero(width)));
-  const Reciprocal by = reciprocal(most, width);
-  return b.CreateLShr(b.CreateMul(b.CreateAnd(x, splat(UINT32_MAX)), splat(by.factor)), by.shift);
 }
 
 }  // namespace
@@ -117,10 +106,6 @@ llvm::Value* ElementEmitter::atom_value(const IndexExpr::Atom& atom, Scope& scop
   llvm::Value* x = index(*atom.operand, scope);
   bool divides = atom.kind == IndexExpr::AtomKind::kFloorDiv;
   const Range range = atom.operand->range();
-  if (range.lo >= 0 && range.hi <= INT32_MAX && x->getType()->isVectorTy()) {
-    llvm::Value* q = quotient(b, x, static_cast<uint64_t>(range.hi), static_cast<uint64_t>(atom.width));
-    return divides ? q : b.CreateSub(x, scope.product(q, atom.width));
-  }
   if (range.lo >= 0)
     return divides ? scope.quotient(x, range.hi, atom.width) : scope.remainder(x, range.hi, atom.width);
   llvm::Value* w = llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(atom.width));

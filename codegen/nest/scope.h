@@ -65,15 +65,6 @@ struct VectorLoad {
 /// An operation on numbers: its opcode, its operands and, of a pointer that moves on, the type of its steps.
 using Operation = std::tuple<unsigned, llvm::Type*, llvm::Value*, llvm::Value*>;
 
-/// What a number 0 <= x <= most of 31 bits is multiplied by, and then shifted, to be divided by `width`: 2^shift /
-/// width, rounded up, with a shift so large that the error of all multiples is less than 2^shift. (LLVM, which does not
-/// know how large they are, takes the upper half of a product of 128 bits, and a fifth of a convolution's time to
-/// compile for what it asks of those.)
-struct Reciprocal {
-  uint64_t factor, shift;
-};
-Reciprocal reciprocal(uint64_t most, uint64_t width);
-
 /// What code that stands at the end of a scope may use again.
 struct Known {
   /// Values of (instruction, coordinates) whose home is this scope.
