@@ -27,6 +27,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "codegen/code_passes.h"
+#include "codegen/kept_order.h"
 #include "codegen/number/machine_code.h"
 #include "codegen/number/transpose.h"
 #include "compiler/math/scalar.h"
@@ -189,6 +190,7 @@ class Compiler {
     target_.stamp(module, *machine_);
     make_passes();
     bytes_.clear();
+    const KeptOrder order(module, target_);
     emitter_->run(module);
     return std::string(bytes_.begin(), bytes_.end());
   }
@@ -205,6 +207,7 @@ class Compiler {
     llvm::raw_svector_ostream out(bytes);
     llvm::legacy::PassManager passes;
     add_passes(passes, out, llvm::CodeGenFileType::AssemblyFile);
+    const KeptOrder order(module, target_);
     passes.run(module);
     return std::string(bytes.begin(), bytes.end());
   }

@@ -22,7 +22,7 @@ bool VectorCount::keeps_values() const {
 // Many where a reduction is pulled or runs along outer lanes, as each is an accumulator; as many as the plan has
 // scratch for where values are kept.
 int VectorCount::side_by_side(int operations, int places, int64_t step, bool pulls) const {
-  int best = vectors_in_flight(operations, places);
+  int best = vectors_in_flight(operations, places, target_);
   const int fewest = meets_in_sets(operations, step) ? kWideColumns : 2;
   if (keeps_values()) return static_cast<int>(column_vectors(plan_, target_, std::max(best, fewest)));
   if (plan_.kind == KernelKind::kColumns && plan_.stages.size() > 2) return std::max(std::min(best, 4), fewest);

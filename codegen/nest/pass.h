@@ -32,7 +32,7 @@ struct Pass {
 /// dependent operations fill the scheduler unless others stand between them. Swish of 16M bf16: 11.6 ms
 /// with one, 9.9 with two, 8.0 with four; random normals 1.9 ms with two, 1.1 with four. Very large bodies would spill
 /// and compile slowly, and so would long ones that read at many places.
-int vectors_in_flight(int operations, int places);
+int vectors_in_flight(int operations, int places, const TargetInfo& target);
 
 /// The pass of a reduction that some value needs.
 Pass pulled(const Instruction* reduction, const Coords& coords);

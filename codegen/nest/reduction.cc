@@ -31,13 +31,21 @@ constexpr int kInTurn = 16;
 // columns of 4096x4096 floats in T(8,128), one core of a Zen 4: 5.6 ms tile by tile, 2.8 by eight of them.)
 constexpr int64_t kPages = 8;
 
+// Operations of an element, above which its vector is alone in flight: several spill, and compile slowly. With the 16
+// registers of AVX2 even one spills, and several in the order that they are written in (kept_order.h) fill the machine.
+// (One core of a Zen 3: option prices, 258 operations on doubles, 168 us by one, 167 by two, 100 by four; random
+// integers, 481, 411, 281, 252. Compiled in 25 and 53 ms by one and four, 52 and 81.)
+constexpr int kMostOperations = 200, kMostAsWritten = 600;
+
 using Carry = ElementEmitter::Carried;
 
 }  // namespace
 
-int vectors_in_flight(int operations, int places) {
-  if (operations > 200) return 1;
-  return operations <= 48 || places <= 5 ? 4 : 2;
+int vectors_in_flight(int operations, int places, const TargetInfo& target) {
+  const bool few_places = places <= 5;
+  const bool as_written = few_places && !target.many_registers();
+  if (operations > (as_written ? kMostAsWritten : kMostOperations)) return 1;
+  return operations <= 48 || few_places ? 4 : 2;
 }
 
 Pass pulled(const Instruction* reduction, const Coords& coords) {
@@ -225,7 +233,7 @@ class PassRun {
 
   /// Of accumulators a member, so that they leave a quarter of the registers.
   int vectors_of_members(int operations, int places) const {
-    if (pass_.members.empty()) return vectors_in_flight(operations, places);
+    if (pass_.members.empty()) return vectors_in_flight(operations, places, e_.options().target_info());
     const auto registers = static_cast<unsigned>(e_.options().target_info().vector_registers);
     const unsigned each = 3 * registers / 4 / static_cast<unsigned>(pass_.members.size());
     return std::clamp(static_cast<int>(std::bit_floor(each)), 1, kInFlight);

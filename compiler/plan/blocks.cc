@@ -92,7 +92,7 @@ std::vector<MultiplyAdd> kinds_to_try(int64_t lanes, ProductOperands operands, c
 void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, int64_t together,
                  const TargetInfo& target) {
   constexpr double kClearly = 0.978;
-  const bool many = target.vector_registers >= 32, halves = target.multiply_adds == 1 && lanes > 1;
+  const bool many = target.many_registers(), halves = target.multiply_adds == 1 && lanes > 1;
   // Integers are multiplied and added by two instructions, with a register between.
   const int64_t most_rows = many ? 12 : 6, taken = is_integral(type) ? 2 : 1;
   double least = 0;
@@ -140,7 +140,7 @@ void choose_tile_of_tiles(Blocks& b, const MatrixProduct& p) {
 
 /// Rows of a tile, which leave registers for four columns (AVX2: two) and vectors of both operands. (With eight rows
 /// and two columns 4096x4096 from memory took 1.5 times as long: fewer pages at once.)
-int64_t rows_along_depth(const TargetInfo& target) { return target.vector_registers >= 32 ? 6 : 4; }
+int64_t rows_along_depth(const TargetInfo& target) { return target.many_registers() ? 6 : 4; }
 
 /// Of an operand's element as it is multiplied.
 int64_t element_bytes(const Instruction& contraction, MultiplyAdd kind) {

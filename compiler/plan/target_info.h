@@ -26,6 +26,9 @@ struct TargetInfo {
   int64_t l2_bytes = 512 << 10;
   int64_t llc_bytes = 32 << 20;
   int64_t smaller = 1;  ///< for tests: so many times less work is handed to other cores
+
+  /// As AVX-512 has them: some for the values of several vectors at a time, and for constants, too.
+  bool many_registers() const { return vector_registers >= 32; }
 };
 
 }  // namespace hlojit

@@ -1,5 +1,5 @@
-// The passes that are left out are known by the names this LLVM gives them; blocks are cut before the one that selects
-// instructions.
+// The passes that are left out, for all functions or for some, are known by the names this LLVM gives them; blocks are
+// cut before the one that selects instructions.
 #include "codegen/code_passes.h"
 
 #include <doctest/doctest.h>
@@ -15,6 +15,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "codegen/kept_order.h"
 #include "codegen/long_blocks.h"
 #include "codegen/target.h"
 
@@ -51,6 +52,38 @@ TEST_CASE("passes that are left out are LLVM's") {
     CAPTURE(name);
     CHECK(known.contains(std::string(name)));
   }
+  CHECK(known.contains(kScheduler));
+}
+
+// Four vectors of AVX2 and so many multiply-adds in a row, of so many loaded values.
+TEST_CASE("long chains of floats stay as they are written") {
+  auto chains = [](int operations, int loads, int lanes) {
+    llvm::LLVMContext context;
+    llvm::Module module("chains", context);
+    llvm::IRBuilder<> b(context);
+    auto* lane = llvm::FixedVectorType::get(b.getFloatTy(), static_cast<unsigned>(lanes));
+    auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
+    auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", module);
+    b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", f));
+    llvm::Value* v = b.CreateLoad(lane, f->getArg(0));
+    for (int k = 1; k < loads; ++k)
+      v = b.CreateFAdd(v, b.CreateLoad(lane, b.CreateConstGEP1_64(lane, f->getArg(0), k)));
+    for (int k = loads; k <= operations; ++k) v = b.CreateIntrinsic(llvm::Intrinsic::fma, {lane}, {v, v, v});
+    b.CreateStore(v, f->getArg(0));
+    b.CreateRetVoid();
+    const Target& avx2 = Target::get("avx2");
+    const bool chains = has_long_chains(*f, avx2.vector_bytes());
+    KeptOrder order(module, avx2);
+    CHECK(order.isEnabled() == chains);
+    CHECK(order.shouldRunPass(kScheduler, "function (f)") == !chains);
+    CHECK(order.shouldRunPass("Greedy Register Allocator", "function (f)"));
+    CHECK_FALSE(KeptOrder(module, Target::get("avx512")).isEnabled());
+    return chains;
+  };
+  CHECK(chains(20, 1, 32));
+  CHECK_FALSE(chains(19, 1, 32));
+  CHECK_FALSE(chains(20, 1, 16));
+  CHECK_FALSE(chains(20, 3, 32));
 }
 
 TEST_CASE("long blocks are cut where LLVM selects instructions") {
