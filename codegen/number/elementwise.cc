@@ -5,6 +5,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/number/families.h"
+#include "compiler/analysis/signs.h"
 
 namespace hlojit::codegen {
 
@@ -67,6 +68,8 @@ Value elementwise(B& b, const NumberOptions& o, const Instruction& i, std::span<
     default:
       if (x.size() == 2)
         r = binary(b, o, i.opcode, x[0], x[1]);
+      else if (i.is(kExponential) && is_float(x[0].type) && is_nonpositive(*i.operand(0)))
+        r = exp_of_nonpositive(b, o, x[0]);
       else if (x.size() == 1)
         r = unary(b, o, i.opcode, x[0]);
       if (needs_rounding(r.type, i.opcode)) r = round_to_type(b, o, r);

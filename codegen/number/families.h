@@ -11,6 +11,8 @@ Value pred_binary(llvm::IRBuilderBase& b, Opcode op, const Value& x, const Value
 Value integer_unary(llvm::IRBuilderBase& b, Opcode op, const Value& x);
 Value integer_binary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y);
 Value float_unary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x);
+/// The same bits as float_unary has of kExponential, of an x that is not above zero.
+Value exp_of_nonpositive(llvm::IRBuilderBase& b, const NumberOptions& o, const Value& x);
 Value float_binary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y);
 Value complex_unary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x);
 Value complex_binary(llvm::IRBuilderBase& b, const NumberOptions& o, Opcode op, const Value& x, const Value& y);

@@ -62,6 +62,10 @@ Value float_binary(B& b, const NumberOptions& o, Opcode op, const Value& x, cons
   }
 }
 
+Value exp_of_nonpositive(B& b, const NumberOptions& o, const Value& x) {
+  return real(b, o, [](auto t) { return math::exp_of_nonpositive(t); }, x);
+}
+
 Value float_unary(B& b, const NumberOptions& o, Opcode op, const Value& x) {
   auto exact = [&](llvm::Intrinsic::ID id) { return Value{x.type, b.CreateUnaryIntrinsic(id, x.v)}; };
 #define HLOJIT_FN(name) real(b, o, [](auto t) { return math::name(t); }, x)

@@ -243,25 +243,30 @@ llvm::Value* one_of_eight_lanes(std::span<const double, 8> c, llvm::Value* t);
 
 inline F32 one_of_eight(const math::Eight& c, F32 t) { return {one_of_eight_lanes(c, t.v)}; }
 
-/// s + s x.
+/// (1 + x) 2^(y - floor(y)), of the t that says y.
 template <int N>
-Float<N> one_plus_times(Float<N> x, Float<N> s) {
-  return N == 64 ? x + s : fma(x, s, s);
+Float<N> one_plus_fraction(Float<N> x, Float<N> t) {
+  if constexpr (N == 64) {
+    return x + like(x, 1.0);
+  } else {
+    Float<N> s = one_of_eight(math::kEighths, t);
+    return fma(x, s, s);
+  }
 }
 
 template <int N>
-Float<N> one_plus_ldexp2(Float<N> x, Float<N> s, Float<N> y, Float<N> t, int n) {
-  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, s, y, t, n);
+Float<N> one_plus_ldexp2(Float<N> x, Float<N> y, Float<N> t, int n) {
+  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, y, t, n);
   Float<N> power = n == 0 ? y : y + like(y, n);
-  return {scale_avx512(one_plus_times(x, s).v, power.v)};
+  return {scale_avx512(one_plus_fraction(x, t).v, power.v)};
 }
 
 /// The instruction takes 200 cycles where it underflows (Intel), none to speak of for zeros, whatever the power is.
 template <int N>
-Float<N> one_plus_ldexp2_or_zero(Mask zero, Float<N> x, Float<N> s, Float<N> y, Float<N> t, int n) {
-  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, s, y, t, n);
-  Float<N> power = n == 0 ? y : y + like(y, n);
-  return {scale_avx512(select(zero, like(x, 0.0), one_plus_times(x, s)).v, power.v)};
+Float<N> one_plus_ldexp2_or_zero(Mask zero, Float<N> x, Float<N> y, Float<N> t, bool falls) {
+  if (!recorder.avx512 && falls) return math::one_plus_ldexp2_falling(x, t);
+  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, y, t, 0);
+  return {scale_avx512(select(zero, like(x, 0.0), one_plus_fraction(x, t)).v, y.v)};
 }
 template <int N>
 bool has_masks(Float<N>) {

@@ -237,8 +237,8 @@ Batch<T, A> log_edges(Batch<T, A> r, Batch<T, A> x, double pole) {
 }
 
 template <LaneFloat T, class A>
-Batch<T, A> one_plus_ldexp2(Batch<T, A> x, Batch<T, A> s, Batch<T, A> y, Batch<T, A> t, int n) {
-  return one_plus_ldexp2_in_parts(x, s, y, t, n);
+Batch<T, A> one_plus_ldexp2(Batch<T, A> x, Batch<T, A> y, Batch<T, A> t, int n) {
+  return one_plus_ldexp2_in_parts(x, y, t, n);
 }
 template <class A>
 Batch<float, A> one_of_eight(const Eight& c, Batch<float, A> t) {

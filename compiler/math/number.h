@@ -22,11 +22,11 @@
 //   floor_(x)   trunc_(x)   round_even_(x) -> F                 keep the sign of zero
 //   ldexp2(x, i) -> F             x * 2^i, one rounding; 0.5 <= |x| < 4, |i| < 2^8 (f64: 2^11)
 //   one_of_eight(c, t) -> F32     c[the low three bits of t]
-//   one_plus_ldexp2(x, s, y, t, n) -> F          (s + s x) 2^(floor(y) + n), rounded before and after the power, whose
-//                                 exponent is below 2^8 (f64: 2^11) in size; 1 <= s < 2, 1/2 <= 1 + x < 2, or NaN.
-//                                 y is in eighths, t = y + 1.5 * 2^20; f64: s = 1, y is whole, t = y + 1.5 * 2^52
-//   one_plus_ldexp2_or_zero(a, x, s, y, t, n) -> F  the same; zero where a, which is where all of it rounds to zero
-//                                 (and y may be anything if has_masks)
+//   one_plus_ldexp2(x, y, t, n) -> F             (1 + x) 2^(y + n), as s + s x for s = 2^(y - floor(y)), rounded before
+//                                 and after the power, whose exponent is below 2^8 (f64: 2^11) in size; 1/2 <= 1 + x <
+//                                 2, or NaN. y is in eighths, t = y + 1.5 * 2^20; f64: y is whole, t = y + 1.5 * 2^52
+//   one_plus_ldexp2_or_zero(a, x, y, t, falls) -> F  the same, n = 0; zero where a, which is where all of it rounds to
+//                                 zero (and y may be anything if has_masks); falls, a bool: y is not above 2^5
 //   has_masks(x) -> bool          a select is as cheap as a sum: it takes a register of masks
 //   log_edges(r, x, double p) -> F   r, but -inf where x = p, NaN below, and x where that is infinite or NaN; p = 0, -1
 //   binade(x) -> Binade<F>        x = 2^e m with 3/4 <= m < 3/2, e whole; x > 0 and finite (else anything)
@@ -224,40 +224,64 @@ inline F ldexp2(F x, typename Number<F>::Int i) {
   return x * as_float(shl(h + bias, m)) * as_float(shl(i - h + bias, m));
 }
 
-// Added to the bits of a number between 1 and 2 this multiplies it by 2^floor(n), where t says n: in its bits, for
-// floats above those of the eighths.
-template <class F>
+/// Rounded to floats where they are read.
+using Eight = std::array<double, 8>;
+inline float one_of_eight(const Eight& c, float t) {
+  return static_cast<float>(c[static_cast<size_t>(as_int(t).v & 7)]);
+}
+
+// 2^(k/8).
+inline constexpr Eight kEighths = {0x1p+0,
+                                   0x1.172b83c7d517bp+0,
+                                   0x1.306fe0a31b715p+0,
+                                   0x1.4bfdad5362a27p+0,
+                                   0x1.6a09e667f3bcdp+0,
+                                   0x1.8ace5422aa0dbp+0,
+                                   0x1.ae89f995ad3adp+0,
+                                   0x1.d5818dcfba487p+0};
+
+// Floats whose bits are those of 2^(up + k/8) less k where the three low bits of t come to lie once its whole part is
+// an exponent: of the sum no bit need be cleared.
+constexpr Eight eighths_less_index(int up) {
+  Eight less{};
+  for (size_t k = 0; k < less.size(); ++k) {
+    const auto bits = std::bit_cast<int32_t>(static_cast<float>(kEighths[k]));
+    less[k] = std::bit_cast<float>(bits - (static_cast<int32_t>(k) << 20) + (up << 23));
+  }
+  return less;
+}
+
+// The bits of 2^(y + up), where t says y: f64 that are whole, or f32 in eighths.
+template <int up, class F>
 auto bits_of_power(F t) {
   if constexpr (is_f64<F>) {
-    return shl(as_int(t), 52);
+    return shl(as_int(t), 52) + likei(as_int(t), static_cast<int64_t>(1023 + up) << 52);
   } else {
-    return shl(lshr(as_int(t), 3), 23);
+    static constexpr Eight kLess = eighths_less_index(up);
+    return shl(as_int(t), 20) + as_int(one_of_eight(kLess, t));
   }
 }
 
 // What might leave the range of exponents is moved towards the middle, and back by a product that rounds where the
 // result is subnormal.
 template <class F>
-F one_plus_ldexp2_in_parts(F x, F s, F y, F t, int n) {
+F one_plus_ldexp2_in_parts(F x, F y, F t, int n) {
   constexpr int m = is_f64<F> ? 52 : 23, up = is_f64<F> ? 128 : 64, down = 8;
-  auto bits = as_int(s) + bits_of_power(t);
+  auto bits = bits_of_power<0>(t);
   auto more = [&](int e) { return likei(bits, static_cast<int64_t>(n + e) * (int64_t{1} << m)); };
   auto small = signbit_(y);
   F scaled = as_float(bits + select(small, more(up), more(-down)));
   return fma(x, scaled, scaled) * select(small, like(x, 1 / __builtin_ldexp(1.0, up)), like(x, 1 << down));
 }
-inline float one_plus_ldexp2(float x, float s, float y, float t, int n) {
-  return one_plus_ldexp2_in_parts(x, s, y, t, n);
+// The same bits where y is not above 2^5 and n zero: everything is moved up.
+template <class F>
+F one_plus_ldexp2_falling(F x, F t) {
+  constexpr int up = is_f64<F> ? 128 : 64;
+  F scaled = as_float(bits_of_power<up>(t));
+  return fma(x, scaled, scaled) * like(x, 1 / __builtin_ldexp(1.0, up));
 }
-inline double one_plus_ldexp2(double x, double s, double y, double t, int n) {
-  return one_plus_ldexp2_in_parts(x, s, y, t, n);
-}
-
-/// Rounded to floats where they are read.
-using Eight = std::array<double, 8>;
-inline float one_of_eight(const Eight& c, float t) {
-  return static_cast<float>(c[static_cast<size_t>(as_int(t).v & 7)]);
-}
+inline float one_plus_ldexp2(float x, float y, float t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
+inline double one_plus_ldexp2(double x, double y, double t, int n) { return one_plus_ldexp2_in_parts(x, y, t, n); }
 
 template <class F>
 struct Binade {
@@ -288,8 +312,8 @@ inline Binade<float> binade(float x) { return binade_by_bits(x); }
 inline Binade<double> binade(double x) { return binade_by_bits(x); }
 
 template <class F>
-F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F s, F y, F t, int n) {
-  return one_plus_ldexp2(x, s, y, t, n);
+F one_plus_ldexp2_or_zero(typename Number<F>::Mask, F x, F y, F t, bool falls) {
+  return falls ? one_plus_ldexp2_falling(x, t) : one_plus_ldexp2_in_parts(x, y, t, 0);
 }
 template <class F>
 bool has_masks(F) {

@@ -32,6 +32,9 @@ ALLOWED = {
     "what is known of an index that is computed": [
         "compiler/analysis/known_index.cc",
     ],
+    "what is known of a float's sign": [
+        "compiler/analysis/signs.cc",
+    ],
     "which layouts and run-time sizes an op hands on": [
         "compiler/passes/dynamic_rules.cc",
         "compiler/passes/layout_rules.cc",

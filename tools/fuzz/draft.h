@@ -154,6 +154,7 @@ Family reduction_family();
 Family wide_column_family();
 Family narrowed_sum_family();
 Family bfloat_row_family();
+Family falling_power_family();
 Family row_number_family();
 Family rows_apart_family();
 Family rows_by_long_columns_family();

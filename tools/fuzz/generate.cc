@@ -106,7 +106,8 @@ const std::vector<Family>& families() {
                                                 top_k_call_family(),
                                                 short_loop_family(),
                                                 factor_call_family(),
-                                                element_places_family()};
+                                                element_places_family(),
+                                                falling_power_family()};
   return kFamilies;
 }
 

@@ -300,8 +300,44 @@ Instruction* bfloat_rows(Draft& s) {
   }
 }
 
+// Powers of e that cannot overflow by their form, and such as miss it by one thing: the largest along another dim, of
+// another array, or of what was narrowed; a factor that is not the same twice; a bound above zero.
+Instruction* falling_power(Draft& s) {
+  using enum DType;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF32, kF64, kBF16, kF16});
+  const int64_t n = s.random.between(1, 40);
+  const Ints sizes = {n, s.random.chance(0.7) ? n : s.random.between(1, 40)};
+  // Far apart, whatever the values at hand are.
+  auto large = [&] {
+    Instruction* place = s.b.iota(Shape::array(t, sizes), s.random.below(2));
+    return s.b.op(kAdd, {s.limited(s.of(t, sizes), 8), s.b.op(kMultiply, {place, s.splat(t, 11, sizes)})});
+  };
+  Instruction *x = large(), *y = s.random.chance(0.8) ? x : large();
+  auto largest = [&] {
+    const int64_t d = s.random.below(2), back = s.random.chance(0.7) || sizes[0] != sizes[1] ? 1 - d : d;
+    const bool narrows = t != kF16 && s.random.chance(0.2);
+    Instruction* of = narrows ? s.b.convert(s.b.convert(y, kF16), t) : y;
+    if (s.random.chance(0.2)) of = s.b.convert(of, kF64);
+    Instruction* most = reduce_by(s, kMaximum, of, {d});
+    if (most->shape.type != t) most = s.b.convert(most, t);
+    if (s.random.chance(0.3)) most = s.b.op(kMaximum, {most, s.splat(t, -10, most->shape.dims)});
+    return s.b.broadcast_in_dim(most, sizes, {back});
+  };
+  Instruction* power = nullptr;
+  switch (s.random.below(6)) {
+    case 0: power = s.b.unary(kNegate, s.b.op(kMultiply, {x, y})); break;
+    case 1: power = s.b.unary(kNegate, s.b.unary(kAbs, x)); break;
+    case 2: power = s.b.op(kMinimum, {x, s.splat(t, s.random.chance(0.5) ? 0 : 200, sizes)}); break;
+    default: power = s.b.op(kSubtract, {x, largest()}); break;
+  }
+  if (s.random.chance(0.2)) power = s.b.op(kMultiply, {power, s.splat(t, s.random.chance(0.7) ? 0.5 : -0.5, sizes)});
+  if (s.random.chance(0.2)) power = s.b.select(s.of(kPred, sizes), power, s.splat(t, -INFINITY, sizes));
+  return s.b.unary(kExponential, power);
+}
+
 }  // namespace
 
+Family falling_power_family() { return {"falling powers", {{falling_power, 12}}, 0.05}; }
 Family bfloat_row_family() { return {"rows of bf16", {{bfloat_rows, 10}}, 0.04}; }
 Family narrowed_sum_family() { return {"narrowed sums", {{narrowed_sum, 8}}, 0.03}; }
 Family tuple_of_one_family() { return {"tuples of one", {{tuple_of_one, 4}}, 0.03}; }
