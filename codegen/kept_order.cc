@@ -36,9 +36,9 @@ struct Work {
   int64_t bytes = 0;  // of the widest vector
 };
 
-// Values that take registers: neither conditions nor what only says where lanes come from.
-bool is_held(const llvm::Value* v) {
-  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+// A vector that takes registers: neither conditions nor what only says where lanes come from.
+bool is_held(const llvm::Value& v) {
+  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(v.getType());
   return type && !type->getElementType()->isIntegerTy(1) && llvm::isa<llvm::Instruction>(v) &&
          !llvm::isa<llvm::ShuffleVectorInst>(v);
 }
@@ -49,7 +49,7 @@ size_t most_live(const llvm::BasicBlock& block) {
   for (const llvm::Instruction& i : llvm::reverse(block)) {
     wanted.erase(&i);
     for (const llvm::Value* v : i.operand_values()) {
-      if (is_held(v)) wanted.insert(v);
+      if (is_held(*v)) wanted.insert(v);
     }
     most = std::max<size_t>(most, wanted.size());
   }
@@ -60,27 +60,25 @@ Work work_of(const llvm::BasicBlock& block) {
   Work w;
   for (const llvm::Instruction& i : block) {
     if (llvm::isa<llvm::LoadInst, llvm::InsertElementInst, llvm::ExtractElementInst>(i)) ++w.reads;
-    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(i.getType());
-    if (!type || i.mayReadFromMemory() || llvm::isa<llvm::PHINode, llvm::ShuffleVectorInst, llvm::BitCastInst>(i))
-      continue;
-    const int64_t bits = static_cast<int64_t>(type->getNumElements()) * type->getScalarSizeInBits();
-    w.bytes = std::max(w.bytes, bits / 8);
+    if (!is_held(i) || i.mayReadFromMemory() || llvm::isa<llvm::PHINode, llvm::BitCastInst>(i)) continue;
+    w.bytes = std::max<int64_t>(w.bytes, i.getType()->getPrimitiveSizeInBits().getFixedValue() / 8);
     const bool arithmetic = i.isBinaryOp() || llvm::isa<llvm::CallBase>(i);
-    ++(type->getElementType()->isFloatingPointTy() && arithmetic ? w.floats : w.others);
+    ++(i.getType()->isFPOrFPVectorTy() && arithmetic ? w.floats : w.others);
   }
   return w;
 }
 
 }  // namespace
 
-bool has_long_chains(const llvm::Function& function, int registers) {
+bool has_long_chains(const llvm::Function& function, int vector_bytes) {
   Work most;
   const llvm::BasicBlock* heaviest = nullptr;
   for (const llvm::BasicBlock& block : function) {
     const Work w = work_of(block);
     if (w.floats + w.others >= most.floats + most.others) most = w, heaviest = &block;
   }
-  if (most.floats < kLong || kOfOneRead * most.reads > most.floats || most.bytes < kInFlight * registers) return false;
+  if (most.floats < kLong || kOfOneRead * most.reads > most.floats || most.bytes < kInFlight * vector_bytes)
+    return false;
   return kOfTwoLive * most_live(*heaviest) <= 2 * static_cast<size_t>(most.floats);
 }
 

@@ -22,9 +22,9 @@ namespace hlojit::codegen {
 /// What LLVM calls the pass that these functions are spared. (A unit test asks whether it still does.)
 inline constexpr char kScheduler[] = "Machine Instruction Scheduler";
 
-/// Most of the function is a loop with four vectors of `registers` in flight, of long chains of arithmetic on floats
-/// made of little that is read, of which few values are wanted at once. `registers`: bytes of one.
-bool has_long_chains(const llvm::Function& function, int registers);
+/// Most of the function is a loop with four of the target's vectors in flight, of long chains of arithmetic on floats
+/// made of little that is read, of which few values are wanted at once.
+bool has_long_chains(const llvm::Function& function, int vector_bytes);
 
 /// While it lives, functions of the module with long chains are not scheduled anew, if the target has few registers.
 /// Made before the module is compiled; the module's context is told.

@@ -264,8 +264,7 @@ Float<N> one_plus_ldexp2(Float<N> x, Float<N> y, Float<N> t, int n) {
 /// The instruction takes 200 cycles where it underflows (Intel), none to speak of for zeros, whatever the power is.
 template <int N>
 Float<N> one_plus_ldexp2_or_zero(Mask zero, Float<N> x, Float<N> y, Float<N> t, bool falls) {
-  if (!recorder.avx512 && falls) return math::one_plus_ldexp2_falling(x, t);
-  if (!recorder.avx512) return math::one_plus_ldexp2_in_parts(x, y, t, 0);
+  if (!recorder.avx512) return math::one_plus_ldexp2_or_zero(zero, x, y, t, falls);
   return {scale_avx512(select(zero, like(x, 0.0), one_plus_fraction(x, t)).v, y.v)};
 }
 template <int N>
