@@ -4,84 +4,10 @@
 #include <bit>
 
 #include "codegen/nest/element_emitter.h"
+#include "codegen/number/interleave.h"
 #include "codegen/number/parts.h"
 
 namespace hlojit::codegen {
-namespace {
-
-// Memory in vectors of n elements; `starts`: which element each begins with.
-struct Run {
-  std::vector<llvm::Value*> vectors;
-  std::vector<int64_t> starts;
-  int64_t n;
-
-  int64_t vector_of(int64_t element) const { return element / n; }
-  int64_t place_of(int64_t element) const { return element - starts[static_cast<size_t>(vector_of(element))]; }
-};
-
-// Of three vectors: an element's kind (its number modulo 3) has other places in each, as 3 divides no power of two. So
-// the first two are blended, and one permutation takes the rest from the third.
-llvm::Value* third(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  std::vector<int> blend(static_cast<size_t>(run.n), -1), order;
-  for (int64_t at : wanted) {
-    const auto place = static_cast<int>(run.place_of(at)), v = static_cast<int>(run.vector_of(at));
-    const int n = static_cast<int>(run.n);
-    if (v < 2) blend[static_cast<size_t>(place)] = v * n + place;
-    order.push_back(v < 2 ? place : n + place);
-  }
-  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], blend), run.vectors[2], order);
-}
-
-// Of four: of every two, halves of two kinds next to each other are brought together, which both of these share. (A
-// machine that permutes once a cycle: areas of 20001 boxes of four corners 4.2 us by inserting from each vector, 3.2.)
-llvm::Value* fourth(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  const int64_t half = run.n / 2, kind = wanted[0] % 4, first = kind / 2 * 2;
-  std::vector<int> pairs, order;
-  for (int64_t k = 0; k < run.n; ++k) pairs.push_back(static_cast<int>(k % half * 4 + first + k / half));
-  for (int64_t at : wanted)
-    order.push_back(static_cast<int>(at / 4 / half * run.n + (kind - first) * half + at / 4 % half));
-  return b.CreateShuffleVector(b.CreateShuffleVector(run.vectors[0], run.vectors[1], pairs),
-                               b.CreateShuffleVector(run.vectors[2], run.vectors[3], pairs), order);
-}
-
-// Of eight: of every two, the four kinds of which the wanted one is; what is left is every fourth of four.
-llvm::Value* eighth(llvm::IRBuilderBase& b, const Run& run, std::vector<int64_t> wanted) {
-  const int64_t first = wanted[0] % 8 / 4 * 4;
-  std::vector<int> kinds;
-  for (int64_t at = 0; at < 2 * run.n; ++at) {
-    if (at % 8 / 4 * 4 == first) kinds.push_back(static_cast<int>(at));
-  }
-  Run half{{}, {}, run.n};
-  for (size_t v = 0; v < run.vectors.size(); v += 2)
-    half.vectors.push_back(b.CreateShuffleVector(run.vectors[v], run.vectors[v + 1], kinds));
-  for (int64_t& at : wanted) at = at / 8 * 4 + at % 4;
-  return fourth(b, half, wanted);
-}
-
-// The elements `wanted`, no more than a vector has: those of each vector put beside those of the vectors before it.
-llvm::Value* from_each(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted) {
-  llvm::Value* all = llvm::PoisonValue::get(run.vectors[0]->getType());
-  for (int64_t v = 0; v < std::ssize(run.vectors); ++v) {
-    std::vector<int> mask(static_cast<size_t>(run.n), -1);
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      const int64_t from = run.vector_of(wanted[k]);
-      if (from <= v) mask[k] = static_cast<int>(from == v ? run.n + run.place_of(wanted[k]) : static_cast<int64_t>(k));
-    }
-    all = b.CreateShuffleVector(all, run.vectors[static_cast<size_t>(v)], mask);
-  }
-  return std::ssize(wanted) == run.n ? all : lanes_from(b, all, 0, static_cast<unsigned>(wanted.size()));
-}
-
-// Every `step`-th element.
-llvm::Value* picked(llvm::IRBuilderBase& b, const Run& run, const std::vector<int64_t>& wanted, int64_t step) {
-  const bool whole = run.starts.back() == (step - 1) * run.n;
-  if (whole && step == 3) return third(b, run, wanted);
-  if (whole && step == 4) return fourth(b, run, wanted);
-  if (whole && step == 8) return eighth(b, run, wanted);
-  return from_each(b, run, wanted);
-}
-
-}  // namespace
 
 // Every stride-th element, where stride elements make an integer: whole groups are loaded and each lane
 // shifts its element out (one row of a bf16 pair in T(8,128)(2,1), every second f32). If the buffer consists of whole
@@ -160,17 +86,18 @@ std::optional<Value> ElementEmitter::load_strided(Scope& scope, const BufferRef&
   const int64_t before = whole ? phase : 0, span = whole ? step * n : (n - 1) * step + 1;
   const int64_t width =
       step <= kFewStrides ? n : std::min(native, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(span))));
+  const bool permutes_two = options_.target->isa() == Isa::kAvx512;
   std::vector<llvm::Value*> parts;
   for (int64_t part = 0; part < lanes; part += n) {
     IndexExpr base = address.substitute(lane, stride > 0 ? part : part + n - 1) - IndexExpr(before);  // the lowest
-    Run run{{}, {}, width};
+    MemoryVectors run{{}, {}, width};
     for (int64_t at = 0; at < span; at += width) {
       run.starts.push_back(std::min(at, span - width));
       run.vectors.push_back(vector_at(scope, buffer, element, width, base + IndexExpr(run.starts.back())));
     }
     std::vector<int64_t> wanted;
     for (int64_t k = 0; k < n; ++k) wanted.push_back((stride > 0 ? k : n - 1 - k) * step + before);
-    parts.push_back(width == n ? picked(b, run, wanted, step) : from_each(b, run, wanted));
+    parts.push_back(width == n ? every_few(b, run, wanted, step, permutes_two) : from_each(b, run, wanted));
   }
   return from_storage(b, type, joined(b, parts));
 }

@@ -10,6 +10,7 @@
 
 #include "codegen/nest/element_emitter.h"
 #include "codegen/nest/packed.h"
+#include "codegen/number/interleave.h"
 #include "codegen/number/parts.h"
 #include "codegen/number/transpose.h"
 #include "compiler/plan/target_info.h"
@@ -26,63 +27,6 @@ void scatter(llvm::IRBuilderBase& b, const Value& value, const BufferRef& buffer
   if (value.type != DType::kC128) return part(to_storage(b, value), pointers);
   part(value.v, pointers);
   part(value.imag, b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1));
-}
-
-// A power of two of rows, their elements in turn: pairs of rows interleaved until a single vector is left.
-llvm::Value* interleaved(llvm::IRBuilderBase& b, std::vector<llvm::Value*> rows) {
-  while (rows.size() > 1) {
-    std::vector<llvm::Value*> next;
-    size_t half = rows.size() / 2;
-    auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
-    std::vector<int> mask;
-    for (int l = 0; l < n; ++l) mask.push_back(l), mask.push_back(n + l);
-    for (size_t k = 0; k < half; ++k) next.push_back(b.CreateShuffleVector(rows[k], rows[k + half], mask));
-    rows = std::move(next);
-  }
-  return rows[0];
-}
-
-// Vector number `part` of a prime number of rows, their elements in turn.
-llvm::Value* interleaved_part(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, size_t part) {
-  const size_t lanes = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
-  llvm::Value* run = llvm::PoisonValue::get(rows[0]->getType());
-  for (size_t k = 0; k < rows.size(); ++k) {
-    std::vector<int> mask;
-    for (size_t l = 0; l < lanes; ++l) {
-      const size_t at = part * lanes + l;
-      mask.push_back(static_cast<int>(at % rows.size() == k ? lanes + at / rows.size() : l));
-    }
-    run = b.CreateShuffleVector(run, rows[k], mask);
-  }
-  return run;
-}
-
-// Of any number of rows, so interleaved, as many vectors. By prime factors: nine rows are three times three, each three
-// of which take nine shuffles.
-std::vector<llvm::Value*> interleaved_vectors(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows) {
-  const size_t count = rows.size();
-  size_t factor = 2;
-  while (count % factor != 0) ++factor;
-  if (factor >= count) {
-    std::vector<llvm::Value*> vectors;
-    for (size_t part = 0; part < count; ++part) vectors.push_back(interleaved_part(b, rows, part));
-    return vectors;
-  }
-  // Every so many-th row: sequences of `factor` vectors, which alternate in turn.
-  const size_t apart = count / factor;
-  std::vector<std::vector<llvm::Value*>> sequences;
-  for (size_t first = 0; first < apart; ++first) {
-    std::vector<llvm::Value*> some;
-    for (size_t row = first; row < count; row += apart) some.push_back(rows[row]);
-    sequences.push_back(interleaved_vectors(b, some));
-  }
-  std::vector<llvm::Value*> vectors;
-  for (size_t k = 0; k < factor; ++k) {
-    std::vector<llvm::Value*> side_by_side;
-    for (const std::vector<llvm::Value*>& sequence : sequences) side_by_side.push_back(sequence[k]);
-    std::ranges::move(interleaved_vectors(b, side_by_side), std::back_inserter(vectors));
-  }
-  return vectors;
 }
 
 // Shuffles a vector that interleaving takes: the sum of the prime factors.
@@ -180,12 +124,14 @@ std::optional<MemoryRows> rows_of_memory(const llvm::BasicBlock& block, std::spa
   return MemoryRows{first, stride};
 }
 
-// A number of rows that is no power of two, their elements in turn, as so many vectors.
-std::vector<llvm::Value*> in_turn(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows) {
+// The elements of rows in turn; of a number of them that is no power of two, out of the vectors they come from if that
+// is less.
+std::vector<llvm::Value*> in_turn(llvm::IRBuilderBase& b, std::span<llvm::Value* const> rows, bool permutes_two) {
   std::vector<llvm::Value*> vectors;
+  if (std::has_single_bit(rows.size())) return interleaved(b, rows, permutes_two);
   for (size_t part = 0; part < rows.size(); ++part) {
     vectors.push_back(from_origins(b, rows, part));
-    if (!vectors.back()) return interleaved_vectors(b, rows);
+    if (!vectors.back()) return interleaved(b, rows, permutes_two);
   }
   return vectors;
 }
@@ -346,13 +292,13 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   for (const Value& v : values)
     rows.push_back(to_storage(b, splat(b, v, lanes), {.permutes_words = options_.target->isa() == Isa::kAvx512}));
   if (*stride == count && count != lanes) {
-    if (std::has_single_bit(static_cast<uint64_t>(count))) {
-      return store_vector(scope, buffer, element, interleaved(b, std::move(rows)), base);
+    const bool squares = !std::has_single_bit(static_cast<uint64_t>(count)) && turns_squares(count, lanes);
+    if (!buffer.streaming && squares) return store_squares(scope, buffer, rows, base);
+    int64_t at = 0;
+    for (llvm::Value* vector : in_turn(b, rows, options_.target->isa() == Isa::kAvx512)) {
+      store_vector(scope, buffer, element, vector, base + IndexExpr(at));
+      at += llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
     }
-    if (!buffer.streaming && turns_squares(count, lanes)) return store_squares(scope, buffer, rows, base);
-    const std::vector<llvm::Value*> vectors = in_turn(b, rows);
-    for (size_t part = 0; part < vectors.size(); ++part)
-      store_vector(scope, buffer, element, vectors[part], base + IndexExpr(static_cast<int64_t>(part) * lanes));
     return;
   }
   if (rows.size() == kSquare && lanes == kSquare && !buffer.streaming && options_.target->isa() == Isa::kAvx512) {
