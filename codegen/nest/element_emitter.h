@@ -345,6 +345,7 @@ class ElementEmitter {
   /// Of how many lanes each pairs of the expression's vector are, if its lanes are in pairs; else 0.
   int pairs_along(const IndexExpr& expr) const;
   llvm::Value* address_of(Scope& scope, const BufferRef& buffer, llvm::Type* element, const IndexExpr& in_block);
+  void store_apart(Scope& scope, const BufferRef& buffer, llvm::Value* lanes, const IndexExpr& address);
   void store_squares(Scope& scope, const BufferRef& buffer, std::span<llvm::Value* const> rows, const IndexExpr& base);
   bool stores_across(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const;
   bool copy_square(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,

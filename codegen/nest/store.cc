@@ -203,8 +203,22 @@ void ElementEmitter::store(Scope& scope, const BufferRef& buffer, const IndexExp
   if (!mask && stride == -1) {
     return store_vector(scope, buffer, element, reversed(b, raw), address.substitute(lane, lanes - 1));
   }
+  const bool scatters = options_.target->isa() == Isa::kAvx512;
+  if (!mask && stride && !scatters && value.type != DType::kC128) return store_apart(scope, buffer, raw, address);
   if (!mask) mask = llvm::Constant::getAllOnesValue(vector_of(b.getInt1Ty(), lanes));
   scatter(b, value, buffer, pointers_at(b, buffer, element, index(address, scope)), mask);
+}
+
+// Elements at distances that are known, one by one from one pointer, where no instruction scatters: LLVM would take a
+// vector of pointers apart. (Nine columns put together to 1000 rows, a Zen 3: 6.1 us, 3.7 so.)
+void ElementEmitter::store_apart(Scope& scope, const BufferRef& buffer, llvm::Value* lanes, const IndexExpr& address) {
+  llvm::IRBuilder<>& b = scope.builder;
+  auto* type = llvm::cast<llvm::FixedVectorType>(lanes->getType());
+  const llvm::Align align(type->getScalarSizeInBits() / 8);
+  for (unsigned k = 0; k < type->getNumElements(); ++k) {
+    llvm::Value* at = address_of(scope, buffer, type->getElementType(), address.substitute(lane_var(address), k));
+    annotate(b.CreateAlignedStore(b.CreateExtractElement(lanes, k), at, align), buffer);
+  }
 }
 
 // A block that was loaded and transposed, and goes to memory as it is. What was made for it in registers is not used.
