@@ -116,6 +116,7 @@ class NestKernel {
     LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .overlap = overlap_ && nest};
     if (nest || inner) options.unroll = plan_.kind == KernelKind::kRows ? 2 : vector_bytes_ / 4;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
+    if (nest) options.in_turn = kShortRow;
     options.scattered = nest;
     options.across = nest && !facts_.shares_bytes;
     options.pairs = !facts_.shares_bytes;

@@ -13,13 +13,18 @@ namespace hlojit::codegen {
 void LoopOrder::merge_filling_digits(int block) {
   for (const Access& a : accesses) {
     const auto stride = a.address.coefficient(loops.back().var);
-    if (!a.write || a.random || !stride || *stride < 2 || *stride > block) continue;
+    if (!a.write || a.random || !stride || *stride < 2 || *stride > std::max(block, in_turn)) continue;
     for (std::vector<size_t> digits; (digits = filling_digits(a, *stride)).size() > 1;) {
       if (!std::ranges::all_of(digits, [&](size_t k) { return can_be_innermost(loops[k]); })) return;
       merge(digits[1], digits[0]);
     }
     return;
   }
+}
+
+// Are all values along the digit a block, as they alternate in the result?
+bool LoopOrder::fills_in_turn(const Access& a, const LoopDigit& l, int side) const {
+  return a.write && a.address.coefficient(loops.back().var) == l.extent && l.extent <= std::max(side, in_turn);
 }
 
 // The innermost digit that an access which strides along the lanes is contiguous along, or finds rows by, if squares of
@@ -31,10 +36,11 @@ std::optional<size_t> LoopOrder::digit_of_squares(const Access& a, int side, boo
   if (a.bytes == 0 || (a.random && !found) || (!found && (!s || std::abs(*s) <= 1))) return std::nullopt;
   for (size_t k = loops.size() - 1; k-- > 0;) {
     const LoopDigit& l = loops[k];
-    const bool fits = std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, side))) ||
-                      (a.write && *s == l.extent && l.extent <= side) || (found && l.extent <= kFoundRow);
-    const bool usable =
-        !l.clip && !l.steps && can_be_innermost(l) && fits && (l.extent % side == 0 || l.extent < side || overlap);
+    const bool all = fills_in_turn(a, l, side);
+    const bool fits = all || std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, side))) ||
+                      (found && l.extent <= kFoundRow);
+    const bool usable = !l.clip && !l.steps && can_be_innermost(l) && fits &&
+                        (all || l.extent % side == 0 || l.extent < side || overlap);
     if (usable && side_by_side(a, l.var)) return k;
   }
   return std::nullopt;
@@ -52,7 +58,8 @@ Unroll LoopOrder::choose_unroll(int block, const LoopPlanOptions& options) {
       const auto k = digit_of_squares(a, side, options.overlap);
       if (!k) continue;
       const bool longer = looks_up(a, loops.back().var) && loops[*k].extent > kFoundRow;
-      return take_block(*k, longer ? kFoundRow / 2 : side);
+      const int64_t most = fills_in_turn(a, loops[*k], side) ? loops[*k].extent : side;
+      return take_block(*k, longer ? kFoundRow / 2 : most);
     }
   }
   return {};

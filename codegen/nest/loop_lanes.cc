@@ -66,7 +66,7 @@ std::vector<size_t> LoopOrder::filling_digits(const Access& write, int64_t strid
 // The write fills memory without gaps if steps along the lanes alternate with short digits of its own: the
 // vectors of those digits' values are interleaved in registers (the two words of a random block).
 bool LoopOrder::interleaves(const Access& write, int64_t stride, int block) const {
-  return stride <= block && !filling_digits(write, stride).empty();
+  return stride <= std::max(block, in_turn) && !filling_digits(write, stride).empty();
 }
 
 // Each lane's element lies where an index says, its neighbours in a digit of their own, which is given: as blocks these

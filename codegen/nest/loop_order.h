@@ -67,6 +67,7 @@ struct LoopOrder {
   /// A block of the vectors; the innermost digit is their lanes.
   Unroll lay_across(const Across& across);
 
+  int in_turn = 0;       ///< so many values that alternate in the result may be a block
   bool guarded = false;  ///< some element is read where a guard holds
   std::vector<LoopDigit> loops;
   Coords coords;
@@ -90,6 +91,7 @@ struct LoopOrder {
   bool windows_overlap(const LoopDigit& digit) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   std::optional<size_t> interleaved_digit() const;
+  bool fills_in_turn(const Access& a, const LoopDigit& l, int side) const;
   std::optional<size_t> digit_of_squares(const Access& a, int side, bool overlap) const;
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;

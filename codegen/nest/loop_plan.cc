@@ -74,6 +74,7 @@ class LoopPlanner {
   std::vector<LoopPiece> planned() {
     cuts_.resize(dims_.size());
     if (auto pieces = across_rows()) return std::move(*pieces);
+    more_in_turn_ = true;
     guarded_.assign(dims_.size(), false);
     for (;; max_runs_ /= 2) {
       for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
@@ -92,9 +93,13 @@ class LoopPlanner {
 
   // A block that is too much code is worked on in parts, in each of which the elements would ask where they are, and
   // all that any of them takes would be computed: it is cut where sources begin after all, unless these share so much
-  // that it would be made anew for each. (Six grids of 48 looked-up corners in columns of two: 476 us, cut 66.)
+  // that it would be made anew for each. (Six grids of 48 looked-up corners in columns of two: 476 us, cut 66.) So is
+  // what no block was made of.
   void cut_blocks() {
-    const auto in_parts = [](const LoopPiece& p) { return p.unroll.part < p.unroll.count; };
+    const auto in_parts = [&](const LoopPiece& p) {
+      return p.unroll.part < p.unroll.count ||
+             (p.unroll.var < 0 && more_in_turn_ && options_.in_turn > options_.unroll);
+    };
     if (accesses_.edges().empty() || std::ranges::none_of(result_, in_parts)) return;
     const int64_t before = std::max(asked_, accesses_.operations() + std::ssize(accesses_.accesses()));
     const std::vector<DimCut> blocks = cuts_;
@@ -225,8 +230,25 @@ class LoopPlanner {
     const bool along = std::any_of(dims_.begin(), dims_.end(), [&](int64_t n) { return n >= options_.max_lanes; });
     return along && std::ranges::any_of(accesses_.accesses(), [&](const Access& a) {
              const auto apart = a.address.coefficient(dim_vars_[d]);
-             return a.write && apart && *apart * dims_[d] <= options_.unroll && fill(a, *apart);
+             const int most = more_in_turn_ && in_narrow_pieces(d) ? most_in_turn(a.bytes) : options_.unroll;
+             return a.write && apart && *apart * dims_[d] <= most && fill(a, *apart);
            });
+  }
+
+  // A block that is only interleaved may be more vectors than one that is turned. (Nine columns put together to 1000
+  // rows, a Zen 3: 3.7 us one by one, 1.2 as a block.)
+  int most_in_turn(int widest) const {
+    return std::max(options_.unroll, std::min(options_.in_turn, kLine / std::max(widest, 1)));
+  }
+
+  // Cut at its edges, would the dim be a few elements at a time everywhere? (Rows of six, padded to 15: eight times as
+  // long where each element asks whether it is padding.)
+  bool in_narrow_pieces(size_t d) const {
+    std::vector<int64_t> at = edges(d, false);
+    at.push_back(dims_[d]);
+    std::ranges::sort(at);
+    int64_t before = 0;
+    return std::ranges::all_of(at, [&](int64_t e) { return e - std::exchange(before, e) <= kFewStrides; });
   }
 
   // Other dims step through so many elements that a write leaves out.
@@ -371,10 +393,12 @@ class LoopPlanner {
   // c128 by squares of 16, within which nothing is transposed: 250 ms to compile and 3.3 to run; of four 11 and 2.1. Of
   // f64, transposed and added: 22 ms to compile and 952 us by 16, 7 and 458 by eight.)
   int side_of_blocks(std::span<const Access> accesses) const {
-    if (accesses_.has_reduction()) return 0;
-    int widest = 1;
-    for (const Access& a : accesses) widest = std::max(widest, a.bytes);
-    return std::min(options_.unroll, kLine / widest);
+    return accesses_.has_reduction() ? 0 : std::min(options_.unroll, kLine / widest(accesses));
+  }
+  static int widest(std::span<const Access> accesses) {
+    int bytes = 1;
+    for (const Access& a : accesses) bytes = std::max(bytes, a.bytes);
+    return bytes;
   }
 
   void box(const std::vector<const DimPiece*>& chosen) {
@@ -417,6 +441,7 @@ class LoopPlanner {
 
   void choose_lanes(LoopOrder& c, LoopPiece& made, int operations) const {
     const int block = made.side = side_of_blocks(c.accesses);
+    if (block > 0) c.in_turn = std::max(block, std::min(options_.in_turn, kLine / widest(c.accesses)));
     const bool moves = !options_.packs && !accesses_.has_reduction() && accesses_.operations() <= kManyOperations;
     const bool one_by_one = options_.scattered && !accesses_.has_reduction() && c.scattered(operations);
     made.has_lanes = options_.lanes && !one_by_one && c.choose_lanes(options_, block, moves);
@@ -452,6 +477,7 @@ class LoopPlanner {
   std::vector<bool> guarded_;         // dims that are not cut at edges
   int max_runs_ = 8;                  // pieces of a dimension between two edges
   bool cuts_blocks_ = false;          // also what alternates in the result is cut at edges
+  bool more_in_turn_ = false;         // blocks of what alternates may be of more than transposed ones have
   bool across_ = false;               // pieces are laid across rows where that does
   int64_t asked_ = 0;                 // operations that all boxes take, if there are several
   std::vector<LoopPiece> result_;

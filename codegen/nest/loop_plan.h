@@ -95,6 +95,7 @@ struct LoopPlanOptions {
   int unroll = 0;         ///< > 0: transposing blocks of this many are allowed (without lanes: groups)
   int64_t in_parts = 0;   ///< transposing blocks are worked on in parts if all that is touched is at most so many bytes
   bool in_order = false;  ///< elements are met in row-major order of the domain
+  int in_turn = 0;        ///< so many values that alternate in the result may be a block, if that is more
   bool overlap = false;   ///< blocks may compute some elements twice
   int outer_lane = -1;    ///< a variable bound outside that takes lanes
   int alternating = 0;    ///< of groups: so many rows that alternate in memory are one
