@@ -112,11 +112,12 @@ class NestKernel {
   }
 
   LoopPlanOptions loop_options(bool lanes) const {
+    constexpr int kMostInTurn = 32;  // none was seen to be too many
     const bool nest = plan_.kind == KernelKind::kNest, inner = !plan_.inner_sizes().empty();
     LoopPlanOptions options{.lanes = lanes, .max_lanes = vector_bytes_ / 4, .overlap = overlap_ && nest};
     if (nest || inner) options.unroll = plan_.kind == KernelKind::kRows ? 2 : vector_bytes_ / 4;
     if (plan_.kind == KernelKind::kColumns || plan_.kind == KernelKind::kScan) options.unroll = 0;
-    if (nest) options.in_turn = kShortRow;
+    if (nest) options.in_turn = kMostInTurn;
     options.scattered = nest;
     options.across = nest && !facts_.shares_bytes;
     options.pairs = !facts_.shares_bytes;

@@ -96,11 +96,12 @@ class LoopPlanner {
   // that it would be made anew for each. (Six grids of 48 looked-up corners in columns of two: 476 us, cut 66.) So is
   // what no block was made of.
   void cut_blocks() {
-    const auto in_parts = [&](const LoopPiece& p) {
-      return p.unroll.part < p.unroll.count ||
-             (p.unroll.var < 0 && more_in_turn_ && options_.in_turn > options_.unroll);
+    bool left_whole = false;
+    for (size_t d = 0; d < dims_.size(); ++d) left_whole |= alternates(d);
+    const auto asks = [&](const LoopPiece& p) {
+      return p.unroll.part < p.unroll.count || (left_whole && p.unroll.var < 0);
     };
-    if (accesses_.edges().empty() || std::ranges::none_of(result_, in_parts)) return;
+    if (accesses_.edges().empty() || std::ranges::none_of(result_, asks)) return;
     const int64_t before = std::max(asked_, accesses_.operations() + std::ssize(accesses_.accesses()));
     const std::vector<DimCut> blocks = cuts_;
     cuts_blocks_ = true;
@@ -230,21 +231,34 @@ class LoopPlanner {
     const bool along = std::any_of(dims_.begin(), dims_.end(), [&](int64_t n) { return n >= options_.max_lanes; });
     return along && std::ranges::any_of(accesses_.accesses(), [&](const Access& a) {
              const auto apart = a.address.coefficient(dim_vars_[d]);
-             const int most = more_in_turn_ && in_narrow_pieces(d) ? most_in_turn(a.bytes) : options_.unroll;
-             return a.write && apart && *apart * dims_[d] <= most && fill(a, *apart);
+             return a.write && apart && *apart * dims_[d] <= most_in_turn(d, a.bytes) && fill(a, *apart);
            });
   }
 
-  // A block that is only interleaved may be more vectors than one that is turned. (Nine columns put together to 1000
-  // rows, a Zen 3: 3.7 us one by one, 1.2 as a block.)
-  int most_in_turn(int widest) const {
-    return std::max(options_.unroll, std::min(options_.in_turn, kLine / std::max(widest, 1)));
+  // Values along a dim that alternate in the result. A block that is only interleaved may be more vectors than one that
+  // is turned. (Columns of 1000 put together, a Zen 3: nine 3.7 us one by one, 1.2 as a block; 30 25.5 and 5.3,
+  // compiled in 55 ms and 21; 20 of f64 16.4 and 6.0.)
+  int64_t most_in_turn(size_t d, int bytes) const {
+    constexpr int kMostBytes = 128;  // of all of them
+    const bool more = more_in_turn_ && in_narrow_pieces(d) && has_lanes_beside(d);
+    return more ? std::max(options_.unroll, std::min(options_.in_turn, kMostBytes / std::max(bytes, 1)))
+                : options_.unroll;
+  }
+
+  // May lanes run along another dim? (A transform of 3x1024 points that was written out by halves, whose rows are
+  // three: 47.7 us, 58 as blocks.)
+  bool has_lanes_beside(size_t d) const {
+    for (size_t o = 0; o < dims_.size(); ++o) {
+      if (o != d && dims_[o] >= options_.max_lanes) return true;
+    }
+    return false;
   }
 
   // Cut at its edges, would the dim be a few elements at a time everywhere? (Rows of six, padded to 15: eight times as
   // long where each element asks whether it is padding.)
   bool in_narrow_pieces(size_t d) const {
     std::vector<int64_t> at = edges(d, false);
+    if (at.empty()) return false;
     at.push_back(dims_[d]);
     std::ranges::sort(at);
     int64_t before = 0;
@@ -439,9 +453,23 @@ class LoopPlanner {
     return made;
   }
 
+  // How many values that alternate in the result may be a block: without edges as many as a line has. (Up to 32 there,
+  // 59 programs took 1.3 times as long to compile and were as fast.)
+  int in_turn(std::span<const Access> accesses) const {
+    int64_t most = std::min<int64_t>({options_.in_turn, kShortRow, kLine / widest(accesses)});
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      for (const Access& a : accesses_.accesses()) {
+        const auto apart = a.write ? a.address.coefficient(dim_vars_[d]) : std::nullopt;
+        const int64_t all = apart ? *apart * dims_[d] : 0;
+        if (all > options_.unroll && all <= most_in_turn(d, a.bytes)) most = std::max(most, all);
+      }
+    }
+    return static_cast<int>(most);
+  }
+
   void choose_lanes(LoopOrder& c, LoopPiece& made, int operations) const {
     const int block = made.side = side_of_blocks(c.accesses);
-    if (block > 0) c.in_turn = std::max(block, std::min(options_.in_turn, kLine / widest(c.accesses)));
+    if (block > 0) c.in_turn = std::max(block, in_turn(c.accesses));
     const bool moves = !options_.packs && !accesses_.has_reduction() && accesses_.operations() <= kManyOperations;
     const bool one_by_one = options_.scattered && !accesses_.has_reduction() && c.scattered(operations);
     made.has_lanes = options_.lanes && !one_by_one && c.choose_lanes(options_, block, moves);
