@@ -10,10 +10,10 @@ namespace hlojit::codegen {
 
 // Several digits that a write's gaps are filled by become one, of which a block can be taken. (The three colours of two
 // pixels that share theirs, computed along rows of bytes: 26 us for 90x120 with each byte stored for itself.)
-void LoopOrder::merge_filling_digits(int block) {
+void LoopOrder::merge_filling_digits() {
   for (const Access& a : accesses) {
     const auto stride = a.address.coefficient(loops.back().var);
-    if (!a.write || a.random || !stride || *stride < 2 || *stride > std::max(block, in_turn)) continue;
+    if (!a.write || a.random || !stride || *stride < 2 || *stride > in_turn) continue;
     for (std::vector<size_t> digits; (digits = filling_digits(a, *stride)).size() > 1;) {
       if (!std::ranges::all_of(digits, [&](size_t k) { return can_be_innermost(loops[k]); })) return;
       merge(digits[1], digits[0]);
@@ -23,8 +23,8 @@ void LoopOrder::merge_filling_digits(int block) {
 }
 
 // Are all values along the digit a block, as they alternate in the result?
-bool LoopOrder::fills_in_turn(const Access& a, const LoopDigit& l, int side) const {
-  return a.write && a.address.coefficient(loops.back().var) == l.extent && l.extent <= std::max(side, in_turn);
+bool LoopOrder::fills_in_turn(const Access& a, const LoopDigit& l) const {
+  return a.write && a.address.coefficient(loops.back().var) == l.extent && l.extent <= in_turn;
 }
 
 // The innermost digit that an access which strides along the lanes is contiguous along, or finds rows by, if squares of
@@ -36,7 +36,7 @@ std::optional<size_t> LoopOrder::digit_of_squares(const Access& a, int side, boo
   if (a.bytes == 0 || (a.random && !found) || (!found && (!s || std::abs(*s) <= 1))) return std::nullopt;
   for (size_t k = loops.size() - 1; k-- > 0;) {
     const LoopDigit& l = loops[k];
-    const bool all = fills_in_turn(a, l, side);
+    const bool all = fills_in_turn(a, l);
     const bool fits = all || std::has_single_bit(static_cast<uint64_t>(std::min<int64_t>(l.extent, side))) ||
                       (found && l.extent <= kFoundRow);
     const bool usable = !l.clip && !l.steps && can_be_innermost(l) && fits &&
@@ -52,13 +52,13 @@ std::optional<size_t> LoopOrder::digit_of_squares(const Access& a, int side, boo
 Unroll LoopOrder::choose_unroll(int block, const LoopPlanOptions& options) {
   constexpr int kLeast = 4;
   // (What is packed is a small part of a product, and its code would be longer.)
-  if (!options.packs) merge_filling_digits(block);
+  if (!options.packs) merge_filling_digits();
   for (int side = block; side == block || (options.packs && side >= kLeast); side /= 2) {
     for (const Access& a : accesses) {
       const auto k = digit_of_squares(a, side, options.overlap);
       if (!k) continue;
       const bool longer = looks_up(a, loops.back().var) && loops[*k].extent > kFoundRow;
-      const int64_t most = fills_in_turn(a, loops[*k], side) ? loops[*k].extent : side;
+      const int64_t most = fills_in_turn(a, loops[*k]) ? loops[*k].extent : side;
       return take_block(*k, longer ? kFoundRow / 2 : most);
     }
   }

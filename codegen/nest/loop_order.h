@@ -67,7 +67,7 @@ struct LoopOrder {
   /// A block of the vectors; the innermost digit is their lanes.
   Unroll lay_across(const Across& across);
 
-  int in_turn = 0;       ///< so many values that alternate in the result may be a block
+  int in_turn = 0;  ///< so many values that alternate in the result may be a block, not fewer than a transposed one has
   bool guarded = false;  ///< some element is read where a guard holds
   std::vector<LoopDigit> loops;
   Coords coords;
@@ -85,13 +85,13 @@ struct LoopOrder {
   bool can_be_innermost(const LoopDigit& digit) const;
   bool interleaves(const Access& write, int64_t stride, int block) const;
   std::vector<size_t> filling_digits(const Access& write, int64_t stride) const;
-  void merge_filling_digits(int block);
+  void merge_filling_digits();
   void merge(size_t outer, size_t inner);
   bool reads_again(const Access& a, const LoopDigit& digit, bool all) const;
   bool windows_overlap(const LoopDigit& digit) const;
   bool alternates(const Access& a, const LoopDigit& digit) const;
   std::optional<size_t> interleaved_digit() const;
-  bool fills_in_turn(const Access& a, const LoopDigit& l, int side) const;
+  bool fills_in_turn(const Access& a, const LoopDigit& l) const;
   std::optional<size_t> digit_of_squares(const Access& a, int side, bool overlap) const;
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;

@@ -458,11 +458,8 @@ class LoopPlanner {
   int in_turn(std::span<const Access> accesses) const {
     int64_t most = std::min<int64_t>({options_.in_turn, kShortRow, kLine / widest(accesses)});
     for (size_t d = 0; d < dims_.size(); ++d) {
-      for (const Access& a : accesses_.accesses()) {
-        const auto apart = a.write ? a.address.coefficient(dim_vars_[d]) : std::nullopt;
-        const int64_t all = apart ? *apart * dims_[d] : 0;
-        if (all > options_.unroll && all <= most_in_turn(d, a.bytes)) most = std::max(most, all);
-      }
+      const int64_t all = step_of_writes(d) * dims_[d];
+      if (all > options_.unroll && alternates(d)) most = std::max(most, all);
     }
     return static_cast<int>(most);
   }

@@ -88,9 +88,8 @@ int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, c
   // Panels of a line stay in the first cache if packed, which pays for itself from some tiles on.
   constexpr int64_t kNarrow = 64, kManyTiles = 8;
   // A few rows are gone through for each panel, and stay in the second cache with it; not measured for the wider panels
-  // of AVX-512. (AVX2 on a Zen 3: 47 rows by
-  // 2546x1000 in one slice 5.94 ms, in slices of 640 or 320 3.52, 24 by 2000x1000 2.17 and 1.41, 24 by 1019x509, which
-  // all fits, the same.)
+  // of AVX-512. (AVX2 on a Zen 3: 47 rows by 2546x1000 in one slice 5.94 ms, in slices of 640 or 320 3.52, 24 by
+  // 2000x1000 2.17 and 1.41, 24 by 1019x509, which all fits, the same.)
   constexpr int64_t kFewRows = 48;
   if (rows < kFewRows && !target.many_registers()) {
     const int64_t lines_end = strides->depth * bytes % kCacheLine == 0 ? 0 : kCacheLine;
