@@ -64,6 +64,30 @@ bool is_largest(const Instruction& top, const Instruction& x) {
   return is_largest(top, x, dims);
 }
 
+// Has no element a minus, zeros included? What is above zero stays so if it is divided by them, be they zero.
+bool has_no_minus(const Instruction& i, int deep) {
+  if (!i.shape.is_array() || !is_float(i.shape.type) || deep == 0) return false;
+  auto of = [&](size_t k) { return has_no_minus(*i.operand(k), deep - 1); };
+  switch (i.opcode) {
+    case Opcode::kConstant: return i.literal && i.literal->is_splat() && !std::signbit(i.literal->as_double(0));
+    case Opcode::kAbs:
+    case Opcode::kExponential:
+    case Opcode::kLogistic: return true;
+    case Opcode::kMultiply: return i.operand(0) == i.operand(1) || (of(0) && of(1));
+    case Opcode::kAdd:
+    case Opcode::kDivide: return of(0) && of(1);
+    case Opcode::kBroadcast:
+    case Opcode::kConvert:
+    case Opcode::kCopy:
+    case Opcode::kReshape:
+    case Opcode::kReverse:
+    case Opcode::kSlice:
+    case Opcode::kSqrt:
+    case Opcode::kTranspose: return of(0);
+    default: return false;
+  }
+}
+
 Signs signs(const Instruction& i, int deep) {
   if (!i.shape.is_array() || !is_float(i.shape.type) || deep == 0) return {};
   auto of = [&](size_t k) { return signs(*i.operand(k), deep - 1); };
@@ -77,8 +101,8 @@ Signs signs(const Instruction& i, int deep) {
     case Opcode::kLogistic:
     case Opcode::kSqrt: return {true, false};
     case Opcode::kNegate: return {of(0).negative, of(0).positive};
-    case Opcode::kMultiply:
-    case Opcode::kDivide: {
+    case Opcode::kDivide: return has_no_minus(*i.operand(1), deep - 1) ? of(0) : Signs{};
+    case Opcode::kMultiply: {
       if (i.operand(0) == i.operand(1)) return {true, false};
       const Signs a = of(0), b = of(1);
       return {(a.positive && b.positive) || (a.negative && b.negative),

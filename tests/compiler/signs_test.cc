@@ -60,5 +60,17 @@ TEST_CASE("signs of products, bounds and choices") {
   CHECK_FALSE(nonpositive("a = f32[4,4] abs(x) n = f32[4,4] negate(a) ROOT r = f32[4,4] maximum(n, x)"));
 }
 
+TEST_CASE("quotients, whose divisor may be zero") {
+  CHECK(nonpositive(R"(s = f32[4,4] multiply(x, x) n = f32[4,4] negate(s) t = f32[4,4] multiply(y, y)
+    d = f32[4,4] multiply(t, half) ROOT r = f32[4,4] divide(n, d))"));
+  CHECK(nonpositive("a = f32[4,4] abs(x) n = f32[4,4] negate(a) ROOT r = f32[4,4] divide(n, half)"));
+  CHECK_FALSE(nonpositive(R"(z = f32[4,4] subtract(low, half) d = f32[4,4] minimum(y, z) a = f32[4,4] abs(x)
+    ROOT r = f32[4,4] divide(a, d))"));
+  CHECK_FALSE(nonpositive(R"(a = f32[4,4] abs(x) n = f32[4,4] negate(a) q = f32[4,4] sqrt(y)
+    ROOT r = f32[4,4] divide(n, q))"));
+  CHECK_FALSE(nonpositive(R"(a = f32[4,4] abs(x) z = f32[4,4] broadcast(f32[] constant(-0)), dimensions={}
+    n = f32[4,4] negate(a) ROOT r = f32[4,4] divide(n, z))"));
+}
+
 }  // namespace
 }  // namespace hlojit::test

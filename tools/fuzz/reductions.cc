@@ -301,7 +301,8 @@ Instruction* bfloat_rows(Draft& s) {
 }
 
 // Powers of e that cannot overflow by their form, and such as miss it by one thing: the largest along another dim, of
-// another array, or of what was narrowed; a factor that is not the same twice; a bound above zero.
+// another array, or of what was narrowed; a factor that is not the same twice; a bound above zero; a divisor that is
+// zero.
 Instruction* falling_power(Draft& s) {
   using enum DType;
   const DType t = s.random.pick(std::vector{kF32, kF32, kF32, kF64, kBF16, kF16});
@@ -323,11 +324,26 @@ Instruction* falling_power(Draft& s) {
     if (s.random.chance(0.3)) most = s.b.op(kMaximum, {most, s.splat(t, -10, most->shape.dims)});
     return s.b.broadcast_in_dim(most, sizes, {back});
   };
+  // Of few values, so that some are zero, of either sign.
+  auto divisor = [&] {
+    Instruction* d = s.limited(s.of(t, sizes), 2);
+    switch (s.random.below(4)) {
+      case 0: return s.b.op(kMinimum, {d, s.splat(t, 0, sizes)});
+      case 1: return s.b.unary(kAbs, d);
+      case 2: return s.b.op(kMultiply, {d, d});
+      default: return s.b.unary(kSqrt, s.b.unary(kNegate, s.b.unary(kAbs, d)));
+    }
+  };
   Instruction* power = nullptr;
-  switch (s.random.below(6)) {
-    case 0: power = s.b.unary(kNegate, s.b.op(kMultiply, {x, y})); break;
+  switch (s.random.below(7)) {
+    case 0: power = s.b.unary(kNegate, s.b.op(kMultiply, {x, s.random.chance(0.3) ? s.b.unary(kNegate, y) : y})); break;
     case 1: power = s.b.unary(kNegate, s.b.unary(kAbs, x)); break;
     case 2: power = s.b.op(kMinimum, {x, s.splat(t, s.random.chance(0.5) ? 0 : 200, sizes)}); break;
+    case 3: {
+      Instruction* size = s.b.unary(kAbs, x);
+      power = s.b.op(kDivide, {s.random.chance(0.5) ? size : s.b.unary(kNegate, size), divisor()});
+      break;
+    }
     default: power = s.b.op(kSubtract, {x, largest()}); break;
   }
   if (s.random.chance(0.2)) power = s.b.op(kMultiply, {power, s.splat(t, s.random.chance(0.7) ? 0.5 : -0.5, sizes)});
