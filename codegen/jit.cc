@@ -69,8 +69,10 @@ struct Linker {
     if (auto e = builtins->define(llvm::orc::absoluteSymbols(std::move(symbols)))) {
       fail(std::move(e), "JIT symbol table");
     }
-    auto object = llvm::MemoryBuffer::getMemBufferCopy(object_of(kSquareName, square_code()), "square");
-    if (auto e = layer->add(*builtins, std::move(object))) fail(std::move(e), "JIT link");
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      auto object = llvm::MemoryBuffer::getMemBufferCopy(object_of(square_name(isa), square_code(isa)), "square");
+      if (auto e = layer->add(*builtins, std::move(object))) fail(std::move(e), "JIT link");
+    }
   }
   ~Linker() { llvm::consumeError(session->endSession()); }
 };

@@ -225,8 +225,9 @@ void ElementEmitter::store_apart(Scope& scope, const BufferRef& buffer, llvm::Va
 bool ElementEmitter::copy_square(Scope& scope, const BufferRef& buffer, const std::vector<IndexExpr>& addresses,
                                  const std::vector<Value>& values) {
   const int lane = lane_var(addresses[0]);
-  const bool square = std::ssize(values) == kSquare && lane_count(addresses[0]) == kSquare;
-  if (!square || options_.target->isa() != Isa::kAvx512 || dtype_bytes(values[0].type) != 4) return false;
+  const Isa isa = options_.target->isa();
+  const bool square = std::ssize(values) == square_side(isa) && lane_count(addresses[0]) == square_side(isa);
+  if (!square || fewest_squares(isa) > 1 || dtype_bytes(values[0].type) != 4) return false;
   if (buffer.streaming || stores_in_halves_ || line_lane_ >= 0 || packs(buffer, values[0].type)) return false;
   if (vector_bound(addresses[0]) || addresses[0].coefficient(lane) != 1) return false;
   const auto known = std::ranges::find_if(scope.blocks, [&](const BlockLoad& load) {
@@ -240,7 +241,7 @@ bool ElementEmitter::copy_square(Scope& scope, const BufferRef& buffer, const st
   }
   llvm::Type* element = storage_type(scope.builder, values[0].type, 1);
   llvm::Value* to = address_of(scope, buffer, element, addresses[0].substitute(lane, 0));
-  copy_square_transposed(scope.builder, known->first_row, 4 * known->row_stride, to, 4 * step.constant());
+  copy_squares_transposed(scope.builder, isa, 1, known->first_row, 4 * known->row_stride, to, 4 * step.constant());
   return true;
 }
 
@@ -282,7 +283,8 @@ bool ElementEmitter::stores_across(const BufferRef& buffer, const IndexExpr& add
 
 bool ElementEmitter::stores_each(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const {
   const int64_t lanes = lane_count(address), registers = count * ceil_div(lanes * dtype_bytes(type), vector_bytes());
-  const bool square = count == kSquare && lanes == kSquare;
+  const int64_t side = square_side(options_.target->isa());
+  const bool square = count == side && lanes == side;
   return registers > options_.target_info().vector_registers && !square && !stores_across(buffer, address, type, count);
 }
 
@@ -305,6 +307,15 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   std::vector<llvm::Value*> rows;
   for (const Value& v : values)
     rows.push_back(to_storage(b, splat(b, v, lanes), {.permutes_words = options_.target->isa() == Isa::kAvx512}));
+  const Isa isa = options_.target->isa();
+  const int64_t side = square_side(isa);
+  const bool squares_in_turn = count == side || (*stride == count && count % side == 0);
+  if (squares_in_turn && count / side >= fewest_squares(isa) && lanes == side && !buffer.streaming) {
+    if (const auto from = rows_of_memory(*b.GetInsertBlock(), rows)) {
+      llvm::Value* to = address_of(scope, buffer, element, base);
+      return copy_squares_transposed(b, isa, count / side, from->first, from->stride, to, *stride * dtype_bytes(type));
+    }
+  }
   if (*stride == count && count != lanes) {
     const bool squares = !std::has_single_bit(static_cast<uint64_t>(count)) && turns_squares(count, lanes);
     if (!buffer.streaming && squares) return store_squares(scope, buffer, rows, base);
@@ -314,12 +325,6 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
       at += llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
     }
     return;
-  }
-  if (rows.size() == kSquare && lanes == kSquare && !buffer.streaming && options_.target->isa() == Isa::kAvx512) {
-    if (const auto from = rows_of_memory(*b.GetInsertBlock(), rows)) {
-      llvm::Value* to = address_of(scope, buffer, element, base);
-      return copy_square_transposed(b, from->first, from->stride, to, *stride * dtype_bytes(type));
-    }
   }
   rows = transposed(b, rows);
   for (int l = 0; l < lanes; ++l) {

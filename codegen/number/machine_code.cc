@@ -157,7 +157,7 @@ void MachineCode::shuffle(VectorOp op, int bytes, int vector, int first, int sec
 
 void MachineCode::shuffle(VectorOp op, int bytes, int vector, int first, Place half, uint8_t how) {
   prefix(op, bytes, vector, first, bit(number(half.base), 3), bit(number(half.index), 3), 0);
-  memory(static_cast<unsigned>(vector), half, bytes / 2);
+  memory(static_cast<unsigned>(vector), half, avx512_ ? bytes / 2 : 1);
   byte(how);
 }
 

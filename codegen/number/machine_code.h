@@ -80,7 +80,7 @@ class MachineCode {
   /// `vector` = op of `first`, of vectors of so many bytes, and a register or memory; stores have the memory as `to`.
   void vector(VectorOp op, int bytes, int vector, int first, int second, Mask mask = 0);
   void clear_vector(int vector) { this->vector({1, 1, 0, 0xEF}, 32, vector, vector, vector); }
-  /// Of AVX-512, with a byte that says how; half a vector of memory.
+  /// With a byte that says how; half a vector of memory.
   void shuffle(VectorOp op, int bytes, int vector, int first, int second, uint8_t how);
   void shuffle(VectorOp op, int bytes, int vector, int first, Place half, uint8_t how);
   void vector(VectorOp op, int bytes, int vector, int first, Place second, Mask mask = 0, bool zeros = true);
