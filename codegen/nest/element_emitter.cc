@@ -320,42 +320,4 @@ Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords,
   return elementwise(scope.builder, number(), *i, values);
 }
 
-// Wide to narrow: the part of the element the minor coordinate names. Narrow to wide: parts joined.
-Value ElementEmitter::bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope) {
-  llvm::IRBuilder<>& b = scope.builder;
-  DType from = i->operand(0)->shape.type, to = i->shape.type;
-  unsigned from_bits = bitcast_bits(from), to_bits = bitcast_bits(to);
-  // Elements narrower than a byte travel in one; what is above their bits is cut when they are read.
-  auto container = [](DType t) { return static_cast<unsigned>(8 * dtype_bytes(t)); };
-  auto resized = [&](llvm::Value* v, unsigned bits) {
-    return b.CreateZExtOrTrunc(v, v->getType()->getWithNewType(b.getIntNTy(bits)));
-  };
-  auto as_integer = [&](const Value& x) {
-    llvm::Value* v = to_storage(b, x);
-    return b.CreateBitCast(v, v->getType()->getWithNewType(b.getIntNTy(container(from))));
-  };
-  auto finish = [&](llvm::Value* v) {
-    v = resized(v, container(to));
-    return from_storage(b, to, b.CreateBitCast(v, v->getType()->getWithNewType(storage_type(b, to, 1))));
-  };
-  AccessRelation relation = access_relation(*i, coords, {}, vars_);
-  if (from_bits > to_bits) {
-    llvm::Value* whole = as_integer(emit(i->operand(0), relation.reads[0].coords, scope));
-    llvm::Value* part = index(coords.back(), scope);
-    std::vector<Value> both = {{from, whole}, {from, resized(part, container(from))}};
-    align_lanes(b, both);
-    llvm::Value* shift = b.CreateMul(both[1].v, llvm::ConstantInt::get(both[1].v->getType(), to_bits));
-    return finish(b.CreateLShr(both[0].v, shift));
-  }
-  llvm::Value* joined = nullptr;
-  for (unsigned k = 0; k < to_bits / from_bits; ++k) {
-    llvm::Value* v = as_integer(emit(i->operand(0), relation.reads[k].coords, scope));
-    if (from_bits < container(from)) v = b.CreateAnd(v, llvm::ConstantInt::get(v->getType(), (1u << from_bits) - 1));
-    v = resized(v, container(to));
-    if (k > 0) v = b.CreateShl(v, llvm::ConstantInt::get(v->getType(), uint64_t{k} * from_bits));
-    joined = joined ? b.CreateOr(joined, v) : v;
-  }
-  return finish(joined);
-}
-
 }  // namespace hlojit::codegen

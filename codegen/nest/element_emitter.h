@@ -245,6 +245,9 @@ class ElementEmitter {
   Coords wrapped(const Shape& shape, Coords coords) const;
   Value moved(const Instruction* i, const Coords& coords, Scope& scope);
   Value bitcast_convert(const Instruction* i, const Coords& coords, Scope& scope);
+  std::vector<int> parts_of_wholes(const Coords& coords, int parts) const;
+  std::optional<Value> parts_as_bits(const Instruction* i, Coords coords, Scope& scope);
+  std::optional<Value> wholes_as_bits(const Instruction* i, const Coords& coords, Scope& scope);
   Value in_bits(const Value& x, DType type, Scope& scope);
   Value operand_at(const Instruction* user, size_t k, const Coords& coords, Scope& scope);
   Value elementwise_at(const Instruction* i, const Coords& coords, Scope& scope);

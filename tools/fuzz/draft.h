@@ -150,6 +150,7 @@ Family short_row_family();
 Family halves_family();
 Family counter_family();
 Family width_family();
+Family part_of_word_family();
 Family reduction_family();
 Family wide_column_family();
 Family narrowed_sum_family();

@@ -107,7 +107,8 @@ const std::vector<Family>& families() {
                                                 short_loop_family(),
                                                 factor_call_family(),
                                                 element_places_family(),
-                                                falling_power_family()};
+                                                falling_power_family(),
+                                                part_of_word_family()};
   return kFamilies;
 }
 
