@@ -258,6 +258,8 @@ class ElementEmitter {
   bool may_be_left_out(const Instruction* i, InstructionSet& seen, std::vector<const Instruction*>& dear) const;
   std::optional<Value> one_array(const Instruction* select, const Coords& coords, Scope& scope);
   std::optional<Value> one_way(const Instruction* select, const Value& condition, const Coords& coords, Scope& scope);
+  std::vector<const Instruction*> computed_for(const Instruction* select, size_t operand) const;
+  std::optional<Value> where_needed(const Instruction* i, const Value& condition, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
   Carried lane_loops(Scope& scope, const LoopPiece& piece, const LaneWidths& shape, Carried carried, const Body& body);

@@ -134,6 +134,7 @@ Family elementwise_family();
 Family complex_family();
 Family row_choice_family();
 Family like_arms_family();
+Family dear_side_family();
 Family movement_family();
 Family indexing_family();
 Family scatter_family();

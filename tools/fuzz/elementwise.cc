@@ -281,7 +281,37 @@ Instruction* like_arms(Draft& s) {
   return s.limited(s.b.op(kSelect, {p, arms[0], arms[1]}), 100);
 }
 
+// A choice between two expressions by a condition that holds for no lanes, for all, for those in front, or for any: two
+// functions and more on one side, what they share with the other side or with what follows.
+Instruction* dear_sides(Draft& s) {
+  const DType t = s.random.pick(std::vector{DType::kF32, DType::kF32, DType::kF64});
+  Ints sizes = {s.random.between(1, 150)};
+  if (s.random.chance(0.3)) sizes.insert(sizes.begin(), s.random.between(1, 9));
+  Instruction *x = s.limited(s.of(t, sizes), 4), *shared = s.b.binary(kAdd, x, s.limited(s.of(t, sizes), 2));
+  Instruction* asked = x;
+  double threshold = s.random.pick(std::vector<double>{-5, 5, 0, 0.5});
+  if (s.random.chance(0.5)) {
+    asked = s.b.iota(Shape::array(t, sizes), s.random.below(std::ssize(sizes)));
+    threshold = static_cast<double>(s.random.below(150));
+  }
+  const Direction how = s.random.chance(0.5) ? Direction::kLt : Direction::kGe;
+  Instruction* condition = s.b.compare(how, asked, s.splat(t, threshold, sizes));
+  Instruction* sides[2] = {x, s.random.chance(0.5) ? shared : s.limited(s.of(t, sizes), 3)};
+  for (Instruction*& side : sides) {
+    for (int64_t n = s.random.between(0, 4); n > 0; --n) {
+      side = smooth(s, s.random.pick(std::vector{kTanh, kSine, kCosine, kLogistic}), side);
+      if (s.random.chance(0.4)) side = s.b.binary(s.random.chance(0.5) ? kAdd : kMultiply, side, shared);
+      if (s.random.chance(0.05)) s.keep(side);
+    }
+  }
+  if (s.random.chance(0.2)) s.keep(shared);
+  Instruction* chosen = s.b.op(kSelect, {condition, sides[0], sides[1]});
+  return s.random.chance(0.3) ? s.b.binary(kAdd, chosen, shared) : chosen;
+}
+
 }  // namespace
+
+Family dear_side_family() { return {"dear sides", {{dear_sides, 12}}, 0.03}; }
 
 Family like_arms_family() { return {"like arms", {{like_arms, 8}}, 0.04}; }
 

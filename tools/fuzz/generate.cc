@@ -108,7 +108,8 @@ const std::vector<Family>& families() {
                                                 factor_call_family(),
                                                 element_places_family(),
                                                 falling_power_family(),
-                                                part_of_word_family()};
+                                                part_of_word_family(),
+                                                dear_side_family()};
   return kFamilies;
 }
 
