@@ -29,6 +29,11 @@ void scatter(llvm::IRBuilderBase& b, const Value& value, const BufferRef& buffer
   part(value.imag, b.CreateConstGEP1_64(b.getDoubleTy(), pointers, 1));
 }
 
+// Rows of lanes that one call turns, through no registers of ours.
+bool is_called_square(Isa isa, int64_t rows, int64_t lanes) {
+  return rows == square_side(isa) && lanes == rows && fewest_squares(isa) == 1;
+}
+
 // Shuffles a vector that interleaving takes: the sum of the prime factors.
 int64_t shuffles_in_turn(int64_t count) {
   int64_t sum = 0;
@@ -226,8 +231,8 @@ bool ElementEmitter::copy_square(Scope& scope, const BufferRef& buffer, const st
                                  const std::vector<Value>& values) {
   const int lane = lane_var(addresses[0]);
   const Isa isa = options_.target->isa();
-  const bool square = std::ssize(values) == square_side(isa) && lane_count(addresses[0]) == square_side(isa);
-  if (!square || fewest_squares(isa) > 1 || dtype_bytes(values[0].type) != 4) return false;
+  const bool square = is_called_square(isa, std::ssize(values), lane_count(addresses[0]));
+  if (!square || dtype_bytes(values[0].type) != 4) return false;
   if (buffer.streaming || stores_in_halves_ || line_lane_ >= 0 || packs(buffer, values[0].type)) return false;
   if (vector_bound(addresses[0]) || addresses[0].coefficient(lane) != 1) return false;
   const auto known = std::ranges::find_if(scope.blocks, [&](const BlockLoad& load) {
@@ -283,8 +288,7 @@ bool ElementEmitter::stores_across(const BufferRef& buffer, const IndexExpr& add
 
 bool ElementEmitter::stores_each(const BufferRef& buffer, const IndexExpr& address, DType type, int64_t count) const {
   const int64_t lanes = lane_count(address), registers = count * ceil_div(lanes * dtype_bytes(type), vector_bytes());
-  const int64_t side = square_side(options_.target->isa());
-  const bool square = count == side && lanes == side;
+  const bool square = is_called_square(options_.target->isa(), count, lanes);
   return registers > options_.target_info().vector_registers && !square && !stores_across(buffer, address, type, count);
 }
 
@@ -304,10 +308,10 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
   IndexExpr base = address.substitute(lane, 0).substitute(block_ids_[0], 0);
   DType type = values[0].type;
   llvm::Type* element = storage_type(b, type, 1);
+  const Isa isa = options_.target->isa();
   std::vector<llvm::Value*> rows;
   for (const Value& v : values)
-    rows.push_back(to_storage(b, splat(b, v, lanes), {.permutes_words = options_.target->isa() == Isa::kAvx512}));
-  const Isa isa = options_.target->isa();
+    rows.push_back(to_storage(b, splat(b, v, lanes), {.permutes_words = isa == Isa::kAvx512}));
   const int64_t side = square_side(isa);
   const bool squares_in_turn = count == side || (*stride == count && count % side == 0);
   if (squares_in_turn && count / side >= fewest_squares(isa) && lanes == side && !buffer.streaming) {
@@ -320,7 +324,7 @@ void ElementEmitter::store_block(Scope& scope, const BufferRef& buffer, const st
     const bool squares = !std::has_single_bit(static_cast<uint64_t>(count)) && turns_squares(count, lanes);
     if (!buffer.streaming && squares) return store_squares(scope, buffer, rows, base);
     int64_t at = 0;
-    for (llvm::Value* vector : in_turn(b, rows, options_.target->isa() == Isa::kAvx512)) {
+    for (llvm::Value* vector : in_turn(b, rows, isa == Isa::kAvx512)) {
       store_vector(scope, buffer, element, vector, base + IndexExpr(at));
       at += llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
     }

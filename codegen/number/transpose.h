@@ -1,4 +1,4 @@
-// A square of memory turned into another, by a function that is machine code already.
+// Squares of memory turned into others, by a function that is machine code already.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ void copy_squares_transposed(llvm::IRBuilderBase& b, Isa isa, int64_t squares, l
                              llvm::Value* to, int64_t to_stride);
 
 /// What it is called by, of all linked code, and its code. (LLVM takes 2 ms for the 64 shuffles of a square of 16, and
-/// 10 for the 48 of two of 8, wherever they stand: full attention compiled in 14.7 ms, in 13.2 so; they run as fast.)
+/// 6 for the 48 of two of 8, wherever they stand: full attention compiled in 14.7 ms, in 13.2 so; they run as fast.)
 std::string_view square_name(Isa isa);
 std::string square_code(Isa isa);
 
