@@ -281,8 +281,8 @@ Instruction* like_arms(Draft& s) {
   return s.limited(s.b.op(kSelect, {p, arms[0], arms[1]}), 100);
 }
 
-// A choice between two expressions by a condition that holds for no lanes, for all, for those in front, or for any: two
-// functions and more on one side, what they share with the other side or with what follows.
+// A choice between two expressions by a condition that holds for no lanes, for all, for those in front, or for any: up
+// to four functions on each side, what they share with the other side or with what follows.
 Instruction* dear_sides(Draft& s) {
   const DType t = s.random.pick(std::vector{DType::kF32, DType::kF32, DType::kF64});
   Ints sizes = {s.random.between(1, 150)};

@@ -74,6 +74,19 @@ Instruction* moved_parts(Draft& s, Instruction* x) {
   row.back() *= parts;
   Ints starts(sizes.size(), 0), limits = sizes;
   switch (s.random.below(9)) {
+    case 0: return s.b.reshape(x, row);
+    case 1: {
+      starts.pop_back();
+      starts.back() = s.random.below(row.back());
+      return s.b.slice(s.b.reshape(x, row), starts, row);
+    }
+    case 2: return s.b.rev(s.b.reshape(x, row), {rank - 2});
+    case 3: return s.b.rev(x, {rank - 1});
+    case 4: {
+      starts.back() = s.random.below(parts);
+      return s.b.slice(x, starts, limits);
+    }
+    case 5: return s.b.transpose(x, s.permutation(rank));
     case 6: {
       // Some parts, each twice.
       if (parts < 4) return x;
@@ -96,19 +109,6 @@ Instruction* moved_parts(Draft& s, Instruction* x) {
       dims.slice_sizes = {1, parts};
       return rank == 2 ? s.b.gather(x, s.of(DType::kU8, {s.random.between(1, 90)}), dims) : x;
     }
-    case 0: return s.b.reshape(x, row);
-    case 1: {
-      starts.pop_back();
-      starts.back() = s.random.below(row.back());
-      return s.b.slice(s.b.reshape(x, row), starts, row);
-    }
-    case 2: return s.b.rev(s.b.reshape(x, row), {rank - 2});
-    case 3: return s.b.rev(x, {rank - 1});
-    case 4: {
-      starts.back() = s.random.below(parts);
-      return s.b.slice(x, starts, limits);
-    }
-    case 5: return s.b.transpose(x, s.permutation(rank));
     default: return x;
   }
 }
