@@ -223,110 +223,93 @@ std::optional<Divisor> ElementEmitter::shared_divisor(const Instruction* i, cons
   return known->second;
 }
 
-// May this value and all that it needs be left out where it is not asked for? What a stage keeps may not. `dear`: what
-// of it is long to compute.
-bool ElementEmitter::may_be_left_out(const Instruction* i, InstructionSet& seen,
-                                     std::vector<const Instruction*>& dear) const {
+// May this value and all that it needs be left out where it is not asked for? What a stage keeps may not.
+bool ElementEmitter::may_be_left_out(const Instruction* i, InstructionSet& seen) const {
   constexpr size_t kMost = 50;
   if (!seen.insert(i)) return true;
   if (seen.size() > kMost || placed_.contains(i) || providers_.contains(i)) return false;
-  if (i->is(Opcode::kParameter) || i->is(Opcode::kConstant)) return true;
   if (is_reduction(*i) || i->is(Opcode::kGetTupleElement)) return false;
-  if (i->info().price == OpPrice::kTranscendental) dear.push_back(i);
-  return std::ranges::all_of(i->operands(), [&](const Instruction* o) { return may_be_left_out(o, seen, dear); });
+  return std::ranges::all_of(i->operands(), [&](const Instruction* o) { return may_be_left_out(o, seen); });
 }
 
-// A select whose condition is the same for several vectors takes one way: the other side is not computed. (exp of some
-// rows of 41x129, one thread of a Zen 4: 1.35 us, with half of them 0.82; gelu of half of 200 rows of 70 8.9, 4.6.)
-std::optional<Value> ElementEmitter::one_way(const Instruction* i, const Value& condition, const Coords& coords,
-                                             Scope& scope) {
-  constexpr int64_t kSeveral = 3;  // a condition that was not foreseen takes as long as one
-  int lanes = 1;
-  for (const IndexExpr& c : coords) lanes = std::max(lanes, lane_count(c));
-  if (!i->is(Opcode::kSelect) || is_complex(i->shape.type) || lanes == 1 || lanes_of(condition) > 1)
-    return std::nullopt;
-  if (llvm::isa<llvm::Constant>(condition.v) || !block_.empty()) return std::nullopt;
-  if (i->shape.element_count() < kSeveral * lanes * different_elements(i->operand(0))) return std::nullopt;
-  InstructionSet seen;
-  std::vector<const Instruction*> dear;
-  for (size_t k : {1, 2}) {
-    if (!may_be_left_out(i->operand(k), seen, dear)) return std::nullopt;
-  }
-  // What others need too would be computed again there.
-  seen.insert(i);
-  const auto alone = [&](const Instruction* d) {
-    return std::ranges::all_of(d->users(), [&](const Instruction* user) { return seen.contains(user); });
-  };
-  if (dear.empty() || !std::ranges::all_of(dear, alone)) return std::nullopt;
-  const auto side = [&](size_t k) {
-    return [this, i, k, lanes, &coords, &scope] {
-      const Instruction* o = i->operand(k);
-      const Value value = emit(o, o->shape.rank() == 0 ? Coords{} : coords, scope);
-      return std::vector<llvm::Value*>{splat(scope.builder, value, lanes).v};
-    };
-  };
-  return Value{kept(i->shape.type), branch(scope, condition.v, side(1), side(2))[0]};
-}
-
-// What only this operand of a select is computed for, elementwise, itself first.
-std::vector<const Instruction*> ElementEmitter::computed_for(const Instruction* select, size_t operand) const {
+// What only this operand of a select is computed or read for, itself first. What something else needs too is none of
+// it, and what is moved only with all that it is made of.
+std::vector<ElementEmitter::Own> ElementEmitter::only_for(const Instruction* select, size_t operand) const {
   constexpr size_t kMost = 50;
-  std::vector<const Instruction*> found;
+  std::vector<Own> found;
   InstructionSet own;
-  auto joins = [&](const Instruction* o) {
-    if (!is_elementwise(o->opcode) || placed_.contains(o) || providers_.contains(o) || own.contains(o)) return false;
-    return std::ranges::all_of(o->users(),
-                               [&](const Instruction* user) { return user == select || own.contains(user); });
+  auto join = [&](const Instruction* o, bool moved) {
+    if (own.contains(o) || placed_.contains(o) || providers_.contains(o)) return;
+    InstructionSet seen;
+    if (!is_elementwise(o->opcode) && !may_be_left_out(o, seen)) return;
+    for (const Instruction* user : o->users()) {
+      if (user != select && !own.contains(user)) return;
+    }
+    found.push_back({o, moved}), own.insert(o);
   };
-  const Instruction* first = select->operand(operand);
-  for (size_t k = 0; k < select->operand_count(); ++k) {
-    if (k != operand && select->operand(k) == first) return {};
-  }
-  if (!joins(first)) return {};
-  found.push_back(first), own.insert(first);
+  const std::span operands = select->operands();
+  if (std::ranges::count(operands, operands[operand]) == 1) join(operands[operand], false);
   for (size_t at = 0; at < found.size() && found.size() < kMost; ++at) {
-    for (const Instruction* o : found[at]->operands()) {
-      if (std::ranges::find(select->operands(), o) != select->operands().end() || !joins(o)) continue;
-      found.push_back(o), own.insert(o);
+    const Own user = found[at];
+    for (const Instruction* o : user.of->operands()) {
+      if (std::ranges::find(operands, o) == operands.end()) join(o, user.moved || !is_elementwise(user.of->opcode));
     }
   }
   return found;
 }
 
-// A select of lanes, one side of which is long to compute and for nothing else: that is left out where no lane needs
-// it. What it shares with others is computed before. (Reflections for small arguments in a logarithm of gamma; 25,725
-// probabilities of Poisson's, a Zen 4 limited to AVX2: 167 us, 96 so; where some lane needs it nearly always 0.98
-// to 1.)
+// A select, a side of which is long to compute and for nothing else: that is left out where it is not needed. What it
+// shares with others is computed before. By a condition that is the same for several vectors, one of two sides is (exp
+// of some rows of 41x129, one thread of a Zen 4: 1.35 us, with half of them 0.82; gelu of half of 200 rows of 70 8.9,
+// 4.6). By one of lanes, the longer one where no lane needs it (reflections for small arguments in a logarithm of
+// gamma; 25,725 probabilities of Poisson's, a Zen 4 limited to AVX2: 167 us, 96 so; where some lane needs it nearly
+// always 0.98 to 1).
 std::optional<Value> ElementEmitter::where_needed(const Instruction* i, const Value& condition, const Coords& coords,
                                                   Scope& scope) {
-  constexpr int64_t kLong = 2;  // of functions; for one it does not pay to ask
-  llvm::IRBuilder<>& b = scope.builder;
-  const int lanes = lanes_of(condition);
-  if (!i->is(Opcode::kSelect) || is_complex(i->shape.type) || lanes == 1 || !block_.empty()) return std::nullopt;
-  if (llvm::isa<llvm::Constant>(condition.v) || asks_for_nan(i->operand(0))) return std::nullopt;
-  auto functions = [](const std::vector<const Instruction*>& own) {
-    return std::ranges::count_if(own, [](const auto* o) { return o->info().price == OpPrice::kTranscendental; });
+  constexpr int64_t kSeveral = 3;  // vectors: a condition that was not foreseen takes as long as one
+  constexpr int64_t kLong = 2;     // functions: to leave out one does not pay for asking the lanes
+  if (!i->is(Opcode::kSelect) || is_complex(i->shape.type) || !block_.empty()) return std::nullopt;
+  if (llvm::isa<llvm::Constant>(condition.v)) return std::nullopt;
+  int lanes = 1;
+  for (const IndexExpr& c : coords) lanes = std::max(lanes, lane_count(c));
+  if (lanes == 1) return std::nullopt;
+  auto functions = [](const std::vector<Own>& own) {
+    return std::ranges::count_if(own, [](const Own& o) { return o.of->info().price == OpPrice::kTranscendental; });
   };
-  const std::vector<const Instruction*> yes = computed_for(i, 1), no = computed_for(i, 2);
-  const bool leaves_yes = functions(yes) >= functions(no);
-  const std::vector<const Instruction*>& own = leaves_yes ? yes : no;
-  if (functions(own) < kLong) return std::nullopt;
-  for (const Instruction* o : own) {
-    for (size_t k = 0; k < o->operand_count(); ++k) {
-      if (std::ranges::find(own, o->operand(k)) == own.end()) operand_at(o, k, coords, scope);
+  std::vector<Own> yes = only_for(i, 1), no = only_for(i, 2);
+  const bool same_for_all = lanes_of(condition) == 1, leaves_yes = functions(yes) >= functions(no);
+  if (same_for_all) {
+    if (functions(yes) + functions(no) == 0) return std::nullopt;
+    if (i->shape.element_count() < kSeveral * lanes * different_elements(i->operand(0))) return std::nullopt;
+  } else {
+    (leaves_yes ? no : yes).clear();
+    if (functions(yes) + functions(no) < kLong || asks_for_nan(i->operand(0))) return std::nullopt;
+  }
+  const auto side = [&](size_t k) { return splat(scope.builder, operand_at(i, k, coords, scope), lanes); };
+  for (const std::vector<Own>& own : {yes, no}) {
+    for (const Own& o : own) {
+      if (o.moved || !is_elementwise(o.of->opcode)) continue;  // its operands have other coordinates
+      for (size_t k = 0; k < o.of->operand_count(); ++k) {
+        if (std::ranges::find(own, o.of->operand(k), &Own::of) == own.end()) operand_at(o.of, k, coords, scope);
+      }
     }
   }
-  const size_t kept_side = leaves_yes ? 2 : 1, left_side = leaves_yes ? 1 : 2;
-  const Value other = splat(b, operand_at(i, kept_side, coords, scope), lanes);
-  llvm::Value* needed = leaves_yes ? condition.v : b.CreateNot(condition.v);
+  const auto one = [&](const Value& value) { return std::vector<llvm::Value*>{value.v}; };
+  if (same_for_all) {
+    return Value{kept(i->shape.type),
+                 branch(scope, condition.v, [&] { return one(side(1)); }, [&] { return one(side(2)); })[0]};
+  }
+  const size_t left_side = leaves_yes ? 1 : 2;
+  const Value other = side(3 - left_side);
   const auto both = [&] {
     std::vector<Value> values = {condition, other, other};
     values[left_side] = operand_at(i, left_side, coords, scope);
-    align_lanes(b, values);
-    return std::vector<llvm::Value*>{elementwise(b, number(), *i, values).v};
+    align_lanes(scope.builder, values);
+    return one(elementwise(scope.builder, number(), *i, values));
   };
-  const auto one = [&] { return std::vector<llvm::Value*>{other.v}; };
-  return Value{kept(i->shape.type), branch(scope, b.CreateOrReduce(needed), both, one)[0]};
+  llvm::Value* needed = leaves_yes ? condition.v : scope.builder.CreateNot(condition.v);
+  return Value{kept(i->shape.type),
+               branch(scope, scope.builder.CreateOrReduce(needed), both, [&] { return one(other); })[0]};
 }
 
 // A select between two arrays that lie alike, by a condition that is known outside of the loop: the other array is not
@@ -380,7 +363,6 @@ Value ElementEmitter::elementwise_at(const Instruction* i, const Coords& coords,
   for (size_t k = 0; k < i->operand_count(); ++k) {
     values.push_back(operand_at(i, k, coords, scope));
     if (k > 0) continue;
-    if (const auto value = one_way(i, values[0], coords, scope)) return *value;
     if (const auto value = where_needed(i, values[0], coords, scope)) return *value;
   }
   align_lanes(scope.builder, values);

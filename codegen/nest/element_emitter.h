@@ -255,10 +255,13 @@ class ElementEmitter {
   std::optional<size_t> contractible_operand(const Instruction* sum) const;
   std::pair<const Instruction*, Coords> before_broadcasts(const Instruction* i, Coords coords);
   std::optional<Divisor> shared_divisor(const Instruction* quotient, const Coords& coords, Scope& scope);
-  bool may_be_left_out(const Instruction* i, InstructionSet& seen, std::vector<const Instruction*>& dear) const;
+  bool may_be_left_out(const Instruction* i, InstructionSet& seen) const;
   std::optional<Value> one_array(const Instruction* select, const Coords& coords, Scope& scope);
-  std::optional<Value> one_way(const Instruction* select, const Value& condition, const Coords& coords, Scope& scope);
-  std::vector<const Instruction*> computed_for(const Instruction* select, size_t operand) const;
+  struct Own {
+    const Instruction* of;
+    bool moved;  ///< its coordinates are others than the select's
+  };
+  std::vector<Own> only_for(const Instruction* select, size_t operand) const;
   std::optional<Value> where_needed(const Instruction* i, const Value& condition, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
