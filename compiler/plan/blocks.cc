@@ -40,6 +40,9 @@ constexpr int64_t kFewestTileRows = 2, kFewestByteRows = 12;
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
 
+// Rows of a block that is cut to get more tasks: with fewer, packing the right side costs too much.
+constexpr int64_t kFewRows = 128;
+
 // Rows up to which a right side is rather read along its depth than packed (32 rows by 1024x1024: 0.98 of the time, 24
 // 0.70, 8 0.46), or converted on the way (f16: 16 rows 0.96, 4 0.46), or multiplied in pairs as it lies (bf16 on a Zen
 // 4, 13824x1152: 4 rows 0.17, 11 0.21, 32 0.46, 128 0.79, 256 0.89; 1024x1024 by 256 rows 0.97), and vectors of the
@@ -219,8 +222,12 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
                 unit = depth_unit(contraction, b.multiply_add, target);
   const bool walks = walks_rows(contraction, p, b, target);
   // One slice of all the depth adds nothing up in memory: 1024x1024 by 1024x1024 takes 0.91 of the time, 2048 0.95 (Zen
-  // 4), if the second cache keeps up with the register tile.
-  const bool deep = contraction.is(Opcode::kDot) && target.l2_keeps_up && !walks && !form_of(b.multiply_add).tiles();
+  // 4), if the second cache keeps up with the register tile. If not, only panels that are packed, for many rows which
+  // are not: 1024 takes 0.75 of the time, 2048 0.66 (Emerald Rapids), 64 rows by as much 1.05, rows of 1024x1024
+  // transposed, packed for each slice, 1.36.
+  const bool packs = p.n * p.k * bytes > target.l2_bytes / 2;
+  const bool pays = target.l2_keeps_up || (packs && rows.along_depth && p.m >= kFewRows);
+  const bool deep = contraction.is(Opcode::kDot) && pays && !walks && !form_of(b.multiply_add).tiles();
   if (rows.stretch > 0 || deep) {
     const int64_t chain = rows.packed() ? kDeepPacked : kLongestChain;
     const int64_t panel = std::min(target.l2_bytes / 2 / (b.tile_columns * bytes), chain);
@@ -248,9 +255,6 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
   int64_t line = p.contracting.back() * p.contracting.end()[-2];
   return line >= kDeepEnough ? std::min(depth, line) : depth;
 }
-
-// Of a block that is cut to get more tasks. With fewer rows, packing the right side costs too much.
-constexpr int64_t kFewRows = 128;
 
 /// Rows of a block, of which most of the second cache is filled with what is read of them again and again; but of a
 /// dot's so many that its columns are worth bringing anew.
