@@ -98,23 +98,28 @@ const Target& Target::get(std::string_view isa) {
   if (!host_has(features, "avx2") || !host_has(features, "fma") || !host_has(features, "f16c")) {
     throw Error(ErrorKind::kFailed, "this machine has no AVX2 with FMA and F16C, which hlojit needs");
   }
-  bool has512 = good_avx512(features);
-  if (isa != "native" && isa != "avx2" && isa != "avx512") {
-    throw Error(ErrorKind::kFailed, "unknown instruction set '" + std::string(isa) + "'; known: native, avx2, avx512");
-  }
+  static const bool tiles = host_has(features, "amx-tile") && may_use_tiles();
   Target t;
-  t.here_ = isa != "avx512" || has512;
-  t.isa_ = isa == "avx512" || (isa == "native" && has512) ? Isa::kAvx512 : Isa::kAvx2;
-  t.cpu_ = llvm::sys::getHostCPUName().str();
+  t.modelled_ = isa != "native" && isa != "avx2" && isa != "avx512";
+  t.here_ = !t.modelled_ && (isa != "avx512" || good_avx512(features));
+  t.cpu_ = t.modelled_ ? std::string(isa) : llvm::sys::getHostCPUName().str();
   // Code to be read, not run, is that of a machine which is known to have it.
-  if (!t.here_) t.cpu_ = "znver4";
+  if (isa == "avx512" && !t.here_) t.cpu_ = "znver4";
   llvm::SmallVector<llvm::StringRef> named;
   if (llvm::X86::parseArchX86(t.cpu_) != llvm::X86::CK_None) llvm::X86::getFeaturesForCPU(t.cpu_, named);
+  if (t.modelled_) {
+    if (!llvm::is_contained(named, "avx2") || !llvm::is_contained(named, "fma")) {
+      throw Error(ErrorKind::kFailed,
+                  "unknown instruction set '" + std::string(isa) +
+                      "'; known: native, avx2, avx512 (and, to be read, a CPU of LLVM's with AVX2)");
+    }
+    for (auto& feature : features) feature.second = false;
+  }
   if (!t.here_) {
     for (llvm::StringRef f : named) features[f] = true;
   }
+  t.isa_ = isa != "avx2" && good_avx512(features) ? Isa::kAvx512 : Isa::kAvx2;
   t.triple_ = llvm::sys::getProcessTriple();
-  static const bool tiles = host_has(features, "amx-tile") && may_use_tiles();
   std::vector<std::string> all, other;
   for (const auto& f : features) {
     std::string name = f.getKey().str();
@@ -135,6 +140,7 @@ const Target& Target::get(std::string_view isa) {
 }
 
 void Target::check_runs_here() const {
+  if (modelled_) throw Error(ErrorKind::kFailed, "code for a " + cpu_ + " by its name can be read, not run");
   if (!here_) throw Error(ErrorKind::kFailed, "this machine has no AVX-512 (F, BW, DQ, VL)");
 }
 
@@ -152,6 +158,7 @@ TargetInfo Target::info() const {
   static const int64_t l1 = cache_bytes(1, 32 << 10);
   static const int64_t l2 = cache_bytes(2, 512 << 10);
   static const int64_t llc = std::min<int64_t>(cache_bytes(3, kSharedLevel), kSharedLevel);
+  const TargetInfo any;
   return {.vector_bytes = vector_bytes(),
           .vector_registers = vector_registers(),
           .multiply_adds = multiply_adds(),
@@ -161,9 +168,9 @@ TargetInfo Target::info() const {
                               has_fast_instruction(MultiplyAdd::kBfloatTiles, *this),
           .l2_keeps_up = is_zen(),
           .dear_line_ends = isa_ == Isa::kAvx512 && !is_zen(),
-          .l1_bytes = l1,
-          .l2_bytes = l2,
-          .llc_bytes = llc};
+          .l1_bytes = modelled_ ? any.l1_bytes : l1,
+          .l2_bytes = modelled_ ? any.l2_bytes : l2,
+          .llc_bytes = modelled_ ? any.llc_bytes : llc};
 }
 
 std::unique_ptr<llvm::TargetMachine> Target::machine(bool fast) const {

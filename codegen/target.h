@@ -19,7 +19,8 @@ enum class Isa : uint8_t { kAvx2, kAvx512 };
 /// A machine description and LLVM's model of it. Immutable; shared by all compilations.
 class Target {
  public:
-  /// `isa`: "native", "avx2" or "avx512". Code for a set that this machine lacks can be made and read, not run.
+  /// `isa`: "native", "avx2" or "avx512". Code for a set that this machine lacks can be made and read, not run; so can
+  /// that for a CPU by LLVM's name for it ("znver4"), which is the same on every machine.
   static const Target& get(std::string_view isa);
 
   Isa isa() const { return isa_; }
@@ -29,7 +30,7 @@ class Target {
   bool has(std::string_view feature) const;  ///< LLVM feature name, e.g. "avx512bf16"
   int vector_bytes() const { return isa_ == Isa::kAvx512 ? 64 : 32; }
   int vector_registers() const { return isa_ == Isa::kAvx512 ? 32 : 16; }
-  /// Facts for the passes: vectors, instructions and cache sizes of this machine.
+  /// Facts for the passes: vectors, instructions and cache sizes of this machine (of a CPU by name TargetInfo's own).
   TargetInfo info() const;
   /// Multiply-adds of its vectors of floats that begin in a cycle: one where two halves share the units.
   int multiply_adds() const;
@@ -46,7 +47,7 @@ class Target {
 
  private:
   Isa isa_ = Isa::kAvx2;
-  bool here_ = true;
+  bool here_ = true, modelled_ = false;
   std::string cpu_, features_, triple_;
   std::string
       beside_cpu_;  // features that the CPU's name does not tell: LLVM looks a machine up by this text at a time

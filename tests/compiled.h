@@ -10,7 +10,7 @@
 namespace hlojit::test {
 
 struct CompiledOptions {
-  std::string isa = "native";  ///< "avx2", "avx512", "native"
+  std::string isa = "native";  ///< "avx2", "avx512", "native"; to be read, a CPU by LLVM's name for it
   int threads = 1;
   bool strict = false;
   bool scatter_oob_window = false;

@@ -23,6 +23,19 @@ std::string object_of_next(const Target& target) {
   return compile_object(*ir.module, target, Effort::kFull);
 }
 
+TEST_CASE("a CPU by its name") {
+  const Target& zen = Target::get("znver4");
+  CHECK(zen.isa() == Isa::kAvx512);
+  CHECK(zen.info().l2_keeps_up);
+  CHECK(zen.info().l2_bytes == TargetInfo().l2_bytes);
+  CHECK_FALSE(Target::get("sapphirerapids").info().l2_keeps_up);
+  CHECK(Target::get("znver3").isa() == Isa::kAvx2);
+  CHECK_THROWS_AS(zen.check_runs_here(), Error);
+  CHECK_THROWS_AS(Target::get("k6"), Error);
+  CHECK_THROWS_AS(Target::get("avx1024"), Error);
+  Target::get("native").check_runs_here();
+}
+
 TEST_CASE("prepared compilers") {
   const Target& target = Target::get("avx2");
   {
