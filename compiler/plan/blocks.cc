@@ -225,7 +225,7 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
   // 4), if the second cache keeps up with the register tile. If not, only panels that are packed, for many rows which
   // are not: 1024 takes 0.75 of the time, 2048 0.66 (Emerald Rapids), 64 rows by as much 1.05, rows of 1024x1024
   // transposed, packed for each slice, 1.36.
-  const bool packs = p.n * p.k * bytes > target.l2_bytes / 2;
+  const bool packs = packs_for_second_cache(contraction, p, target);
   const bool pays = target.l2_keeps_up || (packs && rows.along_depth && p.m >= kFewRows);
   const bool deep = contraction.is(Opcode::kDot) && pays && !walks && !form_of(b.multiply_add).tiles();
   if (rows.stretch > 0 || deep) {

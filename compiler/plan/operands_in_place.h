@@ -43,6 +43,10 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
 bool columns_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                       const TargetInfo& target);
 
+/// The columns' operand is packed for a second cache that does not keep up with panels where they lie: it is large, or
+/// read for many of a dot's rows.
+bool packs_for_second_cache(const Instruction& contraction, const MatrixProduct& product, const TargetInfo& target);
+
 /// How deep a slice of the columns' operand may be to be read in place; 0: it is packed.
 int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks,
                        const TargetInfo& target);

@@ -461,5 +461,31 @@ TEST_CASE("what is known of a product is of its operands and its result as they 
   CHECK_FALSE(configs.contains("none"));
 }
 
+TEST_CASE("where the second cache does not keep up, panels for many rows are packed, all of the depth at once") {
+  auto depth = [](int64_t m, int64_t k, int64_t n, bool transposed, bool l2_keeps_up) {
+    const TargetInfo target{.vector_bytes = 64,
+                            .vector_registers = 32,
+                            .l2_keeps_up = l2_keeps_up,
+                            .l1_bytes = 48 << 10,
+                            .l2_bytes = 2 << 20};
+    const std::string left = transposed ? fmt::format("f32[{},{}]", k, m) : fmt::format("f32[{},{}]", m, k);
+    auto module = parse_module(fmt::format(R"(ENTRY e {{
+      a = {} parameter(0)
+      b = f32[{},{}] parameter(1)
+      ROOT d = f32[{},{}] dot(a, b), lhs_contracting_dims={{{}}}, rhs_contracting_dims={{0}}
+    }})",
+                                           left, k, n, m, n, transposed ? 0 : 1));
+    const Instruction& dot = *module->entry()->root();
+    const MatrixProduct product(dot, dot.shape, sum_lanes(dot, target.vector_bytes));
+    return choose_blocks(dot, product, target, {.rows_in_memory = true, .columns_in_memory = true})->depth;
+  };
+  CHECK(depth(1024, 1024, 1024, false, true) == 1024);
+  CHECK(depth(1024, 1024, 1024, false, false) == 1024);
+  CHECK(depth(1024, 1024, 1024, true, false) == 128);  // rows are packed for each slice
+  CHECK(depth(64, 1024, 1024, false, false) == 128);   // by few rows
+  CHECK(depth(512, 512, 512, false, false) == 128);    // read in place
+  CHECK(depth(2048, 512, 512, false, false) == 512);
+}
+
 }  // namespace
 }  // namespace hlojit::test
