@@ -95,7 +95,6 @@ constexpr std::string_view kNothingWon[] = {
     "Machine Late Instructions Cleanup Pass",
     "Tail Duplication",
     "Post RA top-down list latency scheduler",
-    "X86 Byte/Word Instruction Fixup",
     // Addresses come with what a loop does not change added outside of it (nest/address.cc), and its search took a
     // seventh of all compiling, half of it where tiles make addresses long.
     "Canonicalize Freeze Instructions in Loops",
