@@ -30,7 +30,8 @@ InsideEdge inside_edge(const Edge& e, const IndexExpr& variable, int64_t coeffic
 // Under a guard whole vectors are read only where the lanes lie side by side.
 int operations_of(const Access& a, const LoopPiece& piece, int outer_lane, bool guarded) {
   const int words = std::max(1, a.bytes / 4), lane = piece.has_lanes ? piece.loops.back().var : outer_lane;
-  if (lane < 0 || piece.unroll.var >= 0 || a.bytes == 0) return words;
+  if (lane < 0 && piece.unroll.var < 0) return a.bytes > 8 ? 2 : 1;  // one element
+  if (piece.unroll.var >= 0 || a.bytes == 0) return words;
   auto stride = a.address.coefficient(lane);
   if (!stride) return std::max({words, 8, 32 / a.bytes});
   const bool group = !guarded && !a.write && in_group(*stride, a.bytes);
