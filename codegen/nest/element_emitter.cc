@@ -258,6 +258,16 @@ std::vector<ElementEmitter::Own> ElementEmitter::only_for(const Instruction* sel
   return found;
 }
 
+// What these need at the select's own coordinates, and others too.
+void ElementEmitter::emit_shared(const std::vector<Own>& own, const Coords& coords, Scope& scope) {
+  for (const Own& o : own) {
+    if (o.moved || !is_elementwise(o.of->opcode)) continue;
+    for (size_t k = 0; k < o.of->operand_count(); ++k) {
+      if (std::ranges::find(own, o.of->operand(k), &Own::of) == own.end()) operand_at(o.of, k, coords, scope);
+    }
+  }
+}
+
 // A select, a side of which is long to compute and for nothing else: that is left out where it is not needed. What it
 // shares with others is computed before. By a condition that is the same for several vectors, one of two sides is (exp
 // of some rows of 41x129, one thread of a Zen 4: 1.35 us, with half of them 0.82; gelu of half of 200 rows of 70 8.9,
@@ -286,14 +296,8 @@ std::optional<Value> ElementEmitter::where_needed(const Instruction* i, const Va
     if (functions(yes) + functions(no) < kLong || asks_for_nan(i->operand(0))) return std::nullopt;
   }
   const auto side = [&](size_t k) { return splat(scope.builder, operand_at(i, k, coords, scope), lanes); };
-  for (const std::vector<Own>& own : {yes, no}) {
-    for (const Own& o : own) {
-      if (o.moved || !is_elementwise(o.of->opcode)) continue;  // its operands have other coordinates
-      for (size_t k = 0; k < o.of->operand_count(); ++k) {
-        if (std::ranges::find(own, o.of->operand(k), &Own::of) == own.end()) operand_at(o.of, k, coords, scope);
-      }
-    }
-  }
+  emit_shared(yes, coords, scope);
+  emit_shared(no, coords, scope);
   const auto one = [&](const Value& value) { return std::vector<llvm::Value*>{value.v}; };
   if (same_for_all) {
     return Value{kept(i->shape.type),

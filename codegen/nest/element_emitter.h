@@ -262,6 +262,7 @@ class ElementEmitter {
     bool moved;  ///< its coordinates are others than the select's
   };
   std::vector<Own> only_for(const Instruction* select, size_t operand) const;
+  void emit_shared(const std::vector<Own>& own, const Coords& coords, Scope& scope);
   std::optional<Value> where_needed(const Instruction* i, const Value& condition, const Coords& coords, Scope& scope);
   const std::vector<Value>& reduction(const Instruction* i, const Coords& coords, Scope& scope);
   Value placed(const Placed& placed, const Instruction* i, const Coords& coords, Scope& scope);
