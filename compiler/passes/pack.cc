@@ -1,6 +1,7 @@
 // See pack.h.
 #include "compiler/passes/pack.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "compiler/passes/wrap.h"
 #include "compiler/plan/contraction.h"
 #include "compiler/plan/operands_in_place.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
@@ -22,6 +24,9 @@ constexpr int64_t kPartOfLastLevel = 4;
 // Padding is worth a copy where packing would copy each element more often.
 constexpr int64_t kWorthPadding = 4;
 
+// Rows and columns from which on a copy of the rows costs little beside the product.
+constexpr int64_t kWorthCopy = 256;
+
 class Packer {
  public:
   /// `same`: the values that a loop would have packed in each of its rounds, and `hoist` will pack before it.
@@ -32,6 +37,7 @@ class Packer {
     bool changed = false;
     for (Instruction* i : c_.snapshot()) {
       if (i->is(Opcode::kDot)) changed |= name_anew(i);
+      if (i->is(Opcode::kDot)) changed |= lay_rows_along_depth(i);
       if (i->is(Opcode::kDot)) changed |= visit(i);
       if (i->is(Opcode::kConvolution)) changed |= pad(i);
     }
@@ -51,6 +57,29 @@ class Packer {
       changed = true;
     }
     return changed;
+  }
+
+  /// Rows whose elements lie apart would be packed for each slice of the depth. Where panels are packed all of the
+  /// depth at once, a copy in which they lie side by side is read in place, if the rows are so many that the second
+  /// cache would not keep them for all columns. (An Emerald Rapids, one thread and two, ms: 2048x2048 transposed by as
+  /// much 138 and 91, 118 and 77 so; 4096x784 by 4096x512 57 and 21, 28 and 17; 1024x1024 24 and 9.9, 22 and 9.7;
+  /// 1024x256, which it keeps, by 1024x1024 5.8 and 2.1, 5.7 and 2.7.)
+  bool lay_rows_along_depth(Instruction* dot) {
+    const MatrixProduct product = product_of(*dot);
+    const size_t side = product.rows_operand();
+    Instruction* rows = dot->operand(side);
+    if (!packs_for_second_cache(*dot, product, options_.target) || rows->shape.type != sum_type(*dot)) return false;
+    if (!is_float(rows->shape.type) || rows->shape.layout.tiled() || lies_along_depth(*dot, product, side))
+      return false;
+    const int64_t bytes = product.m * product.k * dtype_bytes(rows->shape.type);
+    if (std::min(product.m, product.n) < kWorthCopy || bytes <= options_.target.l2_bytes / 2) return false;
+    const Ints& depth = side == 0 ? dot->attrs.dot->lhs_contracting : dot->attrs.dot->rhs_contracting;
+    Shape as = rows->shape;
+    Ints& order = as.layout.minor_to_major;
+    std::ranges::stable_partition(order, [&](int64_t d) { return contains(depth, d); });
+    dot->set_operand(side, copied(rows, as, ".rows", dot));
+    explain(options_, "pack", c_, "{} of {} as {}", rows->name, dot->name, as.to_string());
+    return true;
   }
 
   bool visit(Instruction* dot) {
@@ -76,7 +105,7 @@ class Packer {
     as.layout = *panels;
     if (as.dense_bytes() > options_.target.llc_bytes / kPartOfLastLevel) return false;
     if (as.type != operand->shape.type && !is_narrow_float(operand->shape.type)) return false;
-    dot->set_operand(side, packed(operand, as, dot));
+    dot->set_operand(side, copied(operand, as, ".panels", dot));
     explain(options_, "pack", c_, "{} of {} as {}", operand->name, dot->name, as.to_string());
     return true;
   }
@@ -150,12 +179,12 @@ class Packer {
   }
 
   /// The operand with this shape; equal ones are one.
-  Instruction* packed(Instruction* operand, const Shape& as, Instruction* before) {
+  Instruction* copied(Instruction* operand, const Shape& as, std::string_view suffix, Instruction* before) {
     for (auto& [from, to] : made_) {
       if (from == operand && to->shape == as) return to;
     }
     Instruction* value = operand;
-    std::string name = operand->name + ".panels";
+    std::string name = operand->name + std::string(suffix);
     if (operand->is(Opcode::kConstant) && operand->shape.type == as.type) {
       value = c_.clone_instruction(*operand, {}, name, before);
       value->shape = as;

@@ -19,6 +19,12 @@
 //     ->  x.padded = f32[1,230,230,3] pad(x, 0)
 //         y = f32[1,112,112,64] convolution(x.padded, w), window={size=7x7 stride=2x2}
 //
+// Where a second cache does not keep up with panels that are read in place, many rows that lie across the depth get a
+// copy along it (tests/compiler/passes_test.cc).
+//
+//   y = f32[1024,1024] dot(x, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+//     ->  x.rows = f32[1024,1024]{0,1} copy(x)
+//
 // Test: tests/hlo/opt/pack.hlo.
 #pragma once
 

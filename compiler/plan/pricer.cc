@@ -71,7 +71,9 @@ bool Pricer::once_a_row(const Instruction& i) const {
 void Pricer::finish() {
   if (plan_.stages.size() > 1) repeat_in_stages();
   for (const Stage& s : plan_.stages) {
-    if (s.product) bring_columns(s);
+    if (!s.product) continue;
+    bring_columns(s);
+    add_up_slices(s);
   }
   cost_.call_ns = kCallNs;
   cost_.cores = cores();
@@ -129,6 +131,16 @@ void Pricer::bring_columns(const Stage& s) {
   const bool transposes = !lies && !s.blocks->along_depth && along;
   const auto blocks = static_cast<double>(p.batches() * ceil_div(p.m, s.blocks->rows));
   cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;
+}
+
+void Pricer::add_up_slices(const Stage& s) {
+  // Measured, of what a sum takes each time that it is read and stored again.
+  constexpr double kAddedUp = 1;
+  const MatrixProduct& p = product_of(plan_, s, products_).matrices;
+  if (!s.product->is(Opcode::kDot) || s.blocks->multiply_add != MultiplyAdd::kOne || s.blocks->along_depth) return;
+  const auto again = static_cast<double>(ceil_div(p.k, s.blocks->depth) - 1);
+  const double sums = static_cast<double>(p.batches()) * static_cast<double>(p.m) * static_cast<double>(p.n);
+  cost_.compute_ns += again * sums * kAddedUp / kCyclesPerNs;
 }
 
 void Pricer::repeat_in_stages() {

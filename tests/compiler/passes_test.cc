@@ -143,6 +143,27 @@ TEST_CASE("large constants are one if every element is equal") {
   CHECK(r.operand(0) != r.operand(2));
 }
 
+TEST_CASE("rows that lie across the depth are copied where a second cache does not keep up with panels") {
+  constexpr std::string_view kText = R"(ENTRY e {
+  a = f32[300,256] parameter(0)
+  b = f32[300,300] parameter(1)
+  ROOT d = f32[256,300] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+})";
+  PipelineOptions options;
+  options.target = {.vector_bytes = 64, .vector_registers = 32, .l2_keeps_up = false, .l2_bytes = 512 << 10};
+  options.only = {"pack"};
+  options.verify = true;
+  auto packed = [&](int64_t l2_bytes) {
+    options.target.l2_bytes = l2_bytes;
+    auto module = parse_module(kText);
+    run_pipeline(*module, options);
+    return to_string(*module);
+  };
+  CHECK(packed(512 << 10).find("a.rows = f32[300,256]{0,1} copy(a)") != std::string::npos);
+  CHECK(packed(1 << 20).find("a.rows") == std::string::npos);  // it keeps them for all columns
+  expect_same_meaning(kText, options);
+}
+
 TEST_CASE("pass names are checked") {
   auto module = parse_module("ENTRY e { ROOT x = f32[] parameter(0) }");
   PipelineOptions options;
