@@ -64,9 +64,14 @@ bool packs_for_second_cache(const Instruction& contraction, const MatrixProduct&
   // An Emerald Rapids: 2048x500 by 500x500 takes 0.94 of the time packed, 3000x300 by 300x600 0.95, 1000x256 by
   // 256x1000 0.90; 512x512 by 512x512 1.02, 384x500 by 500x400 1.05.
   constexpr int64_t kManyRows = 768;
+  // Of panels that would be one slice, or hardly more, the first cache keeps all; and products of a batch, as heads of
+  // attention, take 1.02 to 1.04 of the time by copies, which take memory.
+  constexpr int64_t kSeveralSlices = 256;
   if (target.l2_keeps_up) return false;
   const int64_t bytes = dtype_bytes(sum_type(contraction));
-  return p.n * p.k * bytes > target.l2_bytes / 2 || (contraction.is(Opcode::kDot) && p.m >= kManyRows);
+  const bool alone = contraction.is(Opcode::kDot) && p.batches() == 1;
+  const bool many = alone && p.m >= kManyRows && p.k >= kSeveralSlices;
+  return many || p.n * p.k * bytes > target.l2_bytes / 2;
 }
 
 int64_t depth_in_place(const Instruction& contraction, const MatrixProduct& p, const Blocks& b,

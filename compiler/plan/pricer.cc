@@ -138,6 +138,7 @@ void Pricer::add_up_slices(const Stage& s) {
   constexpr double kAddedUp = 1;
   const MatrixProduct& p = product_of(plan_, s, products_).matrices;
   if (!s.product->is(Opcode::kDot) || s.blocks->multiply_add != MultiplyAdd::kOne || s.blocks->along_depth) return;
+  if (taken_operand(plan_, s.product) >= 0) return;  // those of a block's own values stay in its scratch
   const auto again = static_cast<double>(ceil_div(p.k, s.blocks->depth) - 1);
   const double sums = static_cast<double>(p.batches()) * static_cast<double>(p.m) * static_cast<double>(p.n);
   cost_.compute_ns += again * sums * kAddedUp / kCyclesPerNs;
