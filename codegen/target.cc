@@ -159,6 +159,7 @@ TargetInfo Target::info() const {
   static const int64_t l2 = cache_bytes(2, 512 << 10);
   static const int64_t llc = std::min<int64_t>(cache_bytes(3, kSharedLevel), kSharedLevel);
   const TargetInfo any;
+  auto cache = [&](int64_t here, int64_t elsewhere) { return modelled_ ? elsewhere : here; };
   return {.vector_bytes = vector_bytes(),
           .vector_registers = vector_registers(),
           .multiply_adds = multiply_adds(),
@@ -168,9 +169,9 @@ TargetInfo Target::info() const {
                               has_fast_instruction(MultiplyAdd::kBfloatTiles, *this),
           .l2_keeps_up = is_zen(),
           .dear_line_ends = isa_ == Isa::kAvx512 && !is_zen(),
-          .l1_bytes = modelled_ ? any.l1_bytes : l1,
-          .l2_bytes = modelled_ ? any.l2_bytes : l2,
-          .llc_bytes = modelled_ ? any.llc_bytes : llc};
+          .l1_bytes = cache(l1, any.l1_bytes),
+          .l2_bytes = cache(l2, any.l2_bytes),
+          .llc_bytes = cache(llc, any.llc_bytes)};
 }
 
 std::unique_ptr<llvm::TargetMachine> Target::machine(bool fast) const {

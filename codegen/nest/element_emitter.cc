@@ -286,14 +286,16 @@ std::optional<Value> ElementEmitter::where_needed(const Instruction* i, const Va
   auto functions = [](const std::vector<Own>& own) {
     return std::ranges::count_if(own, [](const Own& o) { return o.of->info().price == OpPrice::kTranscendental; });
   };
+  const bool same_for_all = lanes_of(condition) == 1;
+  if (!same_for_all && asks_for_nan(i->operand(0))) return std::nullopt;
   std::vector<Own> yes = only_for(i, 1), no = only_for(i, 2);
-  const bool same_for_all = lanes_of(condition) == 1, leaves_yes = functions(yes) >= functions(no);
+  const bool leaves_yes = functions(yes) >= functions(no);
   if (same_for_all) {
     if (functions(yes) + functions(no) == 0) return std::nullopt;
     if (i->shape.element_count() < kSeveral * lanes * different_elements(i->operand(0))) return std::nullopt;
   } else {
     (leaves_yes ? no : yes).clear();
-    if (functions(yes) + functions(no) < kLong || asks_for_nan(i->operand(0))) return std::nullopt;
+    if (functions(yes) + functions(no) < kLong) return std::nullopt;
   }
   const auto side = [&](size_t k) { return splat(scope.builder, operand_at(i, k, coords, scope), lanes); };
   emit_shared(yes, coords, scope);

@@ -40,7 +40,8 @@ constexpr int64_t kFewestTileRows = 2, kFewestByteRows = 12;
 // Depth of a slice from which on going through the sums once more costs little.
 constexpr int64_t kDeepEnough = 64;
 
-// Rows of a block that is cut to get more tasks: with fewer, packing the right side costs too much.
+// With fewer rows packing the right side costs too much, of a block that is cut to get more tasks, or all of the depth
+// at once.
 constexpr int64_t kFewRows = 128;
 
 // Rows up to which a right side is rather read along its depth than packed (32 rows by 1024x1024: 0.98 of the time, 24
