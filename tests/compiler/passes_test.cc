@@ -164,6 +164,18 @@ TEST_CASE("rows that lie across the depth are copied where a second cache does n
   expect_same_meaning(kText, options);
 }
 
+TEST_CASE("scores of attention are never an array, whatever the second cache is") {
+  const std::string text = read(std::string(HLOJIT_SOURCE_DIR) + "/bench/hlo/big/attention_full_1k.hlo");
+  for (const bool keeps_up : {true, false}) {
+    PipelineOptions options;
+    options.target = {
+        .vector_bytes = 64, .vector_registers = 32, .l2_keeps_up = keeps_up, .l1_bytes = 48 << 10, .l2_bytes = 2 << 20};
+    auto module = parse_module(text);
+    run_pipeline(*module, options);
+    for (const auto& i : module->entry()->instructions()) CHECK(i->shape.element_count() < 8 * 1024 * 1024);
+  }
+}
+
 TEST_CASE("pass names are checked") {
   auto module = parse_module("ENTRY e { ROOT x = f32[] parameter(0) }");
   PipelineOptions options;
