@@ -42,6 +42,15 @@ bool sums_short_rows(const Shape& rows, int64_t row_bytes, const TargetInfo& tar
   return row_bytes < longest && rows.element_count() >= kMinInColumns;
 }
 
+Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t start, int64_t limit) {
+  Shape shape = x->shape;
+  shape.dims[d] = limit - start;
+  Instruction* part = c.add(Opcode::kSlice, std::move(shape), {x}, x->name);
+  for (int64_t n : x->shape.dims) part->attrs.slice.push_back({0, n, 1});
+  part->attrs.slice[d] = {start, limit, 1};
+  return part;
+}
+
 Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts) {
   Shape shape = x->shape;
   int64_t rest = shape.dims[d] / parts;

@@ -20,6 +20,9 @@ int64_t parts_of_rows(int64_t n, int64_t inner);
 /// rows the columns are cut.
 bool sums_short_rows(const Shape& rows, int64_t row_bytes, const TargetInfo& target);
 
+/// Elements [start, limit) of dim d.
+Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t start, int64_t limit);
+
 /// x with dim d as dims d and d + 1 of sizes [parts, size / parts]: where it lies.
 Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts);
 

@@ -6,6 +6,7 @@
 
 #include "layout/lists.h"
 
+#include "compiler/passes/equal_parts.h"
 #include "compiler/plan/op_cost.h"
 
 namespace hlojit {
@@ -110,15 +111,6 @@ bool is_light(const Instruction* value, int looks = 4) {
 }
 
 }  // namespace
-
-Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t start, int64_t limit) {
-  Shape shape = x->shape;
-  shape.dims[d] = limit - start;
-  Instruction* part = c.add(kSlice, std::move(shape), {x}, x->name);
-  for (int64_t n : x->shape.dims) part->attrs.slice.push_back({0, n, 1});
-  part->attrs.slice[d] = {start, limit, 1};
-  return part;
-}
 
 int64_t row_length(const Instruction& value, int64_t d) {
   int looks = 64;

@@ -16,9 +16,6 @@
 
 namespace hlojit {
 
-/// Elements [start, limit) of dim d.
-Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t start, int64_t limit);
-
 struct Reshaped {
   const Instruction* array;  ///< that was reshaped
   Ints dims;                 ///< of it, which are reduced

@@ -109,8 +109,7 @@ std::optional<Cut> cut_of_rows(const Instruction& dot, const TargetInfo& target)
   if (matrix.layout != Layout::descending(2) || !sums_short_rows(matrix, dot.shape.dense_bytes(), target)) {
     return std::nullopt;
   }
-  const int64_t parts = parts_of_rows(matrix.dims[0], matrix.dims[1]);
-  return matrix.dims[0] % parts == 0 ? std::optional(Cut{0, 0, parts}) : std::nullopt;
+  return Cut{0, 0, parts_of_rows(matrix.dims[0], matrix.dims[1])};
 }
 
 std::optional<Cut> cut_of(const Instruction& op, const TargetInfo& target) {
@@ -147,15 +146,26 @@ void cut_dims(Attributes& attrs, const Cut& cut) {
   attrs.window.push_back({.size = cut.parts, .stride = std::max<int64_t>(cut.parts - 1, 1), .lhs_dilate = cut.parts});
 }
 
+/// What is contracted, and to what.
+struct Sides {
+  Instruction *left, *right;
+  Shape result;
+};
+
+/// Steps [start, limit) of what is contracted.
+Sides steps_of(Computation& c, const Sides& all, const Cut& cut, int64_t start, int64_t limit) {
+  return {slice_along(c, all.left, cut.left, start, limit), slice_along(c, all.right, cut.right, start, limit),
+          all.result};
+}
+
 /// With the parts in front of the result's dims.
-Instruction* contract_parts(Computation& c, const Instruction& op, const Cut& cut, DType type) {
-  Shape shape = op.shape;
-  shape.type = type;
+Instruction* contract_parts(Computation& c, const Instruction& op, const Sides& sides, const Cut& cut) {
+  Shape shape = sides.result;
   shape.dims.insert(shape.dims.begin(), cut.parts);
   for (int64_t& d : shape.layout.minor_to_major) ++d;
   shape.layout.minor_to_major.push_back(0);
-  Instruction* left = split_dim(c, op.operand(0), cut.left, cut.parts);
-  Instruction* right = split_dim(c, op.operand(1), cut.right, cut.parts);
+  Instruction* left = split_dim(c, sides.left, cut.left, cut.parts);
+  Instruction* right = split_dim(c, sides.right, cut.right, cut.parts);
   Instruction* parts = c.add(op.opcode, std::move(shape), {left, right}, op.name);
   parts->attrs = op.attrs;
   parts->location = op.location;
@@ -169,9 +179,19 @@ Instruction* contract_parts(Computation& c, const Instruction& op, const Cut& cu
 Instruction* split(Computation& c, const Instruction& op, const Cut& cut) {
   Builder b(&c);
   const DType type = is_narrow_float(op.shape.type) ? DType::kF32 : op.shape.type;
-  Instruction* parts = contract_parts(c, op, cut, type);
+  Sides all{op.operand(0), op.operand(1), op.shape};
+  all.result.type = type;
+  const int64_t n = all.left->shape.dims[cut.left], even = n / cut.parts * cut.parts;
+  Instruction* parts = contract_parts(c, op, even < n ? steps_of(c, all, cut, 0, even) : all, cut);
   Instruction* sum = b.reduce({parts}, {b.constant(type, 0)}, b.combiner(Opcode::kAdd, type), {0});
   sum->shape.layout = op.shape.layout;
+  if (even < n) {
+    const Sides rest = steps_of(c, all, cut, even, n);
+    Instruction* last = c.add(op.opcode, rest.result, {rest.left, rest.right}, op.name);
+    last->attrs = op.attrs;
+    last->location = op.location;
+    sum = c.add(Opcode::kAdd, all.result, {sum, last}, op.name);
+  }
   return type == op.shape.type ? sum : c.add(Opcode::kConvert, op.shape, {sum}, op.name);
 }
 
