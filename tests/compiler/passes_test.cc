@@ -130,6 +130,32 @@ ENTRY e {
   }
 }
 
+TEST_CASE("sums of columns are cut by rows from a last level that is far, but for what is read again with them") {
+  constexpr std::string_view kText = R"(
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[1024,1024] parameter(0)
+  y = f32[1024,1024] parameter(1)
+  zero = f32[] constant(0)
+  s = f32[1024] reduce(x, zero), dimensions={0}, to_apply=add
+  t = f32[1024] reduce(y, zero), dimensions={0}, to_apply=add
+  all = f32[1024,1024] broadcast(t), dimensions={1}
+  m = f32[1024,1024] subtract(y, all)
+  ROOT r = (f32[1024], f32[1024,1024]) tuple(s, m)
+})";
+  auto after = [&](bool keeps_up) {
+    PipelineOptions options;
+    options.only = {"split_reductions"};
+    options.target.l2_keeps_up = keeps_up;
+    auto module = parse_module(kText);
+    run_pipeline(*module, options);
+    return to_string(*module);
+  };
+  CHECK(after(false).find("f32[16,64,1024]{2,1,0} reshape(x)") != std::string::npos);
+  CHECK(after(false).find("reshape(y)") == std::string::npos);
+  CHECK(after(true).find("reshape(") == std::string::npos);
+}
+
 TEST_CASE("large constants are one if every element is equal") {
   constexpr int kCount = 40000, kOther = 25;  // between the first two pieces that are hashed
   auto constant = [](const char* name, int value) {
