@@ -53,6 +53,8 @@ class AccessWalk {
   void write(DType type, IndexExpr address) {
     accesses_.push_back({.address = std::move(address), .bytes = dtype_bytes(type), .write = true});
   }
+  /// An index that is used as a value.
+  void add_index(const IndexExpr& expr) { accesses_.push_back({.address = expr}); }
   /// Values of these types are moved as bits (compiler/analysis/movement.h), not widened.
   void move_in_bits(const std::set<DType>& types) { in_bits_ = &types; }
   /// The lanes are not parts of what reductions within result in.
@@ -88,7 +90,6 @@ class AccessWalk {
   bool visited(const Instruction* value, const Coords& coords);
   bool halves(DType type) const { return type == DType::kBF16 && !stored_ && !(in_bits_ && in_bits_->contains(type)); }
   void check_bounds(const Shape& shape, const IndexExpr& address);
-  void add_index(const IndexExpr& expr) { accesses_.push_back({.address = expr}); }
 
   VarSource& vars_;
   std::vector<Access> accesses_;
