@@ -82,6 +82,8 @@ struct Placed {
 /// fewer rows than elements, all in powers of two.
 bool fits_transposed(int64_t count, int64_t lanes, DType type);
 
+/// No machine gathers less than a word; a Zen takes half as long again to gather elements as to load them.
+bool gathers_slowly(const Target& target, DType type);
 /// Are elements of an array of this shape that lie where indices say loaded one by one?
 bool gathers_each(const Target& target, const Shape& shape);
 

@@ -226,13 +226,23 @@ std::optional<Value> ElementEmitter::load_found(Scope& scope, const BufferRef& b
                                     llvm::ConstantInt::get(starts->getType(), static_cast<uint64_t>(8 * bytes)));
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Type* whole = b.getIntNTy(static_cast<unsigned>(8 * unit * bytes));
-  llvm::Value* all = llvm::PoisonValue::get(vector_of(whole, units));
-  for (int64_t r = 0; r < count; ++r) {
-    llvm::Value* start = b.CreateExtractElement(starts, static_cast<uint64_t>(first + r));
-    llvm::Value* at = b.CreateGEP(element, buffer.pointer, b.CreateZExt(start, b.getInt64Ty()));
-    auto* row = b.CreateAlignedLoad(whole, at, llvm::Align(static_cast<uint64_t>(bytes)));
-    annotate(row, buffer);
-    all = b.CreateInsertElement(all, row, static_cast<uint64_t>(r));
+  constexpr int64_t kFewRows = 8;
+  llvm::Value* all = nullptr;
+  if (gathers_slowly(*options_.target, DType::kU32) || count < units || count < kFewRows) {
+    all = llvm::PoisonValue::get(vector_of(whole, units));
+    for (int64_t r = 0; r < count; ++r) {
+      llvm::Value* start = b.CreateExtractElement(starts, static_cast<uint64_t>(first + r));
+      llvm::Value* at = b.CreateGEP(element, buffer.pointer, b.CreateZExt(start, b.getInt64Ty()));
+      auto* row = b.CreateAlignedLoad(whole, at, llvm::Align(static_cast<uint64_t>(bytes)));
+      annotate(row, buffer);
+      all = b.CreateInsertElement(all, row, static_cast<uint64_t>(r));
+    }
+  } else {
+    llvm::Value* of_rows = lanes_from(b, starts, static_cast<unsigned>(first), static_cast<unsigned>(units));
+    auto* rows_found = b.CreateMaskedGather(vector_of(whole, units), b.CreateGEP(element, buffer.pointer, of_rows),
+                                            llvm::Align(static_cast<uint64_t>(bytes)));
+    annotate(rows_found, buffer);
+    all = rows_found;
   }
   shifts = lanes_from(b, shifts, static_cast<unsigned>(first), static_cast<unsigned>(units));
   all = b.CreateLShr(all, b.CreateZExtOrTrunc(shifts, all->getType()));
