@@ -47,10 +47,16 @@ bool moves_state(const Computation& body) {
   });
 }
 
+/// Something in it waits for what it does not read: clones would not.
+bool has_waits(const Computation& body) {
+  return std::ranges::any_of(body.instructions(), [](const auto& i) { return !i->control_predecessors.empty(); });
+}
+
 /// Why a loop stays one; empty if it is unrolled.
 std::string kept_because(const Instruction* loop, std::optional<int64_t> rounds) {
   if (!loop->control_predecessors.empty()) return "it waits for others";
   if (!rounds) return "how often it runs is not known";
+  if (*rounds <= 1 && !has_waits(*loop->while_body())) return {};
   if (*rounds > kMaxRounds) return fmt::format("{} rounds are more than {}", *rounds, kMaxRounds);
   if (!is_elementwise_work(*loop->while_body())) return "its body is more than elementwise";
   if (moves_state(*loop->while_body())) return "its state is read at other places";
