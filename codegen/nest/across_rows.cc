@@ -68,7 +68,8 @@ std::optional<double> LoopOrder::price_across(const Across& across, double choic
         const int64_t step = x.coefficient(rows).value_or(1);  // or digits of a merged dim
         return step == 0 || step == 1;
       });
-      if (!in_turn || steps.back() != 0 || length < 2 || length * a.bytes > kMostFoundBytes) return std::nullopt;
+      if (!in_turn || steps.back() != 0 || length < 2 || length * a.bytes > most_found_bytes(a.bytes))
+        return std::nullopt;
       found += 2.0 * static_cast<double>(across.rows) / static_cast<double>(across.vectors);
       continue;
     }

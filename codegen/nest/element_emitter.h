@@ -82,6 +82,9 @@ struct Placed {
 /// fewer rows than elements, all in powers of two.
 bool fits_transposed(int64_t count, int64_t lanes, DType type);
 
+/// Where elements of so many bytes, a power of two, are whose numbers (i64) an even number of lanes hold: offsets in
+/// bytes, less than 2^32.
+std::vector<llvm::Value*> offsets_of_lanes(llvm::IRBuilderBase& b, llvm::Value* numbers, uint64_t bytes);
 /// No machine gathers less than a word; a Zen takes half as long again to gather elements as to load them.
 bool gathers_slowly(const Target& target, DType type);
 /// Are elements of an array of this shape that lie where indices say loaded one by one?
@@ -344,6 +347,10 @@ class ElementEmitter {
   };
   std::optional<FoundRows> found_rows(const IndexExpr& found, int lane, int lanes) const;
   llvm::Value* elements_of(const FoundRows& rows, const IndexExpr& base, Scope& scope);
+  Value words_found(Scope& scope, const BufferRef& buffer, DType type, const FoundRows& rows,
+                    const LanePattern& pattern);
+  Value integers_found(Scope& scope, const BufferRef& buffer, DType type, const FoundRows& rows,
+                       const LanePattern& pattern);
   std::pair<llvm::Value*, int64_t> window_at(Scope& scope, const BufferRef& buffer, llvm::Type* element,
                                              const IndexExpr& base, int64_t first, int64_t last, int64_t lanes);
   llvm::Value* vector_at(Scope& scope, const BufferRef& buffer, llvm::Type* element, int64_t lanes,

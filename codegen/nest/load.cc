@@ -53,25 +53,16 @@ llvm::Value* load_each(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Ty
   return all;
 }
 
-// Lanes wherever they are said to be. Where they are in memory, which are words, leaves the vector
-// in pairs. (16 floats from a table of 64 KiB, a Zen 4: 6.1 ns by the instruction, 5.4 word by word, 4.1 so. Bytes, for
-// LLVM 19 loses the mask of a number that an address multiplies.)
+// Lanes wherever they are said to be.
 llvm::Value* each_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element, llvm::Value* numbers) {
-  const auto lanes = llvm::cast<llvm::FixedVectorType>(numbers->getType())->getNumElements();
-  const uint64_t bytes = element->getScalarSizeInBits() / 8;
-  llvm::Value* words = b.CreateTrunc(numbers, vector_of(b.getInt32Ty(), lanes));
-  words = b.CreateShl(words, static_cast<uint64_t>(std::countr_zero(bytes)));
-  llvm::Value* pairs = b.CreateBitCast(words, vector_of(b.getInt64Ty(), lanes / 2));
-  llvm::Value* pair = nullptr;
-  return load_each(b, buffer, element, lanes, [&](unsigned k) {
-    if (k % 2 == 0) pair = lanes > 2 ? b.CreateExtractElement(pairs, b.getInt64(k / 2)) : pairs;
-    llvm::Value* offset = k % 2 == 0 ? b.CreateAnd(pair, b.getInt64(UINT32_MAX)) : b.CreateLShr(pair, b.getInt64(32));
-    return b.CreateGEP(b.getInt8Ty(), buffer.pointer, offset);
-  });
+  const std::vector<llvm::Value*> offsets = offsets_of_lanes(b, numbers, element->getScalarSizeInBits() / 8);
+  return load_each(b, buffer, element, static_cast<unsigned>(offsets.size()),
+                   [&](unsigned k) { return b.CreateGEP(b.getInt8Ty(), buffer.pointer, offsets[k]); });
 }
 
-// The same of less than a word, which is shifted out of the word that begins there, or, at the end of the buffer, of its
-// last one. (184301 bf16, each where an index says, a Granite Rapids: 68 us one by one, 32 so; 86060 bytes 32 and 15.)
+// The same of less than a word, which is shifted out of the word that begins there, or, at the end of the buffer, of
+// its last one. (184301 bf16, each where an index says, a Granite Rapids: 68 us one by one, 32 so; 86060 bytes 32
+// and 15.)
 llvm::Value* gather_in_words(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::Type* element,
                              llvm::Value* numbers) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(numbers->getType())->getNumElements();
@@ -125,6 +116,22 @@ llvm::Value* pointers_at(llvm::IRBuilderBase& b, const BufferRef& buffer, llvm::
   const bool words = buffer.elements > 0 && buffer.elements <= INT32_MAX;
   if (words) numbers = b.CreateTrunc(numbers, numbers->getType()->getWithNewType(b.getInt32Ty()));
   return b.CreateGEP(element, buffer.pointer, numbers);
+}
+
+// They leave the vector in pairs. (16 floats from a table of 64 KiB, a Zen 4: 6.1 ns by the instruction that gathers,
+// 5.4 word by word, 4.1 so. Bytes, for LLVM 19 loses the mask of a number that an address multiplies.)
+std::vector<llvm::Value*> offsets_of_lanes(llvm::IRBuilderBase& b, llvm::Value* numbers, uint64_t bytes) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(numbers->getType())->getNumElements();
+  llvm::Value* words = b.CreateTrunc(numbers, vector_of(b.getInt32Ty(), lanes));
+  words = b.CreateShl(words, static_cast<uint64_t>(std::countr_zero(bytes)));
+  llvm::Value* pairs = b.CreateBitCast(words, vector_of(b.getInt64Ty(), lanes / 2));
+  std::vector<llvm::Value*> offsets;
+  for (uint64_t k = 0; k < lanes / 2; ++k) {
+    llvm::Value* pair = lanes > 2 ? b.CreateExtractElement(pairs, b.getInt64(k)) : pairs;
+    offsets.push_back(b.CreateAnd(pair, b.getInt64(UINT32_MAX)));
+    offsets.push_back(b.CreateLShr(pair, b.getInt64(32)));
+  }
+  return offsets;
 }
 
 bool gathers_slowly(const Target& target, DType type) { return dtype_bytes(type) <= (target.is_zen() ? 8 : 2); }

@@ -116,8 +116,12 @@ inline constexpr int64_t kShortRow = 16;
 /// Of lanes in a known pattern the runs of memory, of a vector each, that are loaded; in more a gather is as cheap.
 inline constexpr int64_t kMostWindows = 8;
 
-/// A row of so many bytes that lies where an index says is loaded as an integer. (Wider elements are transposed.)
-inline constexpr int64_t kMostFoundBytes = 8;
+/// Rows of up to so many bytes that lie where indices say are loaded whole, as integers or as a vector of words, and
+/// put side by side. (Wider elements are transposed.)
+inline constexpr int64_t kMostFoundBytes = 8, kMostFoundInWords = 16;
+inline int64_t most_found_bytes(int64_t bytes_of_element) {
+  return bytes_of_element == 4 ? kMostFoundInWords : kMostFoundBytes;
+}
 
 /// So many elements are read as one integer, and one of them shifted out.
 inline bool in_group(int64_t stride, int64_t bytes) {
