@@ -258,6 +258,7 @@ class Sweep {
     Demand& own = demands_[o];
     own.want({place, elements, d.code(), d.ways()});
     manner.strided |= of_all.looked_up || apart;
+    manner.each |= of_all.each;
     own.manner.join(manner);
     own.moved = true;
     own.crossed |= d.crossed || crosses_borders(*i) || splits_rows(*i, coords, d.manner);

@@ -37,6 +37,7 @@ class Demand {
   /// How it is wanted, which users hand on to what they are made of.
   struct Manner {
     bool strided = false;
+    bool each = false;      ///< each element where a value says
     bool relaid = false;    ///< by a copy whose neighbours are none of it
     bool told = false;      ///< as a part of a concatenation
     double parts = 1;       ///< how many there are of it, and of parts of parts
@@ -64,6 +65,7 @@ class Demand {
     /// In both.
     void join(const Manner& other) {
       strided |= other.strided;
+      each |= other.each;
       relaid |= other.relaid;
       told |= other.told;
       parts = std::max(parts, other.parts);

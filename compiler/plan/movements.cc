@@ -71,6 +71,7 @@ class PlaceFinder {
         } else {
           place.varies.insert(place.varies.end(), symbol->second.begin(), symbol->second.end());
           place.looked_up |= !symbol->second.empty();
+          place.each |= minor_ >= 0 && contains(symbol->second, minor_);
         }
       }
     }

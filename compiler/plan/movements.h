@@ -21,6 +21,7 @@ class Movements {
     double elements = 0;      ///< that all of the result wants there, but for what loops further in have in common
     bool own = false;         ///< the result's element, but for dims of 1
     bool looked_up = false;   ///< at a value that varies along the result
+    bool each = false;        ///< one that varies along the result's neighbours
     double scattered = 0;     ///< 1: neighbours in the result's memory are none in the operand's; less: they are near
     bool split = false;       ///< a coordinate is a quotient or a rest of the one along the result's neighbours
   };

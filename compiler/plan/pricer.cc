@@ -253,6 +253,15 @@ void Pricer::read(const Instruction* outside, const Demand& demand) {
   cost_.instructions += static_cast<int64_t>(conversion_code(outside->shape.type) * demand.code());
   bool packs = plan_.kind == KernelKind::kContraction;  // packing reads in any order
   cost_.bytes_read += move(outside->shape, demand.elements(), demand.manner.strided && !packs ? kStridedFactor : 1);
+  if (demand.manner.each) find_each(outside->shape, demand.elements());
+}
+
+// Of what lies beyond the second cache a line is waited for, whatever is wanted of it. (4096 floats, each in a row of
+// 4096x1024, a Granite Rapids: 24 us, priced 1.5 without.)
+void Pricer::find_each(const Shape& shape, double elements) {
+  const double size = elements_in(shape) * dtype_bytes(shape.type);
+  if (size <= static_cast<double>(target_.l2_bytes)) return;
+  cost_.memory_ns += kStridedFactor * elements * (kCacheLine - dtype_bytes(shape.type)) / bandwidth(size);
 }
 
 void Pricer::write(const Instruction* root, double elements) {

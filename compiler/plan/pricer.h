@@ -66,6 +66,7 @@ class Pricer {
   double bandwidth(double buffer_bytes) const;
   /// Brings so many of an array's elements in or out; returns the bytes.
   double move(const Shape& shape, double elements, double factor);
+  void find_each(const Shape& shape, double elements);
 
   std::span<const Instruction* const> members_;
   const KernelPlan& plan_;
