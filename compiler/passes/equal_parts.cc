@@ -41,7 +41,7 @@ int64_t parts_of_rows(int64_t n, int64_t inner) {
 // Rapids, one and two cores: 1400x1401 324 and 215 us by strips, 272 and 136 so; 1024x1024 169 and 85, 142 and 36;
 // 2000x2001 617 and 295, 549 and 290.)
 bool sums_short_rows(const Shape& rows, int64_t row_bytes, const TargetInfo& target) {
-  const bool far = rows.dense_bytes() > (target.l2_keeps_up ? target.llc_bytes : target.l2_bytes);
+  const bool far = rows.dense_bytes() > target.near_bytes();
   const int64_t longest = far ? kShortRowOfMemory : kShortRow;
   return row_bytes < longest && rows.element_count() >= kMinInColumns;
 }

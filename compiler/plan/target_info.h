@@ -27,6 +27,8 @@ struct TargetInfo {
   int64_t llc_bytes = 32 << 20;
   int64_t smaller = 1;  ///< for tests: so many times less work is handed to other cores
 
+  /// Arrays of more come from far: from memory, or a last level that is nearly as far.
+  int64_t near_bytes() const { return l2_keeps_up ? llc_bytes : l2_bytes; }
   /// As AVX-512 has them: some for the values of several vectors at a time, and for constants, too.
   bool many_registers() const { return vector_registers >= 32; }
 };
