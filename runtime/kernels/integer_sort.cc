@@ -29,15 +29,43 @@ size_t split(const Key* a, size_t n, const Key* b, size_t m, size_t count) {
 }
 
 template <class Key>
-void merge(const Key* a, const Key* a_end, const Key* b, const Key* b_end, Key* out) {
-  while (a != a_end && b != b_end) {
-    bool right = *b < *a;
+struct Merge {
+  const Key *a, *a_end, *b, *b_end;
+  Key* out;
+
+  void step() {
+    const bool right = *b < *a;
     *out++ = right ? *b : *a;
     a += !right;
     b += right;
   }
-  out = std::copy(a, a_end, out);
-  std::copy(b, b_end, out);
+  /// Steps before one of them can have ended.
+  size_t sure() const { return static_cast<size_t>(std::min(a_end - a, b_end - b)); }
+  void finish() {
+    while (a != a_end && b != b_end) step();
+    std::copy(b, b_end, std::copy(a, a_end, out));
+  }
+};
+
+// Elements [from, to) of a[0, n) and b[0, m), merged. A step waits for the one before it, so some merges go side by
+// side. (99991 and 1000000 floats sorted by two cores of a Granite Rapids: 288 us and 3.29 ms by one, 196 and 2.32 so.)
+template <class Key>
+void merge(const Key* a, size_t n, const Key* b, size_t m, size_t from, size_t to, Key* out) {
+  constexpr size_t kSideBySide = 4;
+  std::array<Merge<Key>, kSideBySide> merges;
+  size_t before = split(a, n, b, m, from), at = from;
+  for (size_t k = 0; k < kSideBySide; ++k) {
+    const size_t end = from + (to - from) * (k + 1) / kSideBySide, behind = split(a, n, b, m, end);
+    merges[k] = {a + before, a + behind, b + (at - before), b + (end - behind), out + (at - from)};
+    before = behind, at = end;
+  }
+  auto sure = [&] { return std::ranges::min(merges, {}, &Merge<Key>::sure).sure(); };
+  for (size_t steps = sure(); steps > 0; steps = sure()) {
+    auto [p, q, r, s] = merges;
+    for (; steps > 0; --steps) p.step(), q.step(), r.step(), s.step();
+    merges = {p, q, r, s};
+  }
+  for (Merge<Key>& left : merges) left.finish();
 }
 
 // Each key goes behind those that are less, and those equal to it that came before: no branch depends on a key. (A call
@@ -105,8 +133,7 @@ Key* sort_integers(ThreadPool& pool, Key* keys, Key* scratch, size_t n) {
       const Key *a = keys + begin(first), *b = keys + begin(first + run), *end = keys + begin(first + 2 * run);
       auto na = static_cast<size_t>(b - a), nb = static_cast<size_t>(end - b);
       size_t from = begin(part) - begin(first), to = begin(part + 1) - begin(first);
-      size_t a0 = split(a, na, b, nb, from), a1 = split(a, na, b, nb, to);
-      merge(a + a0, a + a1, b + (from - a0), b + (to - a1), scratch + begin(part));
+      merge(a, na, b, nb, from, to, scratch + begin(part));
     });
   }
   return keys;

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "codegen/target.h"
+#include "runtime/parallel.h"
 
 namespace hlojit {
 namespace {
@@ -44,7 +45,37 @@ void check_all(const VectorSorts& sorts) {
   check(sorts.of_128);
 }
 
+// In parts that are merged: also where one of two is all less than the other, or all is equal.
+template <class Key>
+void check_merged(int threads) {
+  const auto pool = ThreadPool::get(threads);
+  std::mt19937_64 random(2);
+  for (size_t n : {65537, 100003, 300007}) {
+    for (int kind = 0; kind < 5; ++kind) {
+      std::vector<Key> keys, scratch(n);
+      for (size_t k = 0; k < n; ++k) {
+        const uint64_t kinds[] = {random(), random() & 3, k, n - k, k < n / 2 ? k + n : k};
+        keys.push_back(key<Key>(kinds[kind]));
+      }
+      std::vector<Key> wanted = keys;
+      std::sort(wanted.begin(), wanted.end());
+      const Key* sorted = sort_integers(*pool, keys.data(), scratch.data(), n);
+      CHECK(std::equal(wanted.begin(), wanted.end(), sorted,
+                       [](const Key& x, const Key& y) { return !(x < y) && !(y < x); }));
+    }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("parts that threads have sorted are merged") {
+  for (int threads : {2, 3, 7}) {
+    check_merged<uint16_t>(threads);
+    check_merged<uint32_t>(threads);
+    check_merged<uint64_t>(threads);
+    check_merged<Wide>(threads);
+  }
+}
 
 TEST_CASE("keys of all widths are sorted by each set of instructions") {
   check_all(kVectorSortsAvx2);
