@@ -56,7 +56,6 @@ int64_t elements(const Side& side, const Ints& dims) {
 }  // namespace
 
 Instruction* expand_batch_dot(Builder& b, const Instruction& op, const TargetInfo& target) {
-  constexpr int64_t kFewest = 4;  // of three a product's rows are as good
   const DType t = op.shape.type;
   const bool plain = (t == DType::kF32 || t == DType::kF64) && op.attrs.dot_algorithm->empty();
   if (!plain || op.operand(0)->shape.type != t || op.operand(1)->shape.type != t) return nullptr;
@@ -65,7 +64,10 @@ Instruction* expand_batch_dot(Builder& b, const Instruction& op, const TargetInf
   if (swapped) std::swap(large, small);
   if (large.batch.empty() || large.contracting.empty() || op.shape.element_count() == 0) return nullptr;
   const int64_t minor = minor_dim(*large.x);
-  if (std::ranges::count(large.batch, minor) == 0 || elements(large, {minor}) < kFewest) return nullptr;
+  // Of three a product's rows are as good, unless it has one. (Three columns of 60300 floats by three, one core of a
+  // Granite Rapids: 45 us, 17 so.)
+  const int64_t fewest = large.free.empty() ? 2 : 4;
+  if (std::ranges::count(large.batch, minor) == 0 || elements(large, {minor}) < fewest) return nullptr;
   // Each row is gone through for each column, which has to be little beside what lanes gain.
   const int64_t lanes = std::min<int64_t>(target.vector_bytes / dtype_bytes(t), elements(large, {minor}));
   if (elements(small, small.free) > lanes) return nullptr;
