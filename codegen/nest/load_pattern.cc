@@ -237,7 +237,7 @@ Value ElementEmitter::integers_found(Scope& scope, const BufferRef& buffer, DTyp
   llvm::Type* whole = b.getIntNTy(static_cast<unsigned>(8 * unit * bytes));
   constexpr int64_t kFewRows = 8;
   llvm::Value* all = nullptr;
-  if (gathers_slowly(*options_.target, DType::kU32) || count < units || count < kFewRows) {
+  if (gathers_slowly(*options_.target, DType::kU32) || count < kFewRows) {
     all = llvm::PoisonValue::get(vector_of(whole, units));
     for (int64_t r = 0; r < count; ++r) {
       llvm::Value* start = b.CreateExtractElement(starts, static_cast<uint64_t>(first + r));
@@ -247,9 +247,10 @@ Value ElementEmitter::integers_found(Scope& scope, const BufferRef& buffer, DTyp
       all = b.CreateInsertElement(all, row, static_cast<uint64_t>(r));
     }
   } else {
-    llvm::Value* of_rows = lanes_from(b, starts, static_cast<unsigned>(first), static_cast<unsigned>(units));
-    auto* rows_found = b.CreateMaskedGather(vector_of(whole, units), b.CreateGEP(element, buffer.pointer, of_rows),
-                                            llvm::Align(static_cast<uint64_t>(bytes)));
+    std::vector<int> lanes;  // the last one again, where there are fewer
+    for (int64_t r = 0; r < units; ++r) lanes.push_back(static_cast<int>(first + std::min(r, count - 1)));
+    llvm::Value* at = b.CreateGEP(element, buffer.pointer, b.CreateShuffleVector(starts, lanes));
+    auto* rows_found = b.CreateMaskedGather(vector_of(whole, units), at, llvm::Align(static_cast<uint64_t>(bytes)));
     annotate(rows_found, buffer);
     all = rows_found;
   }
