@@ -46,6 +46,16 @@ std::vector<size_t> LoopOrder::filled_digits() const {
   }
 }
 
+// Sums of one array that lies along the digit as the result does. (Sums of windows of three, every second one, of
+// 119997x3 floats, one core of a Granite Rapids: 92 us by lanes across the positions, 45 so. The larger of two by two
+// along rows of 15 took 1.7 times as long, what a selection scatters to rows of 16 1.9. Convolutions of seven groups of
+// three features 0.55 of the time, but 52 ms to compile instead of 17.)
+bool LoopOrder::sums_along(int var) const {
+  auto reads = [](const Access& a) { return !a.write && a.bytes > 0; };
+  return std::ranges::count_if(accesses, reads) == 1 &&
+         std::ranges::find_if(accesses, reads)->address.coefficient(var) == 1;
+}
+
 // Loads, shuffles and `choices` between sources that a vector takes on the average; none if some access has no pattern
 // of few runs.
 std::optional<double> LoopOrder::price_across(const Across& across, double choices) const {
@@ -147,6 +157,7 @@ std::optional<LoopOrder::Across> LoopOrder::across_rows(int native, bool overlap
   const int operations = walk.operations();
   const std::vector<size_t> digits = filled_digits();
   if (digits.size() < 2 || loops[digits[0]].extent >= native) return std::nullopt;
+  if (walk.has_reduction() && !sums_along(loops[digits[0]].var)) return std::nullopt;
   std::optional<Across> best;
   int64_t row = 1;
   for (size_t k = 1; k < digits.size(); ++k) {

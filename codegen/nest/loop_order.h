@@ -76,6 +76,7 @@ struct LoopOrder {
  private:
   std::vector<size_t> filled_digits() const;
   std::optional<double> price_across(const Across& across, double choices) const;
+  bool sums_along(int var) const;
   bool tells_apart(const Across& across) const;
   bool interleaves_better(const Across& across, int64_t row, double price) const;
   bool asks_alike(const Across& across, std::span<const Edge> edges) const;

@@ -134,11 +134,11 @@ class LoopPlanner {
 
   // Lanes run across short rows. What takes turns within a row does so in each vector alike: nothing is cut there.
   std::optional<std::vector<LoopPiece>> across_rows() {
-    if (!options_.across || options_.in_order || accesses_.has_reduction()) return std::nullopt;
+    if (!options_.across || options_.in_order) return std::nullopt;
     guarded_.clear();
     for (size_t d = 0; d < dims_.size(); ++d) guarded_.push_back(step_of_writes(d) * dims_[d] < native_lanes());
     if (computes_rows()) return std::nullopt;
-    for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, false);
+    for (size_t d = 0; d < dims_.size(); ++d) cuts_[d] = cut(d, accesses_.has_reduction());
     if (piece_count() > kMostPieces) return std::nullopt;
     across_ = true;
     all_pieces();
