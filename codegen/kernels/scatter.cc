@@ -328,11 +328,11 @@ class ScatterEmission {
     std::vector<Guard> guards;  ///< that hold for some of its elements only
   };
 
-  // What is said of an element of the window, of the one at these coordinates of the loops.
-  static IndexExpr of_element(const Window& window, const IndexExpr& expr, const Coords& at) {
+  // The window's variables, at these coordinates of the loops.
+  static std::vector<IndexExpr::Substitution> values_at(const Window& window, const Coords& at) {
     std::vector<IndexExpr::Substitution> values;
     for (size_t k = 0; k < at.size(); ++k) values.push_back({window.vars[k], at[k]});
-    return expr.substitute(values);
+    return values;
   }
 
   void apply_window(Scope& scope, const Window& window, const std::vector<Guard>& guards) {
@@ -341,7 +341,7 @@ class ScatterEmission {
       walk_element(access, element(window.batch, at));
       // What is asked of rows is asked once a row, not of elements of one loop over all. (Seven rows of 12782 floats,
       // added where some may be in another task's part: 44 us, 14 so.)
-      for (const Guard& g : guards) access.add_index(of_element(window, g.expr, at));
+      for (const Guard& g : guards) access.add_index(g.expr.substitute(values_at(window, at)));
       widest = std::max(widest, access.lane_bytes());
     };
     const int most = e_.vector_bytes() / 4;
@@ -359,11 +359,9 @@ class ScatterEmission {
   }
 
   void apply_lanes(Scope& scope, const Window& window, const Coords& at, int lanes, std::vector<Guard> guards) {
-    Coords target = window.target, from = window.placed;
-    for (Coords* c : {&target, &from}) {
-      for (IndexExpr& e : *c) e = of_element(window, e, at);
-    }
-    for (Guard& g : guards) g.expr = of_element(window, g.expr, at);
+    const auto values = values_at(window, at);
+    const Coords target = substitute(window.target, values), from = substitute(window.placed, values);
+    for (Guard& g : guards) g.expr = g.expr.substitute(values);
     // What all lanes have in common is asked once: masked stores, which a Zen without AVX-512 does lane by lane, are
     // for the rest. (f32[6,42,11], 6431 windows of [4,1,11] in three parts: 616 us, 256 so.)
     auto of_lanes = std::ranges::partition(guards, [&](const Guard& g) { return e_.lane_count(g.expr) == 1; });

@@ -248,9 +248,9 @@ void ElementEmitter::prefetch(Scope& scope, const Access& access, Cache cache) {
   }
 }
 
-// Lanes at addresses of their own. One by one what no machine gathers, and what is gathered slowly. Under a mask each
-// load would be a branch and a block of its own (50 gathers of 32 bytes took LLVM 1.2 s); what is not wanted reads the
-// first element.
+// Lanes at addresses of their own. In words, or one by one, what no machine gathers; one by one what is gathered
+// slowly. Under a mask each load would be a branch and a block of its own (50 gathers of 32 bytes took LLVM 1.2 s);
+// what is not wanted reads the first element.
 Value ElementEmitter::load_anywhere(Scope& scope, const BufferRef& buffer, DType type, const IndexExpr& address,
                                     llvm::Value* mask) {
   llvm::IRBuilder<>& b = scope.builder;

@@ -209,8 +209,7 @@ Value ElementEmitter::words_found(Scope& scope, const BufferRef& buffer, DType t
   std::vector<int> places;
   for (size_t l = 0; l < rows.of_lane.size(); ++l)
     places.push_back(static_cast<int>((rows.of_lane[l] - first) * kWords + pattern.offsets[l]));
-  llvm::Value* all = llvm::concatenateVectors(b, found);
-  return from_storage(b, type, b.CreateShuffleVector(all, places));
+  return from_storage(b, type, b.CreateShuffleVector(joined(b, found), places));
 }
 
 // The same of rows of a few bytes, as integers, which one shuffle puts side by side. (9001 rows of 6 bytes out of
@@ -235,7 +234,7 @@ Value ElementEmitter::integers_found(Scope& scope, const BufferRef& buffer, DTyp
                                     llvm::ConstantInt::get(starts->getType(), static_cast<uint64_t>(8 * bytes)));
   llvm::Type* element = storage_type(b, type, 1);
   llvm::Type* whole = b.getIntNTy(static_cast<unsigned>(8 * unit * bytes));
-  constexpr int64_t kFewRows = 8;
+  constexpr int64_t kFewRows = 8;  // (two of eight bytes, again and again: 0.77 us one by one, 0.93 gathered)
   llvm::Value* all = nullptr;
   if (gathers_slowly(*options_.target, DType::kU32) || count < kFewRows) {
     all = llvm::PoisonValue::get(vector_of(whole, units));
