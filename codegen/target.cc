@@ -18,6 +18,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -41,6 +42,17 @@ bool host_has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
 // AVX-512 is only worth its name with the byte/word, doubleword and vector-length parts.
 bool good_avx512(const llvm::StringMap<bool>& f) {
   return host_has(f, "avx512f") && host_has(f, "avx512bw") && host_has(f, "avx512dq") && host_has(f, "avx512vl");
+}
+
+// What a named CPU may have beyond this machine: no instruction comes of it that is not asked for by name, and by us
+// none is.
+bool is_harmless(llvm::StringRef feature) {
+  static const llvm::StringSet<> kNames = {
+      "adx",     "aes",       "cldemote", "clflushopt", "clwb",      "clzero", "enqcmd", "fsgsbase", "hreset",
+      "invpcid", "movdir64b", "movdiri",  "mwaitx",     "pconfig",   "pku",    "prfchw", "ptwrite",  "rdpid",
+      "rdpru",   "rdrnd",     "rdseed",   "rtm",        "serialize", "sgx",    "sha",    "shstk",    "tsxldtrk",
+      "uintr",   "vaes",      "waitpkg",  "wbnoinvd",   "x87",       "xsave",  "xsavec", "xsaveopt", "xsaves"};
+  return kNames.contains(feature);
 }
 
 // StringMap's order is not stable; the text is a cache key.
@@ -94,28 +106,28 @@ const Target& Target::get(std::string_view isa) {
     return true;
   }();
   (void)once;
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  llvm::StringMap<bool> features = host;
   if (!host_has(features, "avx2") || !host_has(features, "fma") || !host_has(features, "f16c")) {
     throw Error(ErrorKind::kFailed, "this machine has no AVX2 with FMA and F16C, which hlojit needs");
   }
   static const bool tiles = host_has(features, "amx-tile") && may_use_tiles();
   Target t;
   t.modelled_ = isa != "native" && isa != "avx2" && isa != "avx512";
-  t.here_ = !t.modelled_ && (isa != "avx512" || good_avx512(features));
+  const bool lacks = isa == "avx512" && !good_avx512(features);
   t.cpu_ = t.modelled_ ? std::string(isa) : llvm::sys::getHostCPUName().str();
   // Code to be read, not run, is that of a machine which is known to have it.
-  if (isa == "avx512" && !t.here_) t.cpu_ = "znver4";
+  if (lacks) t.cpu_ = "znver4";
   llvm::SmallVector<llvm::StringRef> named;
   if (llvm::X86::parseArchX86(t.cpu_) != llvm::X86::CK_None) llvm::X86::getFeaturesForCPU(t.cpu_, named);
   if (t.modelled_) {
     if (!llvm::is_contained(named, "avx2") || !llvm::is_contained(named, "fma")) {
-      throw Error(ErrorKind::kFailed,
-                  "unknown instruction set '" + std::string(isa) +
-                      "'; known: native, avx2, avx512 (and, to be read, a CPU of LLVM's with AVX2)");
+      throw Error(ErrorKind::kFailed, "unknown instruction set '" + std::string(isa) +
+                                          "'; known: native, avx2, avx512, and LLVM's names of CPUs with AVX2");
     }
     for (auto& feature : features) feature.second = false;
   }
-  if (!t.here_) {
+  if (t.modelled_ || lacks) {
     for (llvm::StringRef f : named) features[f] = true;
   }
   t.isa_ = isa != "avx2" && good_avx512(features) ? Isa::kAvx512 : Isa::kAvx2;
@@ -131,6 +143,7 @@ const Target& Target::get(std::string_view isa) {
     // upper halves of all registers, some 350 cycles.
     if (name == "sse4a") on = false;
     if (on) t.enabled_.push_back(name);
+    if (on && !host_has(host, name) && !is_harmless(name)) t.missing_.push_back(name);
     all.push_back((on ? "+" : "-") + name);
     if (on != llvm::is_contained(named, name)) other.push_back(all.back());
   }
@@ -140,8 +153,16 @@ const Target& Target::get(std::string_view isa) {
 }
 
 void Target::check_runs_here() const {
-  if (modelled_) throw Error(ErrorKind::kFailed, "code for a " + cpu_ + " by its name can be read, not run");
-  if (!here_) throw Error(ErrorKind::kFailed, "this machine has no AVX-512 (F, BW, DQ, VL)");
+  if (missing_.empty()) return;
+  throw Error(ErrorKind::kFailed, fmt::format("this machine has no {}, which code for {} may use",
+                                              fmt::join(missing_, ", "), modelled_ ? cpu_ : "AVX-512"));
+}
+
+std::string_view Target::of_another_maker() {
+  const Target& here = get("native");
+  const bool wide = here.isa_ == Isa::kAvx512;
+  if (here.is_zen()) return wide ? "icelake-server" : "haswell";
+  return wide && get("znver4").missing_.empty() ? "znver4" : "znver2";
 }
 
 bool Target::has(std::string_view feature) const {

@@ -19,9 +19,12 @@ enum class Isa : uint8_t { kAvx2, kAvx512 };
 /// A machine description and LLVM's model of it. Immutable; shared by all compilations.
 class Target {
  public:
-  /// `isa`: "native", "avx2" or "avx512". Code for a set that this machine lacks can be made and read, not run; so can
-  /// that for a CPU by LLVM's name for it ("znver4"), which is the same on every machine.
+  /// `isa`: "native", "avx2" or "avx512", or a CPU by LLVM's name for it ("znver4"), whose code is the same on every
+  /// machine. Code for what this machine lacks can be made and read, not run.
   static const Target& get(std::string_view isa);
+  /// The name of a CPU that code is chosen for in another way than for this one, and whose code runs here: what only
+  /// machines of another maker are given can be tested on any.
+  static std::string_view of_another_maker();
 
   Isa isa() const { return isa_; }
   /// This machine can run the code. Throws Error(kFailed) if not.
@@ -47,11 +50,11 @@ class Target {
 
  private:
   Isa isa_ = Isa::kAvx2;
-  bool here_ = true, modelled_ = false;
+  bool modelled_ = false;
   std::string cpu_, features_, triple_;
   std::string
       beside_cpu_;  // features that the CPU's name does not tell: LLVM looks a machine up by this text at a time
-  std::vector<std::string> enabled_;
+  std::vector<std::string> enabled_, missing_;  // of the code's features; those of them that this machine lacks
 };
 
 }  // namespace hlojit::codegen

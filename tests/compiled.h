@@ -10,14 +10,15 @@
 namespace hlojit::test {
 
 struct CompiledOptions {
-  std::string isa = "native";  ///< "avx2", "avx512", "native"; to be read, a CPU by LLVM's name for it
+  std::string isa = "native";  ///< "avx2", "avx512", "native", or a CPU by LLVM's name for it
   int threads = 1;
   bool strict = false;
   bool scatter_oob_window = false;
   int smaller = 1;  ///< as if caches were so many times smaller
 };
 
-/// Instruction sets this machine can run, the narrowest first; "native" is not among them.
+/// Ways of compiling that this machine can run; "native" is not among them. Where one is enough it is the third, with
+/// tiled layouts the last.
 std::vector<std::string> compiled_isas();
 
 /// LLVM IR of the module as compiled, with vectors of `vector_bytes` (0: the machine's).

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/target.h"
 #include "compiler/ir/module.h"
 #include "hlojit/custom_call.h"
 #include "layout/index.h"
@@ -169,8 +170,10 @@ std::vector<std::vector<Buffer>> gather_input_sets(const Request& request, const
 static constexpr int64_t kMostDevices = 256;
 
 void check_request(const Request& r) {
-  if (r.device_isa != "native" && r.device_isa != "avx2" && r.device_isa != "avx512") {
-    throw UsageError(fmt::format("--device-isa: '{}' is none of native, avx2, avx512", r.device_isa));
+  try {
+    if (r.device_isa != "native") codegen::Target::get(r.device_isa);
+  } catch (const Error& e) {
+    throw UsageError(fmt::format("--device-isa: {}", e.what()));
   }
   if (r.scatter_oob != "element" && r.scatter_oob != "window") {
     throw UsageError(fmt::format("--scatter-oob: '{}' is neither element nor window", r.scatter_oob));

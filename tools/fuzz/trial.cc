@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/target.h"
 #include "compiler/passes/dynamic.h"
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
@@ -40,7 +41,7 @@ Options options_of(const Config& c) {
   o.keep_subnormals = true;  // as the evaluator does
   o.threads = c.threads;
   o.vector_bytes = c.wide ? 64 : 32;
-  if (c.avx2) o.isa = "avx2";
+  o.isa = c.isa;
   if (c.small) o.smaller = kSmaller;
   return o;
 }
@@ -274,7 +275,7 @@ Verdict heard(const std::string& said, const std::vector<Config>& configs, bool 
 std::string Config::options() const {
   std::string text = strict ? "--strict " : "";
   text += fmt::format("--threads {}", threads);
-  if (avx2) text += " --device-isa avx2";
+  if (isa != "native") text += " --device-isa " + isa;
   if (wide) text += ", vectors of 64 bytes";
   if (small) text += fmt::format(", smaller by {}", kSmaller);
   if (!until.empty()) text += fmt::format(", after opt --until={}", until);
@@ -298,7 +299,13 @@ std::vector<Config> configs_for(uint64_t seed) {
     list.push_back({.wide = wide, .threads = static_cast<int>(random.between(2, 3)), .again = true});
   if (random.chance(0.5)) list.push_back({.wide = wide, .until = random.pick(pass_list())});
   if (random.chance(0.15)) list.push_back({.wide = wide, .until = "wrap", .relaid = random.next() | 1});
-  for (Config& c : list) c.avx2 = random.chance(c.wide ? 0.2 : 0.6);
+  for (Config& c : list) {
+    if (random.chance(c.wide ? 0.2 : 0.6)) {
+      c.isa = "avx2";
+    } else if (random.chance(0.3)) {
+      c.isa = codegen::Target::of_another_maker();
+    }
+  }
   for (Config& c : list) c.small = random.chance(0.3);
   return list;
 }

@@ -12,9 +12,9 @@ namespace hlojit::tools::fuzz {
 /// which carry our plans; with `again`, the bits that one thread gives.
 struct Config {
   bool strict = false;
-  bool wide = false;   ///< 64-byte vectors instead of 32
-  bool avx2 = false;   ///< the instructions of AVX2 only, whatever this machine has
-  bool small = false;  ///< a machine of tiny caches, whose threads share out little work
+  bool wide = false;           ///< 64-byte vectors instead of 32
+  std::string isa = "native";  ///< or "avx2", whatever this machine has, or the name of another maker's CPU
+  bool small = false;          ///< a machine of tiny caches, whose threads share out little work
   int threads = 1;
   std::string until = {};
   bool again = false;

@@ -48,7 +48,7 @@ struct Options {
   /// Threads of a run, the caller's included, at most 4096; 0: one a core. No more than the cores work at a time,
   /// unless the process has oneTBB allow it. Never changes result bits.
   int threads = 0;
-  std::string isa = "native";  ///< "native", "avx2" or "avx512"
+  std::string isa = "native";  ///< "native", "avx2", "avx512" or a CPU by LLVM's name for it
   /// No contraction: elementwise results equal the evaluator's bit for bit. And no instruction that takes subnormal
   /// bf16 factors and sums for zeros, as dots of bf16 may use otherwise. (A convolution's padding times a weight that
   /// is inf or NaN is nothing to the evaluator; compiled it may be NaN, as in XLA:CPU, with strict, too.)

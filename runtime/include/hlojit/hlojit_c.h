@@ -126,7 +126,7 @@ typedef struct hlojit_options {
   int strict;             /* 1: elementwise results equal the evaluator's bit for bit */
   int fast_compile;       /* 1: compile faster, run slower */
   int scatter_oob_window; /* 1: scatter drops a whole window that is partly out of bounds */
-  const char* isa;        /* NULL or "native", "avx2", "avx512" */
+  const char* isa;        /* NULL or "native", "avx2", "avx512" or a CPU by LLVM's name for it */
   const char* cache_dir;  /* compiled code is kept here; NULL: nowhere */
   /* Since version 2. */
   /* The caller's threads in place of ours, of which there are `threads`; NULL: ours. Runs f(arg, k) once for each
