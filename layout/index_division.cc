@@ -9,7 +9,8 @@
 //   2. If that holds for a divisor g of w instead, S / w = (S / g) / (w / g), a smaller problem
 //      whose sum has fewer terms: (4a + b) / 8 = a / 2 for b in [0,4).
 //   3. A division of a division, other terms beside it, is one division; a mod inside is moved outside.
-//   4. Else it becomes an atom.
+//   4. Near a single multiple of w, a divisor of w is as good: (a + 64) / 96 = a / 32 for a in [0,64).
+//   5. Else it becomes an atom.
 //
 // mod follows from the same splits, as S - w * (S / w). Adding rejoins c*mod(e,w) + c*w*(e/w) =
 // c*e, which makes a reshape of a reshape vanish. Every rule holds for all integers.
@@ -228,6 +229,12 @@ IndexExpr floordiv(const IndexExpr& a, int64_t width) {
       IndexExpr others = rest - Builder::of(make_atom(AtomKind::kFloorDiv, *inner->operand, inner->width));
       return quotient + floordiv(*inner->operand + others * inner->width, wide);
     }
+  }
+  // Where the rest steps over the width once, and stays near it, a divisor of it tells the step: (v + 64) / 96 = v / 32
+  // for v in [0,64), as the digits beside it are told.
+  const int64_t near = std::gcd(rest.constant(), width);
+  if (near < width && rest.range().lo >= width - near && rest.range().hi < width + near) {
+    return quotient + floordiv(rest - IndexExpr(width - near), near);
   }
   if (const Atom* sole = sole_atom(rest)) {
     if (sole->kind == AtomKind::kMod && rest.constant() == 0 && sole->width % width == 0) {

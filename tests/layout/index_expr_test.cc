@@ -46,6 +46,17 @@ TEST_CASE("two values are always affine") {
   CHECK(mod(a * 5 + 1, 3).is_affine());
 }
 
+// A vector of 64 across the border of rows of 96, which are three lines of 32: all digits are told by the lines.
+TEST_CASE("a single step") {
+  IndexExpr k = v(0, 5), d = v(1, 64), line = floordiv(d, 32);
+  CHECK(floordiv(d + 64, 96) == line);
+  CHECK(floordiv(k * 96 + d + 64, 96) == k + line);
+  CHECK(floordiv(d - 32, 96) == line - 1);
+  CHECK(floordiv(d + 48, 96) != line);  // it is another place's step
+  CHECK(floordiv(v(1, 65) + 64, 96) != floordiv(v(1, 65), 32));
+  CHECK(floordiv(d + 64, 96) * 96 + mod(floordiv(d + 64, 32), 3) * 32 + mod(d, 32) == d + 64);
+}
+
 TEST_CASE("division of division, mod of mod") {
   IndexExpr m = v(0, 1000);
   CHECK(floordiv(floordiv(m, 3), 5) == floordiv(m, 15));
