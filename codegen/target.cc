@@ -159,10 +159,11 @@ void Target::check_runs_here() const {
 }
 
 std::string_view Target::of_another_maker() {
-  const Target& here = get("native");
-  const bool wide = here.isa_ == Isa::kAvx512;
-  if (here.is_zen()) return wide ? "icelake-server" : "haswell";
-  return wide && get("znver4").missing_.empty() ? "znver4" : "znver2";
+  constexpr std::array<std::string_view, 2> kOfAmd = {"znver4", "znver2"}, kOfIntel = {"icelake-server", "haswell"};
+  for (std::string_view cpu : get("native").is_zen() ? kOfIntel : kOfAmd) {
+    if (get(cpu).missing_.empty()) return cpu;
+  }
+  return "native";  // a virtual machine may hide what all of them have
 }
 
 bool Target::has(std::string_view feature) const {

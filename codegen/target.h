@@ -23,7 +23,7 @@ class Target {
   /// machine. Code for what this machine lacks can be made and read, not run.
   static const Target& get(std::string_view isa);
   /// The name of a CPU that code is chosen for in another way than for this one, and whose code runs here: what only
-  /// machines of another maker are given can be tested on any.
+  /// machines of another maker are given can be tested on any. "native" if none's does.
   static std::string_view of_another_maker();
 
   Isa isa() const { return isa_; }

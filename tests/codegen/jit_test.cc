@@ -31,7 +31,7 @@ TEST_CASE("a CPU by its name") {
   CHECK_FALSE(Target::get("sapphirerapids").info().l2_keeps_up);
   CHECK(Target::get("znver3").isa() == Isa::kAvx2);
   const Target& another = Target::get(Target::of_another_maker());
-  CHECK(another.is_zen() != Target::get("native").is_zen());
+  if (Target::of_another_maker() != "native") CHECK(another.is_zen() != Target::get("native").is_zen());
   another.check_runs_here();
   CHECK_THROWS_AS(Target::get("pantherlake").check_runs_here(), Error);  // its integers' SHA-512 is in no server
   CHECK_THROWS_AS(Target::get("k6"), Error);
