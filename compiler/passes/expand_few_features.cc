@@ -265,11 +265,11 @@ Worth worth_of(const Instruction& op, int64_t features, int64_t inputs, const Ta
   // Up to six features take 0.2 to 0.8 of the time, eight 0.9 to 1.1. With gaps that share out the taps evenly up to
   // four: what expand_dilated makes of more has too many features to be seen here, whoever compiles what we print. What
   // it leaves would be packed tap by tap. (A Zen 4, 3x3 with gaps of two: to five features out of 3, 8 and 32 0.14,
-  // 0.24 and 0.46 of the time, to eight out of 3, 7, 8 and 24 0.27, 0.33, 0.47 and 0.93, of f64 out of 3 and 8 0.52
-  // and 1.36. They compile in 45 ms, not 13.)
+  // 0.24 and 0.46 of the time, to eight out of 3, 8 and 24 0.27, 0.47 and 0.93, to ten out of 3 and 7 0.38 and 0.39, of
+  // f64 to eight out of 3 and 8 0.52 and 1.36; other windows to ten 0.36 to 0.78. They compile in 50 ms, not 13.)
   // With strides the taps share less: to four features out of many, which would be summed along these, 0.5 to 0.9, to
   // six or out of few 1.1 to 2.4.
-  w.most_features = strides || (gaps && even) ? 4 : gaps && inputs < lanes / 2 ? 8 : 6;
+  w.most_features = strides || (gaps && even) ? 4 : gaps && inputs < lanes / 2 ? 10 : 6;
   w.fewest_inputs = strides ? lanes : 1;
   // Fewer results are soon summed in any way. Where input features fill vectors, and there are no gaps to skip, sums
   // along them are good ones: of 162 results and 32 features three kernels took 1.3 times as long, of 13 features 0.24.
