@@ -10,7 +10,7 @@ namespace hlojit {
 constexpr int64_t kMostParts = 256;
 
 /// About `wanted` parts of n steps, of `inner` elements each: a number without a rest (one core's, at the end) if there
-/// is such, or with a small one; then one whose parts begin at a vector's place.
+/// is such, or with a small one; then one whose parts begin at a vector's place; then an even one.
 int64_t parts_of(int64_t n, int64_t wanted, int64_t inner);
 
 /// The same of n rows that are summed up, into one of `inner` elements.
