@@ -17,8 +17,8 @@ struct CompiledOptions {
   int smaller = 1;  ///< as if caches were so many times smaller
 };
 
-/// Ways of compiling that this machine can run; "native" is not among them. Where one is enough it is the third, with
-/// tiled layouts the last.
+/// Ways of compiling that this machine can run: of another maker's CPU (or natively, if none's code runs here) and in
+/// several widths. Where one is enough it is the third, with tiled layouts the last.
 std::vector<std::string> compiled_isas();
 
 /// LLVM IR of the module as compiled, with vectors of `vector_bytes` (0: the machine's).

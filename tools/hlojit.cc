@@ -66,9 +66,10 @@ CLI::Validator number(T low = std::numeric_limits<T>::lowest(), T high = std::nu
 void common_options(CLI::App* verb, Request& r) {
   verb->add_option("--threads", r.threads, "Worker threads, also more than cores (default: a core each)")
       ->check(number(1, 4096));
-  verb->add_option("--device-isa", r.device_isa,
-                   "Instructions to be used: avx2, avx512, a CPU's by LLVM's name for it (default: native, what this "
-                   "machine has)");
+  verb->add_option(
+      "--device-isa", r.device_isa,
+      "Instructions to be used: avx2, avx512 or, by LLVM's name for it, those of a CPU (default: native, what "
+      "this machine has)");
   verb->add_flag("--strict", r.strict, "No contraction: elementwise results equal the evaluator's bits");
   verb->add_flag("--keep-subnormals", r.keep_subnormals,
                  "Subnormal floats keep their value, as with --strict (default: zeros to arithmetic)");

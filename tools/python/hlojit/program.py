@@ -177,10 +177,11 @@ def load(data: bytes, *, threads: int = 0, cache_dir: str | os.PathLike = "") ->
 def compile(source: Source | Module, **options) -> Executable:
     """Compiles HLO text, a proto, a file or a Module.
 
-    Options: threads (0: one a core), isa ("native", "avx2", "avx512"), strict (elementwise results equal the
-    evaluator's bit for bit), keep_subnormals (else they are zeros to arithmetic, as in XLA:CPU), effort (0 compiles faster), cache_dir (keeps compiled code),
-    dump_dir (gets HLO after each pass, LLVM IR, assembly, the buffer plan), scatter_oob_window, memory_limit (bytes of
-    a call, 0: none), disabled_passes, explain (called with each decision, a line each).
+    Options: threads (0: one a core), isa ("native", "avx2", "avx512" or a CPU by LLVM's name for it), strict
+    (elementwise results equal the evaluator's bit for bit), keep_subnormals (else they are zeros to arithmetic, as in
+    XLA:CPU), effort (0 compiles faster), cache_dir (keeps compiled code), dump_dir (gets HLO after each pass, LLVM IR,
+    assembly, the buffer plan), scatter_oob_window, memory_limit (bytes of a call, 0: none), disabled_passes, explain
+    (called with each decision, a line each).
     """
     module = source if isinstance(source, Module) else parse(source)
     return module.compile(**options)
