@@ -19,7 +19,7 @@ int operations_of(const Instruction& i) {
   constexpr int kDecode = 12, kRoundAndEncode = 28;
   const bool tiny = i.shape.is_array() && is_float(i.shape.type) && dtype_bits(i.shape.type) <= 8;
   if (i.is(Opcode::kParameter)) return tiny ? kDecode : 0;
-  const int own = op_cost(price_of(i)).operations;
+  const int own = cost_of(i).operations;
   return own + (own > 0 && tiny ? kRoundAndEncode : 0);
 }
 

@@ -27,9 +27,16 @@ const OpCost& op_cost(OpPrice price) {
   return kCosts[static_cast<size_t>(price)];
 }
 
+OpCost cost_of(const Instruction& i) {
+  constexpr int kFunctionsOfPower = 4;
+  const OpCost& one = op_cost(price_of(i));
+  const int times = i.is(Opcode::kPower) ? kFunctionsOfPower : 1;
+  return {one.cycles * times, one.instructions * times, one.operations * times};
+}
+
 double cycles_per_vector(const Instruction& i) {
   if (is_reduction(i)) return 0.5 * product<double>(reduction_sizes(i));
-  return op_cost(price_of(i)).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
+  return cost_of(i).cycles * (i.is(Opcode::kRsqrt) ? 2 : 1);  // a root and a division
 }
 
 double conversion_code(DType type) {
@@ -42,7 +49,7 @@ double code_size(const Instruction& i) {
   if (has_trait(i, op_trait::kRandomPlaces)) return kOneByOne;
   // Functions of complex numbers are several of real ones, and choose between them.
   constexpr double kComplex = 6;
-  const double own = op_cost(price_of(i)).instructions * (is_complex(i.shape.type) ? kComplex : 1);
+  const double own = cost_of(i).instructions * (is_complex(i.shape.type) ? kComplex : 1);
   return is_elementwise(i.opcode) ? own + conversion_code(i.shape.type) : own;
 }
 

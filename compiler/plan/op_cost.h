@@ -18,6 +18,11 @@ struct OpCost {
 };
 const OpCost& op_cost(OpPrice price);
 
+/// What the instruction itself takes: op_cost of its price, of a power as much as of four functions. (A Zen 4, vectors
+/// of f32: an exponential is 27 instructions and 10 cycles, a logarithm 37 and 16, a tangent 62 and 36, a power 149
+/// and 70.)
+OpCost cost_of(const Instruction& instruction);
+
 /// Cycles for a vector of results of one instruction, its operands being there. Of a reduction: as it is
 /// pulled, all terms of each result anew.
 double cycles_per_vector(const Instruction& instruction);
