@@ -145,6 +145,7 @@ Family known_gather_family();
 Family part_update_family();
 Family part_row_family();
 Family stack_family();
+Family parts_family();
 Family repeats_family();
 Family long_row_family();
 Family short_row_family();

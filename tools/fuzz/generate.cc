@@ -109,7 +109,8 @@ const std::vector<Family>& families() {
                                                 element_places_family(),
                                                 falling_power_family(),
                                                 part_of_word_family(),
-                                                dear_side_family()};
+                                                dear_side_family(),
+                                                parts_family()};
   return kFamilies;
 }
 

@@ -343,8 +343,77 @@ Instruction* short_rows(Draft& s) {
   return x;
 }
 
+// Factors of n as one to three sizes, or none for a scalar.
+Ints in_factors(Draft& s, int64_t n) {
+  Ints sizes;
+  if (n == 1 && s.random.chance(0.5)) return sizes;
+  for (int64_t k = s.random.between(0, 2); k > 0; --k) {
+    Ints divisors;
+    for (int64_t f = 2; f <= std::min<int64_t>(n, 12); ++f) {
+      if (n % f == 0) divisors.push_back(f);
+    }
+    if (divisors.empty()) break;
+    sizes.push_back(s.random.pick(divisors));
+    n /= sizes.back();
+  }
+  sizes.push_back(n);
+  if (s.random.chance(0.5)) s.random.shuffle(sizes);
+  return sizes;
+}
+
+// The bits of x as a type of another width, where they make whole elements of it.
+Instruction* as_other_bits(Draft& s, Instruction* x) {
+  using enum DType;
+  const DType to = s.random.pick(std::vector{kU8, kS16, kS32, kF32});
+  const int64_t from = dtype_bytes(x->shape.type), bytes = dtype_bytes(to);
+  if (is_pred(x->shape.type) || is_complex(x->shape.type) || dtype_bits(x->shape.type) < 8) return x;
+  Ints sizes = x->shape.dims;
+  if (from > bytes) sizes.push_back(from / bytes);
+  if (from < bytes && (sizes.empty() || sizes.back() != bytes / from)) return x;
+  if (from < bytes) sizes.pop_back();
+  return s.b.op(kBitcastConvert, Shape::array(to, sizes), {x});
+}
+
+// Arrays side by side, or one with padding, seen in other sizes and computed with there: by what is the same
+// everywhere, by arguments, by others seen so.
+Instruction* parts_in_other_sizes(Draft& s) {
+  const DType type = s.type();
+  Ints sizes;
+  for (int64_t k = s.random.between(1, 3); k > 0; --k) sizes.push_back(s.random.pick(Ints{1, 1, 2, 3, 4, 8, 12, 20}));
+  const int64_t d = s.random.below(std::ssize(sizes));
+  const auto beside = [&] {
+    Ints part = sizes, rest = sizes;
+    part[static_cast<size_t>(d)] = s.random.between(0, sizes[static_cast<size_t>(d)]);
+    rest[static_cast<size_t>(d)] -= part[static_cast<size_t>(d)];
+    if (s.random.chance(0.3)) {
+      std::vector<PadDim> padding(sizes.size());
+      const int64_t low = s.random.between(-1, 2);
+      padding[static_cast<size_t>(d)] = {low, rest[static_cast<size_t>(d)] - low, 0};
+      return s.b.pad(s.of(type, part), s.splat(type, 1, {}), padding);
+    }
+    return s.b.concat_in_dim({s.of(type, part), s.of(type, rest)}, d);
+  };
+  Instruction* x = beside();
+  if (s.random.chance(0.3)) x = s.b.select(s.of(DType::kPred, sizes), x, s.of(type, sizes));
+  const Ints other = in_factors(s, x->shape.element_count());
+  x = s.b.reshape(x, other);
+  for (int64_t k = s.random.between(1, 3); k > 0; --k) {
+    if (s.random.chance(0.2)) x = as_other_bits(s, x);
+    const DType now = x->shape.type;
+    const Ints at = x->shape.dims;
+    Instruction* y = s.random.chance(0.4)                  ? s.splat(now, 3, at)
+                     : s.random.chance(0.5) || now != type ? s.of(now, at)
+                                                           : s.b.reshape(beside(), at);
+    x = s.random.chance(0.6) ? s.b.select(s.of(DType::kPred, s.random.chance(0.4) ? Ints{} : at), x, y)
+        : is_pred(now)       ? s.b.binary(kXor, x, y)
+                             : s.b.binary(kAdd, x, y);
+  }
+  return x;
+}
+
 }  // namespace
 
+Family parts_family() { return {"parts in other sizes", {{parts_in_other_sizes, 10}}, 0.04}; }
 Family short_row_family() { return {"short rows", {{short_rows, 14}}, 0.06}; }
 Family long_row_family() { return {"long rows", {{long_rows, 8}}, 0.04}; }
 Family stack_family() { return {"stacks", {{stack, 20}}, 0.05}; }
