@@ -300,6 +300,39 @@ Instruction* window_over_gaps(Context& c, Instruction* i) {
   return several ? c.b.reduce_window({pad->operand(0)}, {i->operand(1)}, i->to_apply(), std::move(window)) : nullptr;
 }
 
+// ---- reshapes ------------------------------------------------------------------------------------
+
+/// Arrays side by side, elementwise at most.
+bool is_side_by_side(const Instruction* value) {
+  constexpr size_t kMostLooks = 16;
+  std::vector<const Instruction*> next = {value};
+  for (size_t k = 0; k < next.size() && k < kMostLooks; ++k) {
+    const Instruction* i = next[k];
+    if (i->is(kConcatenate) || i->is(kPad)) return true;
+    if (is_elementwise(i->opcode)) next.insert(next.end(), i->operands().begin(), i->operands().end());
+  }
+  return false;
+}
+
+/// What is computed with a reshape of arrays side by side is computed before it: where the next of them begins is then
+/// where a dim is cut, not every so many elements of one. (Two by two f64[29,3,34], flat, times two, a Zen 4: 3.3 us
+/// by way of two arrays in memory, 1.4.)
+Instruction* reshape_later(Context& c, Instruction* i) {
+  const auto side_by_side = [](const Instruction* o) { return o->is(kReshape) && is_side_by_side(o->operand(0)); };
+  const auto found = std::ranges::find_if(i->operands(), side_by_side);
+  if (found == i->operands().end() || !i->called.empty() || i->shape.rank() == 0) return nullptr;
+  if ((*found)->shape.dims != i->shape.dims) return nullptr;  // bits of another width
+  const Ints& sizes = (*found)->operand(0)->shape.dims;
+  Builder::Values operands;
+  for (Instruction* o : i->operands()) {
+    const bool reshaped = o->is(kReshape) && o->operand(0)->shape.dims == sizes;
+    if (!reshaped && o->shape.rank() > 0 && !o->is(kParameter) && !o->is(kConstant) && !splat_value(o)) return nullptr;
+    operands.push_back(reshaped ? o->operand(0) : o->shape.rank() == 0 ? o : c.b.reshape(o, sizes));
+  }
+  return c.b.reshape(c.b.op(i->opcode, Shape::array(i->shape.type, sizes), std::move(operands), i->attrs),
+                     i->shape.dims);
+}
+
 // ---- reductions ------------------------------------------------------------------------------------
 
 /// A reduction whose order is free goes over what was reshaped: addresses in it are no quotients. (The sum of 70003
@@ -451,6 +484,15 @@ constexpr SimplifyRule kRules[] = {
 
 }  // namespace
 
-std::span<const SimplifyRule> movement_rules() { return kRules; }
+std::span<const SimplifyRule> movement_rules() {
+  static const std::vector<SimplifyRule> rules = [] {
+    std::vector<SimplifyRule> all(std::begin(kRules), std::end(kRules));
+    for (int k = 0; k < op_count(); ++k) {
+      if (const auto opcode = static_cast<Opcode>(k); is_elementwise(opcode)) all.push_back({opcode, reshape_later});
+    }
+    return all;
+  }();
+  return rules;
+}
 
 }  // namespace hlojit
