@@ -107,6 +107,10 @@ Instruction* moved(Draft& s, DType type, const Ints& sizes);
 Computation* function(Draft& s, std::string_view name, const std::vector<Instruction*>& arguments, int steps,
                       bool tuple);
 
+/// The bits of x as another of the types drawn: as wide a one, narrower ones along a new dimension, a wider one of what
+/// is last. Null if none suits.
+Instruction* bits_of(Draft& s, Instruction* x);
+
 enum class Loops : uint8_t { kNone, kMaybe, kOne };
 /// Scalars in, scalars out (one, or a tuple of several), with branches and calls between, and if asked with loops.
 Computation* applied(Draft& s, const std::vector<DType>& parameters, const std::vector<DType>& results, Loops loops);

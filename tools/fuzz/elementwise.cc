@@ -140,29 +140,7 @@ Instruction* convert(Draft& s) {
   return s.b.convert(x, to);
 }
 
-// To as wide a type, to narrower ones along a new dimension, or to a wider one of what is last.
-Instruction* bitcast_convert(Draft& s) {
-  Instruction* x = s.any();
-  auto bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
-  int from = bits(x->shape.type);
-  std::vector<Shape> fit;
-  for (DType t : s.draw.types) {
-    if (is_complex(t) != is_complex(x->shape.type)) continue;
-    // pred holds 0 or 1 only, and what bits a NaN of fewer bits has is nobody's promise.
-    if (is_pred(t) != is_pred(x->shape.type)) continue;
-    Ints sizes = x->shape.dims;
-    int to = bits(t);
-    if (from > to && from % to == 0)
-      sizes.push_back(from / to);
-    else if (from < to && to % from == 0 && !sizes.empty() && sizes.back() == to / from)
-      sizes.pop_back();
-    else if (from != to)
-      continue;
-    if (s.fits(sizes)) fit.push_back(Shape::array(t, sizes));
-  }
-  if (fit.empty()) return nullptr;
-  return s.b.op(kBitcastConvert, s.random.pick(fit), {x});
-}
+Instruction* bitcast_convert(Draft& s) { return bits_of(s, s.any()); }
 
 Instruction* reduce_precision(Draft& s) {
   Instruction* x = s.any_float();
@@ -310,6 +288,28 @@ Instruction* dear_sides(Draft& s) {
 }
 
 }  // namespace
+
+Instruction* bits_of(Draft& s, Instruction* x) {
+  auto bits = [](DType t) { return is_pred(t) ? 8 : dtype_bits(t); };
+  int from = bits(x->shape.type);
+  std::vector<Shape> fit;
+  for (DType t : s.draw.types) {
+    if (is_complex(t) != is_complex(x->shape.type)) continue;
+    // pred holds 0 or 1 only, and what bits a NaN of fewer bits has is nobody's promise.
+    if (is_pred(t) != is_pred(x->shape.type)) continue;
+    Ints sizes = x->shape.dims;
+    int to = bits(t);
+    if (from > to && from % to == 0)
+      sizes.push_back(from / to);
+    else if (from < to && to % from == 0 && !sizes.empty() && sizes.back() == to / from)
+      sizes.pop_back();
+    else if (from != to)
+      continue;
+    if (s.fits(sizes)) fit.push_back(Shape::array(t, sizes));
+  }
+  if (fit.empty()) return nullptr;
+  return s.b.op(kBitcastConvert, s.random.pick(fit), {x});
+}
 
 Family dear_side_family() { return {"dear sides", {{dear_sides, 12}}, 0.03}; }
 

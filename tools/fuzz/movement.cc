@@ -35,12 +35,9 @@ Instruction* broadcast(Draft& s) {
   return s.b.op(kBroadcast, Shape::array(x->shape.type, sizes), {x}, std::move(a));
 }
 
-Instruction* reshape(Draft& s) {
-  Instruction* x = s.any();
-  int64_t n = x->shape.element_count();
-  if (n == 0) return s.b.reshape(x, {0, s.random.between(0, 3)});
+// Sizes of so many elements, none for one now and then: random factors, often a whole size that others use.
+Ints in_factors(Draft& s, int64_t n) {
   Ints sizes;
-  // Cut into random factors, most major first; often a whole size that others use.
   while (n > 1 && std::ssize(sizes) < 4) {
     Ints divisors;
     for (int64_t size : s.draw.sizes) {
@@ -55,7 +52,13 @@ Instruction* reshape(Draft& s) {
   }
   if (n > 1 || s.random.chance(0.2)) sizes.push_back(n);
   if (s.random.chance(0.3)) s.random.shuffle(sizes);
-  return s.b.reshape(x, sizes);
+  return sizes;
+}
+
+Instruction* reshape(Draft& s) {
+  Instruction* x = s.any();
+  const int64_t n = x->shape.element_count();
+  return s.b.reshape(x, n == 0 ? Ints{0, s.random.between(0, 3)} : in_factors(s, n));
 }
 
 Instruction* transpose(Draft& s) {
@@ -343,37 +346,6 @@ Instruction* short_rows(Draft& s) {
   return x;
 }
 
-// Factors of n as one to three sizes, or none for a scalar.
-Ints in_factors(Draft& s, int64_t n) {
-  Ints sizes;
-  if (n == 1 && s.random.chance(0.5)) return sizes;
-  for (int64_t k = s.random.between(0, 2); k > 0; --k) {
-    Ints divisors;
-    for (int64_t f = 2; f <= std::min<int64_t>(n, 12); ++f) {
-      if (n % f == 0) divisors.push_back(f);
-    }
-    if (divisors.empty()) break;
-    sizes.push_back(s.random.pick(divisors));
-    n /= sizes.back();
-  }
-  sizes.push_back(n);
-  if (s.random.chance(0.5)) s.random.shuffle(sizes);
-  return sizes;
-}
-
-// The bits of x as a type of another width, where they make whole elements of it.
-Instruction* as_other_bits(Draft& s, Instruction* x) {
-  using enum DType;
-  const DType to = s.random.pick(std::vector{kU8, kS16, kS32, kF32});
-  const int64_t from = dtype_bytes(x->shape.type), bytes = dtype_bytes(to);
-  if (is_pred(x->shape.type) || is_complex(x->shape.type) || dtype_bits(x->shape.type) < 8) return x;
-  Ints sizes = x->shape.dims;
-  if (from > bytes) sizes.push_back(from / bytes);
-  if (from < bytes && (sizes.empty() || sizes.back() != bytes / from)) return x;
-  if (from < bytes) sizes.pop_back();
-  return s.b.op(kBitcastConvert, Shape::array(to, sizes), {x});
-}
-
 // Arrays side by side, or one with padding, seen in other sizes and computed with there: by what is the same
 // everywhere, by arguments, by others seen so.
 Instruction* parts_in_other_sizes(Draft& s) {
@@ -395,10 +367,10 @@ Instruction* parts_in_other_sizes(Draft& s) {
   };
   Instruction* x = beside();
   if (s.random.chance(0.3)) x = s.b.select(s.of(DType::kPred, sizes), x, s.of(type, sizes));
-  const Ints other = in_factors(s, x->shape.element_count());
-  x = s.b.reshape(x, other);
+  x = s.b.reshape(x, in_factors(s, x->shape.element_count()));
   for (int64_t k = s.random.between(1, 3); k > 0; --k) {
-    if (s.random.chance(0.2)) x = as_other_bits(s, x);
+    Instruction* bits = s.random.chance(0.4) ? bits_of(s, x) : nullptr;
+    if (bits) x = bits;
     const DType now = x->shape.type;
     const Ints at = x->shape.dims;
     Instruction* y = s.random.chance(0.4)                  ? s.splat(now, 3, at)
