@@ -461,6 +461,11 @@ class Fuser {
     return gain;
   }
 
+  /// Why kernels are one in spite of their prices.
+  static std::string bearing(double apart, const Candidate& together) {
+    return together.cost.total_ns() > apart * (1 + kRounding) ? "short kernels" : "";
+  }
+
   struct One {
     int reader = -1;
     std::optional<Candidate> candidate;
@@ -482,7 +487,7 @@ class Fuser {
       double gain = (whole ? bearable(apart) : apart) - together->cost.total_ns();
       if (alone && is_free(p) && gain > -kRounding * apart) gain = std::max(gain, 0.0);
       bool better = gain > best.gain || (gain == 0 && alone);
-      explain("join", p, r, apart, together->cost.total_ns(), better, "");
+      explain("join", p, r, apart, together->cost.total_ns(), better, better ? bearing(apart, *together) : "");
       if (better) best = {r, std::move(together), gain};
     }
     return best;
@@ -529,7 +534,7 @@ class Fuser {
     }
     double apart = cost(a) + cost(b);
     bool better = together->cost.total_ns() < bearable(apart);
-    explain("siblings", a, b, apart, together->cost.total_ns(), better, "");
+    explain("siblings", a, b, apart, together->cost.total_ns(), better, better ? bearing(apart, *together) : "");
     if (!better) return -1;
     int stays = graph_.merge(a, b);
     set(stays, std::move(*together));
