@@ -48,8 +48,15 @@ class MatrixTile {
         return TileEmitter::Values();
       });
     }
-    t_.loop("k", kTileSide, t_.argument(4), {}, [&](llvm::Value* k, const TileEmitter::Values&) {
-      step(k);
+    auto registers = [&](llvm::Value* n) {
+      TileEmitter::Values all;
+      for (int64_t i = 0; i < r_.high; ++i)
+        all.push_back(by_pointers() ? pointed_to(t_.number(i), n)
+                                    : t_.at(t_.argument(0), r_.first_row(i) * shape_.left.row_stride));
+      return all;
+    };
+    each_step({}, registers, [&](llvm::Value* k, llvm::Value* right, const TileEmitter::Values& rows, const auto&) {
+      step(k, right, rows);
       return TileEmitter::Values();
     });
     each_of_sums([&](int64_t i, int64_t j) {
@@ -83,12 +90,41 @@ class MatrixTile {
     }
   }
 
-  void step(llvm::Value* k) {
-    llvm::Value* left = t_.at(t_.argument(0), k);
-    llvm::Value* right = t_.at(t_.argument(1), t_.b.CreateMul(k, t_.number(shape_.panel_stride)));
+  /// A loop over the steps that carries the values: `body` gets how far a step is in its rows, where it is in the
+  /// panel, and what `rows` made of the table's entries number n of each register.
+  using Rows = std::function<TileEmitter::Values(llvm::Value* n)>;
+  using Step = std::function<TileEmitter::Values(llvm::Value* k, llvm::Value* right, const TileEmitter::Values& rows,
+                                                 const TileEmitter::Values&)>;
+  TileEmitter::Values each_step(const TileEmitter::Values& values, const Rows& rows, const Step& body) {
+    auto steps = [&](llvm::Value* panel, llvm::Value* count, const TileEmitter::Values& from,
+                     const TileEmitter::Values& first) {
+      return t_.loop("k", kTileSide, count, first, [&](llvm::Value* k, const TileEmitter::Values& all) {
+        return body(k, right_at(panel, k), from, all);
+      });
+    };
+    const int64_t stretch = shape_.left.stretch;
+    if (stretch == 0) return steps(t_.argument(1), t_.argument(4), rows(t_.number(0)), values);
+    return t_.loop("stretch", stretch, t_.argument(4), values, [&](llvm::Value* k, const TileEmitter::Values& all) {
+      llvm::Value* n = t_.b.CreateUDiv(k, t_.number(stretch));
+      return steps(right_at(t_.argument(1), k), t_.number(stretch), rows(n), all);
+    });
+  }
+  llvm::Value* right_at(llvm::Value* panel, llvm::Value* k) {
+    return t_.at(panel, t_.b.CreateMul(k, t_.number(shape_.panel_stride)));
+  }
+  /// What entry `n` of a register leads to.
+  llvm::Value* pointed_to(llvm::Value* in_register, llvm::Value* n) {
+    llvm::Value* entry = t_.b.CreateAdd(t_.b.CreateMul(in_register, t_.number(shape_.left.row_stride)), n);
+    entry = t_.b.CreateInBoundsGEP(t_.b.getPtrTy(), t_.argument(0), entry);
+    return t_.at(t_.b.CreateLoad(t_.b.getPtrTy(), entry), t_.argument(7));
+  }
+  bool by_pointers() const { return shape_.left.stretch > 0; }
+  int64_t row_stride() const { return by_pointers() ? shape_.left.apart : shape_.left.row_stride; }
+
+  void step(llvm::Value* k, llvm::Value* right, const TileEmitter::Values& rows) {
     const id::ID product = shape_.multiply_add == MultiplyAdd::kBfloatTiles ? id::x86_tdpbf16ps : id::x86_tdpbssd;
     for (int64_t i = 0; i < r_.high; ++i) {
-      load(r_.left(i), t_.at(left, r_.first_row(i) * shape_.left.row_stride), t_.number(shape_.left.row_stride));
+      load(r_.left(i), t_.at(rows[static_cast<size_t>(i)], k), t_.number(row_stride()));
       for (int64_t j = 0; j < r_.wide; ++j) {
         if (i == 0) load(r_.right(j), t_.at(right, j * kTileSide), t_.number(shape_.panel_stride));
         call(product, {tile(r_.sums(i, j)), tile(r_.left(i)), tile(r_.right(j))});
@@ -99,25 +135,33 @@ class MatrixTile {
   /// The sums of a row, a vector of them from `column` on.
   void twin_row(llvm::Value* row, int64_t column) {
     llvm::Value* to = t_.at(t_.at(t_.argument(2), t_.b.CreateMul(row, t_.argument(3))), column);
-    llvm::Value* left = t_.at(t_.argument(0), t_.b.CreateMul(row, t_.number(shape_.left.row_stride)));
     TileEmitter::Values sums = {llvm::Constant::getNullValue(t_.vector)};
     if (shape_.accumulates)
       sums = t_.under(t_.argument(5), "earlier", sums,
                       [&](const TileEmitter::Values&) { return TileEmitter::Values{t_.load(to)}; });
-    sums = t_.loop("k", kTileSide, t_.argument(4), sums, [&](llvm::Value* k, const TileEmitter::Values& before) {
-      llvm::Value* right = t_.at(t_.argument(1), t_.b.CreateMul(k, t_.number(shape_.panel_stride)));
-      TileEmitter::Values x, y;
-      for (int64_t n = 0; n < kTileSide; ++n) {
-        llvm::Value* group = t_.b.CreateAlignedLoad(t_.scalar, t_.at(t_.at(left, k), n), t_.align);
-        x.push_back(shape_.lanes > 1 ? t_.b.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), group) : group);
-        y.push_back(t_.load(t_.at(right, n * shape_.panel_stride + column)));
-      }
-      return TileEmitter::Values{tile_row_twin(t_.b, shape_.multiply_add, x, y, before[0])};
-    });
+    auto this_row = [&](llvm::Value* n) {
+      auto in = [&](llvm::Value* x, int64_t stride) { return t_.b.CreateMul(x, t_.number(stride)); };
+      if (!by_pointers()) return TileEmitter::Values{t_.at(t_.argument(0), in(row, row_stride()))};
+      llvm::Value* line = t_.number(r_.rows_of(0));
+      llvm::Value* first = pointed_to(t_.b.CreateUDiv(row, line), n);
+      return TileEmitter::Values{t_.at(first, in(t_.b.CreateURem(row, line), row_stride()))};
+    };
+    sums = each_step(
+        sums, this_row,
+        [&](llvm::Value* k, llvm::Value* right, const TileEmitter::Values& rows, const TileEmitter::Values& before) {
+          TileEmitter::Values x, y;
+          for (int64_t n = 0; n < kTileSide; ++n) {
+            llvm::Value* group = t_.b.CreateAlignedLoad(t_.scalar, t_.at(t_.at(rows[0], k), n), t_.align);
+            x.push_back(shape_.lanes > 1 ? t_.b.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), group) : group);
+            y.push_back(t_.load(t_.at(right, n * shape_.panel_stride + column)));
+          }
+          return TileEmitter::Values{tile_row_twin(t_.b, shape_.multiply_add, x, y, before[0])};
+        });
     t_.store(sums[0], to);
   }
 
-  // (left, panel of the right, sums, stride of the sums, groups of terms, whether to add to the sums, -, -)
+  // (left, panel of the right, sums, stride of the sums, groups of terms, whether to add to the sums, -, first of a
+  // stretch)
   TileEmitter t_;
   const MicroKernelShape& shape_;
   const Registers r_;

@@ -286,6 +286,7 @@ std::string micro_kernel_name(const MicroKernelShape& shape) {
       shape.left.stretch > 0 ? fmt::format("@{}{}", shape.left.stretch,
                                            shape.left.ends_within ? "e"
                                            : shape.left.skips     ? "s"
+                                           : shape.left.apart > 0 ? fmt::format("r{}", shape.left.apart)
                                                                   : "")
                              : "",
       shape.along_depth ? "d" : "", shape.stored_lanes > 0 ? fmt::format("s{}", shape.stored_lanes) : "");

@@ -30,6 +30,8 @@ struct RowsForm {
   /// of k, which are neighbours; k is a multiple unless it `ends_within` one. Where rows share pointers (a row stride
   /// of 0), each leads to the elements of all the rows at one step.
   int64_t stretch = 0;
+  /// > 0: of a register of rows a pointer leads to the first, the others follow at this stride.
+  int64_t apart = 0;
   bool ends_within = false;  ///< k is no multiple: of the last stretch so many steps are left out
   bool skips = false;        ///< k says which stretches there are, a bit each; the others are zeros
   bool shares_pointers() const { return stretch > 0 && row_stride == 0; }

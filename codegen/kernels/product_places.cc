@@ -94,9 +94,9 @@ class Chooser {
     const int64_t kc = blocks_.depth;
     // In place nothing fills up a slice that ends within a step.
     if (kc < product_.k && kc % s_.form.step != 0) return {};
-    // Slices are made of whole stretches, or stretches of whole slices.
-    const bool even = rows.stretch > 0 && (rows.stretch % kc == 0 || kc % rows.stretch == 0 || product_.k <= kc);
-    if (!even) rows.stretch = 0;
+    if (!rows.whole_stretches(kc, product_.k)) rows.stretch = 0;
+    // Tiles are whole registers of rows.
+    if (rows.in_line > 1 && blocks_.tile_rows != ceil_div(blocks_.tile_rows, kTileSide) * rows.in_line) return {};
     // Tiles are parts of what lies together, and blocks whole numbers of it.
     if (rows.together % blocks_.tile_rows != 0 || blocks_.rows % rows.together != 0) rows.together = 1;
     return rows;

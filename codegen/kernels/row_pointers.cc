@@ -41,7 +41,8 @@ RowPointers::RowPointers(ProductReads& reads, const RowsInPlace& rows, const Blo
       blocks_(blocks),
       operand_(operand),
       stretch_(rows.stretch),
-      together_(rows.together),
+      together_(by_position() ? rows.in_line : rows.together),
+      apart_(rows.apart),
       entries_(by_position() ? ceil_div(reads.product().k, stretch_) : blocks.depth),
       skips_(by_position() && tiles_reach_out()) {
   const int64_t too_many = by_position() ? lanes_of(entries_, e_.vector_bytes()) : 0;
@@ -120,12 +121,14 @@ void RowPointers::begin(Scope& root, const IndexExpr& m0) {
   // Rows that the last tile has too many repeat the last one.
   const int64_t m = reads_.product().m;
   llvm::Value* rows = minimum(b, e_.index(IndexExpr(m) - m0, root), blocks_.rows);
-  llvm::Value* tile_rows = i64(b, blocks_.tile_rows);
+  llvm::Value* tiles = ceil_quotient(b, rows, i64(b, blocks_.tile_rows));
   const int lanes = lanes_of(entries_, e_.vector_bytes());
-  each_line(root, b.CreateMul(ceil_quotient(b, rows, tile_rows), tile_rows), blocks_.rows,
+  each_line(root, b.CreateMul(tiles, i64(b, blocks_.tile_rows / together_)), blocks_.rows / together_,
             [&](Scope& s, const IndexExpr& line) {
-              llvm::Value* there = minimum(s.builder, e_.index(m0 + line, s), m - 1);
-              const Coords row = reads_.starts(s, reads_.left_side(), e_.symbol(s, there, {0, m - 1}));
+              const int64_t last = m / together_ - 1;
+              llvm::Value* there = minimum(s.builder, e_.index(floordiv(m0, together_) + line, s), last);
+              const IndexExpr first = e_.symbol(s, there, {0, last}) * together_;
+              const Coords row = reads_.starts(s, reads_.left_side(), first);
               llvm::Value* set = i64(s.builder, 0);
               for (int64_t first = 0; first < entries_; first += lanes) {
                 const int entry = reads_.vars().fresh();
@@ -171,9 +174,10 @@ TileRows RowPointers::tile(Scope& s, const IndexExpr& row, const IndexExpr& k0, 
   IndexExpr from(0), entry(0);
   if (by_position()) {
     rows.form = {.row_stride = entries_, .stretch = std::min(stretch_, blocks_.depth) / terms};
+    rows.form.apart = apart_ / terms;
     rows.form.ends_within = reads_.product().k % stretch_ != 0;
     from = floordiv(mod(k0, stretch_), terms);
-    entry = row * entries_ + floordiv(k0, stretch_);
+    entry = floordiv(row, together_) * entries_ + floordiv(k0, stretch_);
     rows.form.skips = skips_;
     if (skips_) rows.stretches = stretches(s, row, k0);
   } else {

@@ -7,6 +7,8 @@
 //                 a pointer for                   leads to                   the table
 //   by position   a row, at an element of the     its features:              [row][stretch of the depth], of the
 //                 window, or in a tile            `stretch` of the depth     block; made once
+//                 a line of rows where they     the first one's             [line of rows][stretch]
+//                 are read at once
 //   by step       neighbouring rows, at a step    those `together`:          [group of rows][step], of a slice of the
 //                 of the depth                    features, too              depth; made for each
 //
@@ -61,7 +63,7 @@ class RowPointers {
   ElementEmitter& e_;
   const Blocks& blocks_;
   const BufferRef& operand_;
-  int64_t stretch_, together_;
+  int64_t stretch_, together_, apart_;
   int64_t entries_;  // of a line
   const bool skips_;
   llvm::Value *table_, *zeros_, *sets_ = nullptr;

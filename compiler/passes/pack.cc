@@ -21,8 +21,9 @@ namespace {
 // and again: a product of 2048x2048 by its transpose took 55.5 ms without and 59.5 with them.
 constexpr int64_t kPartOfLastLevel = 4;
 
-// Padding is worth a copy where packing would copy each element more often.
-constexpr int64_t kWorthPadding = 4;
+// Padding is worth a copy where packing would copy each element more often; more so where registers of rows are filled
+// for each step, too.
+constexpr int64_t kWorthPadding = 4, kWorthPaddingRegisters = 2;
 
 // Rows and columns from which on a copy of the rows costs little beside the product.
 constexpr int64_t kWorthCopy = 256;
@@ -40,6 +41,7 @@ class Packer {
       if (i->is(Opcode::kDot)) changed |= lay_rows_along_depth(i);
       if (i->is(Opcode::kDot)) changed |= visit(i);
       if (i->is(Opcode::kConvolution)) changed |= pad(i);
+      if (i->is(Opcode::kConvolution)) changed |= visit(i);
     }
     return changed;
   }
@@ -97,6 +99,7 @@ class Packer {
     size_t side = product.columns_operand();
     Instruction* operand = dot->operand(side);
     if (product.rows_of_column <= kMostBlockRows && !same_.contains(operand)) return false;
+    if (dot->is(Opcode::kConvolution) && product.m <= 4 * blocks->rows && !same_.contains(operand)) return false;
     if (in_memory(operand) && columns_in_place(*dot, product, *blocks, options_.target)) return false;
     if (packed_once(*dot, product, *blocks)) return false;
     if (!panels || dot->operand(0) == dot->operand(1) || operand->shape.layout == *panels) return false;
@@ -148,8 +151,9 @@ class Packer {
       padding[static_cast<size_t>(dims.lhs_spatial[s])] = {w.pad_low, w.pad_high};
       w.pad_low = w.pad_high = 0;
     }
-    if (!any || convolution->shape.has_dynamic_dims() || reads_in_place(*convolution, product_of(*convolution)))
-      return false;
+    if (!any || convolution->shape.has_dynamic_dims()) return false;
+    const std::optional<RowsInPlace> as_it_is = rows_of(*convolution, product_of(*convolution));
+    if (as_it_is && as_it_is->pointed()) return false;
     // Asked of one made aside, that nothing has to be taken back.
     Instruction *x = convolution->operand(0), *w = convolution->operand(1);
     Module aside("aside");
@@ -160,8 +164,10 @@ class Packer {
     Instruction* of_padded = b.computation()->clone_instruction(*convolution, {padded, b.parameter(w->shape)});
     of_padded->attrs.window = inside;
     const MatrixProduct product = product_of(*of_padded);
-    if (product.m * product.k < kWorthPadding * padded->shape.element_count() || !reads_in_place(*of_padded, product))
-      return false;
+    const std::optional<RowsInPlace> rows = rows_of(*of_padded, product);
+    if (!rows || !rows->pointed()) return false;
+    const int64_t worth = rows->in_line > 1 ? kWorthPaddingRegisters : kWorthPadding;
+    if (product.m * product.k < worth * padded->shape.element_count()) return false;
     zero = c_.clone_instruction(*zero, {}, {}, convolution);
     convolution->set_operand(0, c_.clone_instruction(*padded, {x, zero}, {}, convolution));
     convolution->attrs.window = std::move(inside);
@@ -173,9 +179,10 @@ class Packer {
     return single_product(contraction, contraction.shape, sum_lanes(contraction, options_.target.vector_bytes));
   }
 
-  bool reads_in_place(const Instruction& convolution, const MatrixProduct& product) const {
+  std::optional<RowsInPlace> rows_of(const Instruction& convolution, const MatrixProduct& product) const {
     auto blocks = choose_blocks(convolution, product, options_.target, {.rows_in_memory = true});
-    return blocks && rows_in_place(convolution, product, blocks->multiply_add, blocks->tile_columns).pointed();
+    if (!blocks) return std::nullopt;
+    return rows_in_place(convolution, product, blocks->multiply_add, blocks->tile_columns);
   }
 
   /// The operand with this shape; equal ones are one.

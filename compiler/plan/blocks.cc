@@ -128,16 +128,17 @@ void choose_tile(Blocks& b, const MatrixProduct& p, DType type, int64_t lanes, i
 }
 
 /// The same where sums are tiles themselves: a step takes each 16 cycles, reading one 8, and as long as a sum waits for
-/// its last one. (Sapphire Rapids)
-void choose_tile_of_tiles(Blocks& b, const MatrixProduct& p) {
+/// its last one. (Sapphire Rapids) `in_line`: rows of a register where these are pointed to, else 1.
+void choose_tile_of_tiles(Blocks& b, const MatrixProduct& p, int64_t in_line) {
   constexpr int64_t kMultiply = 16, kRead = 8, kLatency = 52;
+  const int64_t side = in_line > 1 ? in_line : kTileSide;
   int64_t least = 0;
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>{2, 2}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}) {
-    const int64_t high = ceil_div(p.m, rows * kTileSide), wide = ceil_div(p.n, columns * kTileSide);
+    const int64_t high = ceil_div(p.m, rows * side), wide = ceil_div(p.n, columns * kTileSide);
     const int64_t cycles = std::max({rows * columns * kMultiply, (rows + columns) * kRead, kLatency}) * high * wide;
     if (least > 0 && cycles >= least) continue;
     least = cycles;
-    b.tile_rows = ceil_div(p.m, high);
+    b.tile_rows = in_line > 1 ? rows * side : ceil_div(p.m, high);
     b.tile_columns = columns * kTileSide;
   }
 }
@@ -229,7 +230,7 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
   const bool packs = packs_for_second_cache(contraction, p, target);
   const bool pays = target.l2_keeps_up || (packs && rows.along_depth && p.m >= kFewRows);
   const bool deep = contraction.is(Opcode::kDot) && pays && !walks && !form_of(b.multiply_add).tiles();
-  if (rows.stretch > 0 || deep) {
+  if ((rows.stretch > 0 && rows.in_line == 1) || deep) {
     const int64_t chain = rows.packed() ? kDeepPacked : kLongestChain;
     const int64_t panel = std::min(target.l2_bytes / 2 / (b.tile_columns * bytes), chain);
     const int64_t in_place = depth_in_place(contraction, p, b, target);
@@ -246,7 +247,10 @@ int64_t choose_depth(const Instruction& contraction, const MatrixProduct& p, con
     return one ? std::min(rows, p.k) : slice_of(p.contracting, rows, rows, unit);
   }
   const MultiplyAddForm& form = form_of(b.multiply_add);
-  if (form.tiles()) return slice_of(p.contracting, kBestSteps * form.step, kMostSteps * form.step, unit);
+  if (form.tiles()) {
+    const int64_t depth = slice_of(p.contracting, kBestSteps * form.step, kMostSteps * form.step, unit);
+    return rows.whole_stretches(depth, p.k) ? depth : rows.stretch;
+  }
   const int64_t panel = target.l1_bytes * 2 / 3 / (b.tile_columns * bytes) / 64 * 64;
   const int64_t best = std::clamp<int64_t>(panel, kBestDepth / 2, kBestDepth);
   const int64_t depth = slice_of(p.contracting, best, std::max(best * 3 / 2, kBestDepth), unit);
@@ -429,7 +433,7 @@ std::optional<Blocks> choose_blocks(const Instruction& contraction, const Matrix
   for (MultiplyAdd kind : kinds_to_try(lanes, operands, target)) {
     b.multiply_add = kind;
     if (form_of(kind).tiles())
-      choose_tile_of_tiles(b, p);
+      choose_tile_of_tiles(b, p, rows_by(kind).in_line);
     else
       choose_tile(b, p, type, lanes, rows_by(MultiplyAdd::kOne).together, target);
     rows = rows_by(kind);

@@ -276,6 +276,17 @@ int64_t row_stretch(const Instruction& contraction, const MatrixProduct& p) {
   return neighbours(contraction, read, inner) ? last.size : 1;
 }
 
+std::optional<int64_t> row_stride_in_line(const Instruction& contraction, const MatrixProduct& p, int64_t rows) {
+  VarSource vars;
+  const int first = vars.fresh(), inner = vars.fresh(), k = vars.fresh();
+  const IndexExpr row = IndexExpr::var(first, p.m / rows) * rows + IndexExpr::var(inner, rows);
+  auto read = read_of_rows(contraction, p, row, IndexExpr::var(k, p.k), vars);
+  if (!read || !read->guards.empty() || p.m % rows != 0) return std::nullopt;
+  const Shape& shape = contraction.operand(p.rows_operand())->shape;
+  if (element_bits(shape) != dtype_bits(shape.type)) return std::nullopt;
+  return linear_index(shape, read->coords).coefficient(inner);
+}
+
 int64_t sum_lanes(const Instruction& contraction, int64_t vector_bytes) {
   return std::max<int64_t>(1, vector_bytes / dtype_bytes(sum_type(contraction)));
 }

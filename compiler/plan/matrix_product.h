@@ -89,6 +89,9 @@ int64_t depth_stretch(const Instruction& contraction, const MatrixProduct& produ
 /// How many neighbouring rows are neighbours in the rows' operand too, whatever the depth, and all in its padding or
 /// none: the innermost of the rows' factors (features, of a gradient of weights), or 1.
 int64_t row_stretch(const Instruction& contraction, const MatrixProduct& product);
+/// Elements from one row to the next in the rows' operand, whatever the depth, none of them in padding, where rows are
+/// taken so many at a time (a part of the innermost factor); null if that differs.
+std::optional<int64_t> row_stride_in_line(const Instruction& contraction, const MatrixProduct& product, int64_t rows);
 /// Whether so many rows are whole numbers of a register tile's, of any machine's: one with fewer registers may take
 /// tiles of two rows, which is still better than to pack them (RowsInPlace::together in operands_in_place.h).
 bool shares_out_in_tiles(int64_t rows);

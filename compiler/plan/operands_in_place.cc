@@ -122,13 +122,38 @@ bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, co
   return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
 }
 
+namespace {
+
+// Entries of a row's pointers are made as one vector: more would take too long to compile.
+constexpr int64_t kMostTaps = 64;
+
+/// Rows of a convolution, by registers of them.
+RowsInPlace registers_in_place(const Instruction& contraction, const MatrixProduct& p, const MultiplyAddForm& form) {
+  // A register takes as long, however few of its rows there are: with seven it takes as long as packing.
+  constexpr int64_t kFewestRows = 12;
+  if (contraction.is(Opcode::kDot) || p.swapped || p.run != 1 || p.lhs_free.empty()) return {};
+  int64_t in_line = kTileSide;
+  while (p.lhs_free.back().size % in_line != 0) --in_line;
+  if (in_line < kFewestRows) return {};
+  const int64_t stretch = depth_stretch(contraction, p);
+  if (stretch % form.step != 0 || p.k % stretch != 0 || p.k / stretch > kMostTaps) return {};
+  const std::optional<int64_t> apart = row_stride_in_line(contraction, p, in_line);
+  if (!apart || *apart <= 0 || *apart % form.terms != 0) return {};
+  RowsInPlace rows;
+  rows.stretch = stretch;
+  rows.in_line = in_line;
+  rows.apart = *apart;
+  return rows;
+}
+
+}  // namespace
+
 RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind,
                           int64_t tile_columns) {
   // Steps of the depth in pages of their own are met again for each panel of columns: 1024x1024 transposed by 1024x64
   // take 1.9 times as long packed (AVX-512), by 1024x256 0.78 (AVX2), by 1024x1024 0.97 and 0.72.
   constexpr int64_t kManyPanels = 8;
-  // Entries of a row's pointers are made as one vector: more would take too long to compile.
-  constexpr int64_t kMostTaps = 64, kFewBytes = 48;
+  constexpr int64_t kFewBytes = 48;
   const MultiplyAddForm& form = form_of(kind);
   const DType type = contraction.operand(p.rows_operand())->shape.type;
   const bool as_it_is = type == (kind == MultiplyAdd::kOne ? sum_type(contraction) : form.packed);
@@ -137,7 +162,8 @@ RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p
   if (form.terms > 1) {
     rows.at_strides = lies_in_groups(contraction, p, p.rows_operand(), form);
     rows.along_depth = rows.at_strides && !form.tiles();
-    if (form.tiles() || rows.at_strides) return rows;
+    if (form.tiles() && !rows.at_strides) return registers_in_place(contraction, p, form);
+    if (rows.at_strides) return rows;
   } else if (auto strides = operand_strides(contraction, p, p.rows_operand())) {
     const bool many = p.n >= kManyPanels * tile_columns;
     rows.along_depth = strides->depth == 1;

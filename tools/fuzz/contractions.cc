@@ -191,7 +191,8 @@ Instruction* spread_product(Draft& s) {
 
 const Ints kFeatures = {1, 3, 8, 16, 17, 32};
 const Ints kPageOfFeatures = {1021, 1023, 1024};  // of floats
-constexpr int64_t kMostWork = 400'000;            // multiplications, which the evaluator does one by one
+const Ints kLine = {7, 12, 13, 15, 16, 24, 26, 32};
+constexpr int64_t kMostWork = 400'000;  // multiplications, which the evaluator does one by one
 
 // Infinite at one index of a spatial dim: where a window does not meet it, it must not be multiplied, be it by zero.
 Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
@@ -207,38 +208,43 @@ Instruction* with_infinity(Draft& s, Instruction* x, const Ints& spatial) {
 
 // What is drawn: a few of everything; as many features as micro-kernels want, of operands that were moved; images that
 // become few features, which are summed tap by tap; filters whose rows lie nearly a page apart; images of many features
-// with gaps, of which each phase of the result sees other taps.
-enum class Drawn { kSmall, kWide, kImage, kNearPages, kGaps };
+// with gaps, of which each phase of the result sees other taps; lines of about as many positions as a matrix register
+// has rows.
+enum class Drawn { kSmall, kWide, kImage, kNearPages, kGaps, kLines };
 
 // Dimensions in any order, windows that stride, dilate, turn round and reach over the edge, groups of
 // features or of the batch.
 Instruction* convolution_of(Draft& s, Drawn drawn) {
   const bool wide = drawn != Drawn::kSmall, image = drawn == Drawn::kImage, pages = drawn == Drawn::kNearPages,
-             spread = drawn == Drawn::kGaps;
+             spread = drawn == Drawn::kGaps, lines = drawn == Drawn::kLines;
   DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
   if (image && !is_float(t)) t = DType::kBF16;
+  if (lines) t = s.random.chance(0.6) ? DType::kBF16 : DType::kS8;
   size_t space =
       static_cast<size_t>(!image && s.random.chance(0.1) ? s.random.pick(Ints{0, 3}) : s.random.between(1, 2));
   if (pages) space = 1;
-  int64_t groups = !image && !pages && s.random.chance(0.3) ? s.random.between(2, 4) : 1;
+  if (lines) space = static_cast<size_t>(s.random.between(1, 2));
+  int64_t groups = !image && !pages && !lines && s.random.chance(0.3) ? s.random.between(2, 4) : 1;
   bool of_batch = s.random.chance(0.3);
   int64_t in = s.random.between(1, 4), out = groups * s.random.between(1, s.random.chance(0.2) ? 20 : 4);
   if (wide) in = s.random.pick(kFeatures), out = groups * s.random.pick(kFeatures);
   if (image) out = s.random.between(1, 7);
   if (pages) in = 1, out = s.random.pick(kPageOfFeatures);
-  int64_t batch = pages ? 1 : s.random.between(1, 3) * (of_batch ? groups : 1);
+  if (lines) in = s.random.pick(Ints{32, 32, 64, 24}), out = s.random.between(4, 12);
+  int64_t batch = pages ? 1 : s.random.between(1, lines ? 2 : 3) * (of_batch ? groups : 1);
   int64_t rank = static_cast<int64_t>(space) + 2;
   Ints lhs = s.permutation(rank), rhs = s.permutation(rank), result = s.permutation(rank);
   if (s.random.chance(0.3)) lhs = rhs = result = s.permutation(rank);
-  if (spread) {  // from the batch to the features, as they lie
+  if (spread || (lines && s.random.chance(0.7))) {  // from the batch to the features, as they lie
     lhs = {0, rank - 1};
     for (int64_t d = 1; d + 1 < rank; ++d) lhs.push_back(d);
     rhs = result = lhs;
   }
-  const bool gradient = wide && !image && !pages && !spread &&
+  const bool gradient = wide && !image && !pages && !spread && !lines &&
                         s.random.chance(0.3);  // of weights: the input's features are what is called its batch
   if (gradient) batch = s.random.pick(Ints{8, 12, 16, 20}) * (of_batch ? groups : 1);
-  if (wide && (gradient || s.random.chance(0.5))) {  // features are neighbours, and rows read where they lie
+  if (wide &&
+      (gradient || s.random.chance(lines ? 0.9 : 0.5))) {  // features are neighbours, and rows read where they lie
     auto last = [&](Ints& order, size_t which) { std::swap(order[which], *std::ranges::max_element(order)); };
     last(lhs, gradient ? 0 : 1);
     last(rhs, 1);
@@ -262,7 +268,7 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
     int64_t size = s.random.chance(0.02) ? 0 : s.random.between(s.random.chance(0.1) ? 1 : 2, space > 1 ? 9 : 20);
     if (image) size = space > 1 ? s.random.between(14, 26) : s.random.between(150, 400);
     if (pages) size = s.random.between(54, 60);
-    w.size = pages ? s.random.between(3, 6) : s.random.between(1, 4);
+    w.size = pages ? s.random.between(3, 6) : s.random.between(1, lines ? 3 : 4);
     w.stride = s.random.chance(image ? 0.9 : 0.6) ? 1 : s.random.between(2, 3);
     w.pad_low = s.random.between(-1, 3);
     w.pad_high = s.random.between(-1, 3);
@@ -273,12 +279,22 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
       w.lhs_dilate = s.random.between(1, 4);
       w.pad_low = w.pad_high = s.random.between(-1, 1);
     }
+    if (lines) {
+      if (s.random.chance(0.6)) w.pad_low = w.pad_high = 0;
+      const int64_t reach = (w.size - 1) * w.rhs_dilate + 1 - w.pad_low - w.pad_high;
+      const int64_t positions = d + 1 == space ? s.random.pick(kLine) : s.random.between(1, 2);
+      w.lhs_dilate = 1;
+      size = std::max<int64_t>((positions - 1) * w.stride + reach, 0);
+    }
     set(x_sizes, dims.lhs_spatial[d], size);
     set(k_sizes, dims.rhs_spatial[d], w.size);
     window.push_back(w);
   }
   if (wide ? product(x_sizes) * product(k_sizes) > kMostWork * in : !s.fits(x_sizes)) return nullptr;
-  auto side = [&](DType type, const Ints& sizes) { return wide ? moved(s, type, sizes) : s.of(type, sizes); };
+  auto side = [&](DType type, const Ints& sizes) {
+    if (lines) return s.fresh(type, sizes);
+    return wide ? moved(s, type, sizes) : s.of(type, sizes);
+  };
   Instruction* x = factor(s, side(t, x_sizes));
   const bool gaps = std::ranges::any_of(window, [](const WindowDim& w) { return w.lhs_dilate > 1; });
   if (s.random.chance(gaps ? 0.4 : 0.05)) x = with_infinity(s, x, dims.lhs_spatial);
@@ -293,6 +309,7 @@ Instruction* convolution(Draft& s) { return convolution_of(s, Drawn::kSmall); }
 Instruction* wide_convolution(Draft& s) {
   if (s.draw.depth > 0) return nullptr;
   if (s.random.chance(0.1)) return convolution_of(s, Drawn::kNearPages);
+  if (s.random.chance(0.4)) return convolution_of(s, Drawn::kLines);
   return convolution_of(s, s.random.chance(0.3) ? Drawn::kImage : Drawn::kWide);
 }
 Instruction* spread_convolution(Draft& s) { return s.draw.depth > 0 ? nullptr : convolution_of(s, Drawn::kGaps); }
