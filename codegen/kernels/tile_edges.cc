@@ -34,7 +34,9 @@ Ints padded_sizes(const Shape& shape) {
 
 /// As the columns of a product may lie (panel_layout in compiler/plan/contraction.h).
 bool in_panels(const Layout& layout) {
-  return layout.tiles.size() == 1 && layout.tiles[0].dims.size() == 2 && layout.tiles[0].dims[1] <= kMostTerms;
+  if (layout.tiles.size() != 1 || layout.tiles[0].dims.size() < 2) return false;
+  const auto& tile = layout.tiles[0].dims;
+  return tile.back() <= kMostTerms && std::all_of(tile.begin() + 1, tile.end() - 1, [](int64_t n) { return n == 1; });
 }
 
 }  // namespace

@@ -367,23 +367,53 @@ KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instru
   return plan_product(g, dots[0], products, config);
 }
 
-std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& product, const Blocks& blocks) {
-  if (!dot.is(Opcode::kDot)) return std::nullopt;
-  bool left = product.swapped;
-  const DotDims& d = dot.attrs.dot;
-  const Ints &batch = left ? d.lhs_batch : d.rhs_batch, &contracting = left ? d.lhs_contracting : d.rhs_contracting;
-  const Shape& shape = dot.operand(product.columns_operand())->shape;
-  if (contracting.size() != 1 || shape.rank() != static_cast<int64_t>(batch.size()) + 2) return std::nullopt;
+namespace {
+
+/// The dims of the operand of the columns, minor ones first: those of the depth, as it counts, and all others behind
+/// them. Empty where a layout cannot say how the columns are read.
+Ints panel_order(const Instruction& contraction, const MatrixProduct& product, const MultiplyAddForm& form) {
+  const Shape& shape = contraction.operand(product.columns_operand())->shape;
+  if (contraction.is(Opcode::kDot)) {
+    const bool left = product.swapped;
+    const DotDims& d = contraction.attrs.dot;
+    const Ints &batch = left ? d.lhs_batch : d.rhs_batch, &contracting = left ? d.lhs_contracting : d.rhs_contracting;
+    if (contracting.size() != 1 || shape.rank() != static_cast<int64_t>(batch.size()) + 2) return {};
+    Ints order = contracting;
+    for (int64_t n = 0; n < shape.rank(); ++n) {
+      if (n != contracting[0] && !contains(batch, n)) order.push_back(n);
+    }
+    order.insert(order.end(), batch.rbegin(), batch.rend());
+    return order;
+  }
+  // Of a convolution with weights that lie as they are multiplied, term by term, packing costs too little for a copy.
+  if (form.terms == 1 || product.swapped || product.batches() != 1) return {};
+  if (std::ranges::any_of(contraction.attrs.window, &WindowDim::reversal)) return {};
+  const ConvDims& c = contraction.attrs.conv;
+  Ints order = c.rhs_spatial;
+  order.push_back(c.rhs_input_feature);
+  Ints sizes;
+  for (int64_t d : order) sizes.push_back(shape.dims[static_cast<size_t>(d)]);
+  // A window's elements that no position reads are left out of the depth; a group of terms is in one of the others.
+  if (sizes != product.contracting || sizes.back() % form.terms != 0) return {};
+  std::ranges::reverse(order);
+  order.push_back(c.rhs_output_feature);
+  return order;
+}
+
+}  // namespace
+
+std::optional<Layout> panel_layout(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks) {
   // Of a step that the depth ends within a layout does not say that the rest is zero.
   const MultiplyAddForm& form = form_of(blocks.multiply_add);
   if (product.k % form.step != 0) return std::nullopt;
   Layout panels;
-  panels.minor_to_major = contracting;
-  for (int64_t n = 0; n < shape.rank(); ++n) {
-    if (n != contracting[0] && std::ranges::count(batch, n) == 0) panels.minor_to_major.push_back(n);
-  }
-  panels.minor_to_major.insert(panels.minor_to_major.end(), batch.rbegin(), batch.rend());
-  panels.tiles = {Tile{{blocks.tile_columns, form.terms}}};
+  panels.minor_to_major = panel_order(contraction, product, form);
+  if (panels.minor_to_major.empty()) return std::nullopt;
+  const size_t depth_dims = product.contracting.size();
+  Ints tile(depth_dims + 1, 1);
+  tile.front() = blocks.tile_columns;
+  tile.back() = form.terms;
+  panels.tiles = {Tile{tile}};
   return panels;
 }
 

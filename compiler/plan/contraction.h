@@ -29,9 +29,9 @@ Products::Product& product_of(const KernelPlan& plan, const Stage& stage, Produc
 /// A block of rows between products has at most so many, so that what its stages leave for each other stays near.
 inline constexpr int64_t kMostBlockRows = 96;
 
-/// The layout in which a micro-kernel reads the operand of a dot's columns in place: panels as wide as its tile,
-/// one k after the other. nullopt where no layout says so (several free or contracting dims).
-std::optional<Layout> panel_layout(const Instruction& dot, const MatrixProduct& product, const Blocks& blocks);
+/// The layout in which a micro-kernel reads the operand of the columns in place: panels as wide as its tile, one k
+/// after the other. nullopt where no layout says so (several free or contracting dims of a dot).
+std::optional<Layout> panel_layout(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks);
 
 /// Of a plan by blocks: the operand of a product that is a value of the domain (made by earlier stages), or -1
 /// if the product itself makes such a value.

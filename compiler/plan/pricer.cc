@@ -112,10 +112,21 @@ bool Pricer::places_elements() const {
   return window < target_.vector_bytes / 4;
 }
 
+namespace {
+
+/// Whether that dim of the columns' operand is of the depth.
+bool lies_along(const Instruction& contraction, const MatrixProduct& p, int64_t dim) {
+  if (contraction.is(Opcode::kConvolution)) return dim != contraction.attrs.conv->rhs_output_feature;
+  const DotDims& dims = contraction.attrs.dot;
+  return contains(p.swapped ? dims.lhs_contracting : dims.rhs_contracting, dim);
+}
+
+}  // namespace
+
 void Pricer::bring_columns(const Stage& s) {
   // Measured: a copy along its own minor dim, and one that transposes in registers.
   constexpr double kCopied = 0.2, kTransposed = 0.5;
-  if (!s.product->is(Opcode::kDot)) return;
+  if (!s.product->is(Opcode::kDot) && form_of(s.blocks->multiply_add).terms == 1) return;
   const MatrixProduct& p = product_of(plan_, s, products_).matrices;
   const auto panels = panel_layout(*s.product, p, *s.blocks);
   const Instruction* columns = s.product->operand(p.columns_operand());
@@ -125,9 +136,7 @@ void Pricer::bring_columns(const Stage& s) {
   if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
   const double elements = static_cast<double>(p.k) * static_cast<double>(p.n);
   if (lies && elements * dtype_bytes(columns->shape.type) <= static_cast<double>(target_.l2_bytes)) return;
-  const DotDims& dims = s.product->attrs.dot;
-  const bool along =
-      contains(p.swapped ? dims.lhs_contracting : dims.rhs_contracting, int64_t{minor_dim(columns->shape)});
+  const bool along = lies_along(*s.product, p, minor_dim(columns->shape));
   const bool transposes = !lies && !s.blocks->along_depth && along;
   const auto blocks = static_cast<double>(p.batches() * ceil_div(p.m, s.blocks->rows));
   cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;

@@ -194,6 +194,25 @@ TEST_CASE("rows that lie across the depth are copied where a second cache does n
   expect_same_meaning(kText, options);
 }
 
+TEST_CASE("images are padded by a copy, and weights packed once, for registers of rows") {
+  PipelineOptions options;
+  options.target = {.vector_bytes = 64, .vector_registers = 32, .multiplies_tiles = true, .l2_bytes = 2 << 20};
+  options.only = {"pack"};
+  options.verify = true;
+  auto packed = [&](std::string_view images) {
+    auto module =
+        parse_module("ENTRY e {\n  x = bf16" + std::string(images) +
+                     " parameter(0)\n  w = bf16[3,3,64,64] parameter(1)\n  ROOT c = bf16" + std::string(images) +
+                     " convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n}\n");
+    run_pipeline(*module, options);
+    return to_string(*module);
+  };
+  const std::string lines = packed("[8,28,28,64]");  // two registers of fourteen
+  CHECK(lines.contains("bf16[8,30,30,64]{3,2,1,0} pad(x"));
+  CHECK(lines.contains("w.panels = bf16[3,3,64,64]{2,1,0,3:T(32,1,1,2)} copy(w)"));
+  CHECK_FALSE(packed("[8,28,29,64]").contains("pad(x"));
+}
+
 TEST_CASE("scores of attention are never an array, whatever the second cache is") {
   const std::string text = read(std::string(HLOJIT_SOURCE_DIR) + "/bench/hlo/big/attention_full_1k.hlo");
   for (const bool keeps_up : {true, false}) {
