@@ -81,6 +81,41 @@ bool takes_three(const Instruction& reduction, const NumberOptions& options, Hel
   return options.avx512 && !far && product(reduction_sizes(reduction)) > kFew;
 }
 
+using ValueOf = std::unordered_map<const Instruction*, Value>;
+
+/// What a comparison of two results' values number `n` is, of which the first is known to be less.
+std::optional<bool> of_numbers(const Instruction& i, int n, size_t values) {
+  if (!i.is(Opcode::kCompare)) return std::nullopt;
+  const auto number = [](const Instruction* o) {
+    return o->is(Opcode::kParameter) ? static_cast<int>(o->attrs.parameter_number) : -1;
+  };
+  const int x = number(i.operand(0)), y = number(i.operand(1)), other = n + static_cast<int>(values);
+  if (std::minmax(x, y) != std::minmax(n, other)) return std::nullopt;
+  const bool swapped = x == other;
+  if (i.attrs.direction == Direction::kLt) return !swapped;
+  if (i.attrs.direction == Direction::kGt) return swapped;
+  return std::nullopt;
+}
+
+/// Of what is left of "greater, or equal and before it", if that is all one comparison says; null for others.
+llvm::Value* one_comparison(llvm::IRBuilderBase& b, const Instruction& i, const ValueOf& values) {
+  const bool both = i.is(Opcode::kAnd), either = i.is(Opcode::kOr);
+  if (!is_pred(i.shape.type) || (!both && !either)) return nullptr;
+  llvm::Value *x = values.at(i.operand(0)).v, *y = values.at(i.operand(1)).v;
+  auto is = [](llvm::Value* v, bool all) {
+    auto* c = llvm::dyn_cast<llvm::Constant>(v);
+    return c && (all ? c->isAllOnesValue() : c->isNullValue());
+  };
+  if (is(x, both)) return y;
+  if (is(y, both)) return x;
+  auto *p = llvm::dyn_cast<llvm::ICmpInst>(x), *q = llvm::dyn_cast<llvm::ICmpInst>(y);
+  if (!either || !p || !q || p->getOperand(0) != q->getOperand(0) || p->getOperand(1) != q->getOperand(1))
+    return nullptr;
+  if (p->getPredicate() == llvm::ICmpInst::ICMP_EQ) std::swap(p, q);
+  if (q->getPredicate() != llvm::ICmpInst::ICMP_EQ || !p->isRelational()) return nullptr;
+  return b.CreateICmp(p->getNonStrictPredicate(), p->getOperand(0), p->getOperand(1));
+}
+
 }  // namespace
 
 bool compares_stored(const Instruction& reduction) {
@@ -91,7 +126,7 @@ bool compares_stored(const Instruction& reduction) {
 }
 
 std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options, const Computation& c,
-                                      std::span<const Value> arguments, bool plain) {
+                                      std::span<const Value> arguments, bool plain, int less) {
   std::unordered_map<const Instruction*, Value> values;
   int lanes = 1;
   for (const Value& v : arguments) lanes = std::max(lanes, lanes_of(v));
@@ -102,6 +137,10 @@ std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOption
       values[i.get()] = splat(b, constant(b, *i->literal, 0), lanes);
     } else if (i->is(Opcode::kTuple)) {
       continue;
+    } else if (const auto known = less < 0 ? std::nullopt : of_numbers(*i, less, arguments.size() / 2)) {
+      values[i.get()] = splat(b, {DType::kPred, b.getInt1(*known)}, lanes);
+    } else if (llvm::Value* one = less < 0 ? nullptr : one_comparison(b, *i, values)) {
+      values[i.get()] = {DType::kPred, one};
     } else {
       std::vector<Value> operands;
       for (Instruction* o : i->operands()) operands.push_back(values.at(o));
@@ -153,6 +192,7 @@ Reducer Reducer::of(const Instruction& reduction, const NumberOptions& options, 
                                                   : Reorder{false, -1};
   r.reorderable_ = order.allowed;
   r.position_ = order.position;
+  r.numbers_ = order.numbers;
   return r;
 }
 
@@ -205,9 +245,10 @@ std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const 
 }
 
 std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
-                                 std::span<const Value> accumulators, std::span<const Value> values) const {
+                                 std::span<const Value> accumulators, std::span<const Value> values,
+                                 bool ascending) const {
   if (sums_ && values.size() == 2) return {fma(b, values[0], values[1], accumulators[0])};
-  if (!contracts_) return apply(b, options, accumulators, accumulated(b, values));
+  if (!contracts_) return apply(b, options, accumulators, accumulated(b, values), ascending ? numbers_ : -1);
   if (is_pred(accumulator_)) {
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
   }
@@ -239,7 +280,7 @@ std::vector<Value> Reducer::combine(llvm::IRBuilderBase& b, const NumberOptions&
 }
 
 std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
-                                  std::span<const Value> right) const {
+                                  std::span<const Value> right, int less) const {
   if (as_numbers_) {
     llvm::Value* number = ir::extreme_number_avx512(b, left[0].v, right[0].v, op_ == Opcode::kMaximum);
     return {{left[0].type, number}, {DType::kPred, b.CreateAnd(left[1].v, right[1].v)}};
@@ -248,18 +289,18 @@ std::vector<Value> Reducer::apply(llvm::IRBuilderBase& b, const NumberOptions& o
   if (op_) return {binary(b, options, *op_, left[0], right[0])};
   std::vector<Value> arguments(left.begin(), left.end());
   arguments.insert(arguments.end(), right.begin(), right.end());
-  return apply_in_parts(b, options, arguments);
+  return apply_in_parts(b, options, arguments, less);
 }
 
 // The conditions of a vector wider than the machine's are packed, into bytes or one mask of all lanes, and unpacked
 // again between a comparison and a select: the halves of such vectors go each its own way. (Argmax of 1024 rows of 4096
 // on a Zen 4, AVX-512: 692 us packed, 477 so; down the columns 1230 and 800.)
 std::vector<Value> Reducer::apply_in_parts(llvm::IRBuilderBase& b, const NumberOptions& options,
-                                           std::span<const Value> arguments) const {
+                                           std::span<const Value> arguments, int less) const {
   int lanes = lanes_of(arguments[0]), part = lanes_of_register(arguments, options.avx512 ? 512 : 256);
-  if (part == 0 || lanes <= part) return inline_computation(b, options, *computation_, arguments, plain_);
-  std::vector<Value> low = apply_in_parts(b, options, part_of(b, arguments, 0, lanes / 2));
-  std::vector<Value> high = apply_in_parts(b, options, part_of(b, arguments, lanes / 2, lanes / 2));
+  if (part == 0 || lanes <= part) return inline_computation(b, options, *computation_, arguments, plain_, less);
+  std::vector<Value> low = apply_in_parts(b, options, part_of(b, arguments, 0, lanes / 2), less);
+  std::vector<Value> high = apply_in_parts(b, options, part_of(b, arguments, lanes / 2, lanes / 2), less);
   auto join = [&](llvm::Value* x, llvm::Value* y) { return x ? joined(b, std::array{x, y}) : nullptr; };
   for (size_t k = 0; k < low.size(); ++k)
     low[k] = {low[k].type, join(low[k].v, high[k].v), join(low[k].imag, high[k].imag)};

@@ -18,10 +18,11 @@ class ElementEmitter;
 struct Scope;
 
 /// Results of a scalar computation applied to values (all of one lane count). `plain`: it is (ir/combining.h), and
-/// nothing is rounded.
+/// nothing is rounded. `less` >= 0: of a computation on two results, value number `less` of the first is known to be
+/// less than the second's.
 std::vector<Value> inline_computation(llvm::IRBuilderBase& b, const NumberOptions& options,
                                       const Computation& computation, std::span<const Value> arguments,
-                                      bool plain = false);
+                                      bool plain = false, int less = -1);
 
 /// A maximum or minimum of f16 or bf16: these are compared as integers as wide as they are stored, unless their lanes
 /// are parts of one result and bf16.
@@ -42,7 +43,7 @@ class Reducer {
   bool has_identity() const { return op_.has_value(); }
   bool reorderable() const { return reorderable_; }
   /// Partial results may be combined in any order, but elements must be met from the first to the last.
-  bool ascends() const { return position_ >= 0; }
+  bool ascends() const { return position_ >= 0 || numbers_ >= 0; }
   /// Of an accumulator.
   int values() const { return as_bits_ ? 3 : as_numbers_ ? 2 : 1; }
   bool idempotent() const { return op_ && has_trait(*op_, op_trait::kIdempotent); }
@@ -63,9 +64,9 @@ class Reducer {
   /// asked of two vectors at once and kept for a register's lanes. (Maxima of 23 slices of 57x67, one core of a Zen 5:
   /// 2.04 us, 1.66.)
   std::vector<Value> accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const;
-  /// Accumulators after one more element.
+  /// Accumulators after one more element. `ascending`: which are met from the first to the last.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
-                          std::span<const Value> values) const;
+                          std::span<const Value> values, bool ascending) const;
   /// Two partial results, of whichever elements.
   std::vector<Value> combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
                              std::span<const Value> right) const;
@@ -75,15 +76,15 @@ class Reducer {
   std::vector<Value> finish(llvm::IRBuilderBase& b, const NumberOptions& options, std::vector<Value> totals) const;
 
  private:
-  /// The computation on what came first and what came later.
+  /// The computation on what came first and what came later. `less`: as of inline_computation.
   std::vector<Value> apply(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
-                           std::span<const Value> right) const;
+                           std::span<const Value> right, int less = -1) const;
   std::vector<Value> apply_in_parts(llvm::IRBuilderBase& b, const NumberOptions& options,
-                                    std::span<const Value> arguments) const;
+                                    std::span<const Value> arguments, int less) const;
 
   std::optional<Opcode> op_;
   bool reorderable_ = false;
-  int position_ = -1;                    // Reorder::position
+  int position_ = -1, numbers_ = -1;     // Reorder's
   bool as_bytes_ = false;                // accumulators are bytes of equal bits
   bool as_keys_ = false;                 // accumulators are integers in the order of floats
   bool as_bits_ = false;                 // they are the extrema of floats' bits, signed and unsigned

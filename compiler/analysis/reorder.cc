@@ -82,6 +82,20 @@ class Trial {
     }
     return true;
   }
+  /// Two whose parts `number` are equal give what they would if the first one's were less.
+  bool takes_equal_as_less(int number) const {
+    size_t scale = 1;
+    for (int p = 0; p < number; ++p) scale *= samples_[static_cast<size_t>(p)].size();
+    const auto n = static_cast<size_t>(number);
+    for (size_t a = 0; a < count_; ++a) {
+      for (size_t b = 0; b < count_; ++b) {
+        if (part(a, n) != 0 || part(b, n) != 0) continue;
+        const size_t result = table_[a * count_ + b + scale];
+        if (result - part(result, n) * scale != table_[a * count_ + b]) return false;
+      }
+    }
+    return true;
+  }
 
  private:
   static std::vector<Literal> samples(DType type) {
@@ -205,14 +219,19 @@ Reorder selection_order(const Instruction& reduce) {
   if (!reduce.is(Opcode::kReduce) || !only_selects(*reduce.to_apply())) return {};
   Trial trial(*reduce.to_apply());
   if (!trial.valid()) return {};
-  if (trial.reorders(-1)) return {true, -1};
+  Reorder order{trial.reorders(-1), -1, -1};
   const Ints& reduced = reduce.attrs.dimensions;
-  for (size_t k = 0; k < reduce.operand_count() / 2; ++k) {
-    int position = static_cast<int>(k);
-    const bool counts = reduced.size() == 1 && counts_along(*reduce.operand(k), reduced[0]);
-    if (counts && trial.reorders(position)) return {true, position};
+  const size_t values = reduce.operand_count() / 2;
+  for (size_t k = 0; k < values && reduced.size() == 1; ++k) {
+    if (!counts_along(*reduce.operand(k), reduced[0])) continue;
+    const int number = static_cast<int>(k);
+    if (!order.allowed && trial.reorders(number)) order.allowed = true, order.position = number;
+    // The first element's is 0.
+    const Instruction* initial = reduce.operand(values + k);
+    const bool before = initial->is(Opcode::kConstant) && initial->literal->as_int(0) <= 0;
+    if (order.numbers < 0 && before && trial.takes_equal_as_less(number)) order.numbers = number;
   }
-  return {};
+  return order;
 }
 
 }  // namespace hlojit

@@ -16,6 +16,9 @@ struct Reorder {
   /// Where the order of two partial results matters, that goes first whose value number `position` is
   /// less; -1 if it never does.
   int position = -1;
+  /// The value that numbers the elements: of those that are met in their order, each may be taken to have a greater one
+  /// than what was met before. -1 if there is none.
+  int numbers = -1;
 };
 
 /// Values may be combined from their last to their first, and in groups: by one op that combines, or by arithmetic on

@@ -39,6 +39,18 @@ TEST_CASE("selections that may be reordered") {
   CHECK(!order(kArgmax, "reshape(w)", "0").allowed);
 }
 
+TEST_CASE("elements met in order have greater numbers, unless the first one's matters") {
+  auto by = [](std::string_view choice) {
+    return std::string("lt = pred[] compare(i, j), direction=LT eq = pred[] compare(a, b), direction=EQ ") +
+           "gt = pred[] compare(a, b), direction=GT tie = pred[] and(eq, lt) first = pred[] or(gt, tie) " +
+           "k = s32[] select(first, i, j) v = f32[] select(" + std::string(choice) + ", a, b)";
+  };
+  CHECK(order(by("first")).numbers == 1);
+  CHECK(order(by("first"), "reshape(w)").numbers == 1);
+  CHECK(order(by("first"), "parameter(1)").numbers == -1);
+  CHECK(order(by("lt")).numbers == -1);
+}
+
 TEST_CASE("selections that may not") {
   CHECK(!order("never = pred[] constant(false) v = f32[] select(never, a, b) k = s32[] minimum(i, j)").allowed);
   CHECK(!order("g = pred[] compare(a, b), direction=GT v = f32[] select(g, a, b) k = s32[] maximum(i, j)").allowed);
