@@ -347,6 +347,7 @@ TEST_CASE("whole tiles, where the machine multiplies them and there is enough of
   CHECK(terms_at_once("bf16[60,15]", "bf16[15,96]", target) == "");
   CHECK(terms_at_once("s8[60,65]", "s8[65,96]", target) == "byte_tiles");
   CHECK(terms_at_once("s8[60,30]", "s8[30,96]", target) == "bytes");
+  CHECK(terms_at_once("s8[60,60]", "s8[60,96]", target) == "bytes");
   CHECK(terms_at_once("u8[60,64]", "u8[64,96]", target) == "words");
   target.keeps_subnormals = true;
   CHECK(terms_at_once("bf16[60,64]", "bf16[64,96]", target) == "");
