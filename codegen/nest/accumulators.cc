@@ -41,7 +41,7 @@ Accumulators::Carry Accumulators::step(Scope& s, const Carry& in, const Lanes& l
   auto width = static_cast<size_t>(std::find(counts_.begin(), counts_.end(), lanes.count) - counts_.begin());
   const size_t from = width * parts_ + parts_before(m);
   size_t part = from;
-  std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values, ascending);
+  std::vector<Value> old = take(m, in, part), next = reducers_[m].step(s.builder, e_.number(), old, values);
   for (size_t k = 0; k < next.size(); ++k)
     append_parts(made, counts ? choose(s.builder, counts, next[k], old[k]) : next[k]);
   std::copy(made.begin(), made.end(), out.begin() + static_cast<std::ptrdiff_t>(from));

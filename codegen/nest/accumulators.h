@@ -35,7 +35,6 @@ class Accumulators {
   void use_widths(std::vector<int> counts) { counts_ = std::move(counts); }
   const bool running;
   bool own_lanes = false;
-  bool ascending = false;  ///< elements are met from the first to the last, by each accumulator
 
   Carry start(Scope& s) const;
   /// The carried values after one more element of member m (a vector of them). `counts`: where there is one at all

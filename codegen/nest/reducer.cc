@@ -245,10 +245,9 @@ std::vector<Value> Reducer::accumulated(llvm::IRBuilderBase& b, std::span<const 
 }
 
 std::vector<Value> Reducer::step(llvm::IRBuilderBase& b, const NumberOptions& options,
-                                 std::span<const Value> accumulators, std::span<const Value> values,
-                                 bool ascending) const {
+                                 std::span<const Value> accumulators, std::span<const Value> values) const {
   if (sums_ && values.size() == 2) return {fma(b, values[0], values[1], accumulators[0])};
-  if (!contracts_) return apply(b, options, accumulators, accumulated(b, values), ascending ? numbers_ : -1);
+  if (!contracts_) return apply(b, options, accumulators, accumulated(b, values), numbers_);
   if (is_pred(accumulator_)) {
     return {binary(b, options, Opcode::kOr, accumulators[0], binary(b, options, Opcode::kAnd, values[0], values[1]))};
   }

@@ -64,9 +64,9 @@ class Reducer {
   /// asked of two vectors at once and kept for a register's lanes. (Maxima of 23 slices of 57x67, one core of a Zen 5:
   /// 2.04 us, 1.66.)
   std::vector<Value> accumulated(llvm::IRBuilderBase& b, std::span<const Value> values) const;
-  /// Accumulators after one more element. `ascending`: which are met from the first to the last.
+  /// Accumulators after one more element: of those that must be met in order, the next.
   std::vector<Value> step(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> accumulators,
-                          std::span<const Value> values, bool ascending) const;
+                          std::span<const Value> values) const;
   /// Two partial results, of whichever elements.
   std::vector<Value> combine(llvm::IRBuilderBase& b, const NumberOptions& options, std::span<const Value> left,
                              std::span<const Value> right) const;

@@ -157,8 +157,6 @@ class PassRun {
     const int wide = sums_.running ? native : native * vectors_of_members(operations, places);
     if (along_rows_) group(pieces, in_order);
     if (!in_order && outer_lanes_ > 1) pages_side_by_side(pieces);
-    const bool one_loop = pieces.size() == 1 && pieces[0].loops.size() == 1 && !pieces[0].has_lanes;
-    sums_.ascending = in_order || one_loop;
     for (LoopPiece& p : pieces) write_out_numbers(p);
     for (LoopPiece& p : pieces) {
       p.side_by_side = sums_.own_lanes && !sums_.running;

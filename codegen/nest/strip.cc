@@ -85,7 +85,6 @@ class StripRun {
                const Pass pass = strip_.pass(coords);
                Accumulators sums(e_, e_.root(), in, pass.members, lanes.count, false, true);
                sums.use_widths({1});
-               sums.ascending = true;
                body(in, sums, {coords, pass, at.back()});
                return ElementEmitter::Carried{};
              });
