@@ -127,8 +127,7 @@ void RowPointers::begin(Scope& root, const IndexExpr& m0) {
             [&](Scope& s, const IndexExpr& line) {
               const int64_t last = m / together_ - 1;
               llvm::Value* there = minimum(s.builder, e_.index(floordiv(m0, together_) + line, s), last);
-              const IndexExpr first = e_.symbol(s, there, {0, last}) * together_;
-              const Coords row = reads_.starts(s, reads_.left_side(), first);
+              const Coords row = reads_.starts(s, reads_.left_side(), e_.symbol(s, there, {0, last}) * together_);
               llvm::Value* set = i64(s.builder, 0);
               for (int64_t first = 0; first < entries_; first += lanes) {
                 const int entry = reads_.vars().fresh();

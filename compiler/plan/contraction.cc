@@ -349,26 +349,6 @@ class BlockPlanner {
   int64_t tile_rows_ = 1;
 };
 
-}  // namespace
-
-bool folds_into_packing(const Instruction* i) {
-  if (is_elementwise(i->opcode)) return price_of(*i) <= OpPrice::kCheap;
-  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
-}
-
-KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, Products& products,
-                            std::string_view config) {
-  if (g.updates_results()) refuse("an update beside a dot");
-  if (dots.size() > 1 || !g.reduces.empty()) {
-    if (!g.convolutions.empty()) refuse("a convolution among rows");
-    return BlockPlanner(g, products).run(config);
-  }
-  if (g.roots.size() != 1) refuse("a dot with several results");
-  return plan_product(g, dots[0], products, config);
-}
-
-namespace {
-
 /// The dims of the operand of the columns, minor ones first: those of the depth, as it counts, and all others behind
 /// them. Empty where a layout cannot say how the columns are read.
 Ints panel_order(const Instruction& contraction, const MatrixProduct& product, const MultiplyAddForm& form) {
@@ -401,6 +381,22 @@ Ints panel_order(const Instruction& contraction, const MatrixProduct& product, c
 }
 
 }  // namespace
+
+bool folds_into_packing(const Instruction* i) {
+  if (is_elementwise(i->opcode)) return price_of(*i) <= OpPrice::kCheap;
+  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
+}
+
+KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, Products& products,
+                            std::string_view config) {
+  if (g.updates_results()) refuse("an update beside a dot");
+  if (dots.size() > 1 || !g.reduces.empty()) {
+    if (!g.convolutions.empty()) refuse("a convolution among rows");
+    return BlockPlanner(g, products).run(config);
+  }
+  if (g.roots.size() != 1) refuse("a dot with several results");
+  return plan_product(g, dots[0], products, config);
+}
 
 std::optional<Layout> panel_layout(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks) {
   // Of a step that the depth ends within a layout does not say that the rest is zero.

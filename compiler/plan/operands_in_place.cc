@@ -29,6 +29,28 @@ int64_t rows_in_first_cache(int64_t stride, int64_t piece, int64_t rows, const T
   return rows;
 }
 
+// Entries of a row's pointers are made as one vector: more would take too long to compile.
+constexpr int64_t kMostTaps = 64;
+
+/// Rows of a convolution, by registers of them.
+RowsInPlace registers_in_place(const Instruction& contraction, const MatrixProduct& p, const MultiplyAddForm& form) {
+  // A register takes as long, however few of its rows there are: with seven it takes as long as packing.
+  constexpr int64_t kFewestRows = 12;
+  if (contraction.is(Opcode::kDot) || p.swapped || p.run != 1 || p.lhs_free.empty()) return {};
+  int64_t in_line = kTileSide;
+  while (p.lhs_free.back().size % in_line != 0) --in_line;
+  if (in_line < kFewestRows) return {};
+  const int64_t stretch = depth_stretch(contraction, p);
+  if (stretch % form.step != 0 || p.k % stretch != 0 || p.k / stretch > kMostTaps) return {};
+  const std::optional<int64_t> apart = row_stride_in_line(contraction, p, in_line);
+  if (!apart || *apart <= 0 || *apart % form.terms != 0) return {};
+  RowsInPlace rows;
+  rows.stretch = stretch;
+  rows.in_line = in_line;
+  rows.apart = *apart;
+  return rows;
+}
+
 }  // namespace
 
 bool lies_along_depth(const Instruction& contraction, const MatrixProduct& p, size_t operand) {
@@ -121,32 +143,6 @@ bool columns_in_place(const Instruction& contraction, const MatrixProduct& p, co
   if (b.along_depth) return (as_summed || form.terms > 1) && lies_in_groups(contraction, p, p.columns_operand(), form);
   return std::min(b.depth, p.k) <= depth_in_place(contraction, p, b, target);
 }
-
-namespace {
-
-// Entries of a row's pointers are made as one vector: more would take too long to compile.
-constexpr int64_t kMostTaps = 64;
-
-/// Rows of a convolution, by registers of them.
-RowsInPlace registers_in_place(const Instruction& contraction, const MatrixProduct& p, const MultiplyAddForm& form) {
-  // A register takes as long, however few of its rows there are: with seven it takes as long as packing.
-  constexpr int64_t kFewestRows = 12;
-  if (contraction.is(Opcode::kDot) || p.swapped || p.run != 1 || p.lhs_free.empty()) return {};
-  int64_t in_line = kTileSide;
-  while (p.lhs_free.back().size % in_line != 0) --in_line;
-  if (in_line < kFewestRows) return {};
-  const int64_t stretch = depth_stretch(contraction, p);
-  if (stretch % form.step != 0 || p.k % stretch != 0 || p.k / stretch > kMostTaps) return {};
-  const std::optional<int64_t> apart = row_stride_in_line(contraction, p, in_line);
-  if (!apart || *apart <= 0 || *apart % form.terms != 0) return {};
-  RowsInPlace rows;
-  rows.stretch = stretch;
-  rows.in_line = in_line;
-  rows.apart = *apart;
-  return rows;
-}
-
-}  // namespace
 
 RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& p, MultiplyAdd kind,
                           int64_t tile_columns) {

@@ -59,6 +59,13 @@ double lane_bytes(const Shape& shape) {
   return dtype_bytes(shape.type);
 }
 
+/// Whether that dim of the columns' operand is of the depth.
+bool lies_along(const Instruction& contraction, const MatrixProduct& p, int64_t dim) {
+  if (contraction.is(Opcode::kConvolution)) return dim != contraction.attrs.conv->rhs_output_feature;
+  const DotDims& dims = contraction.attrs.dot;
+  return contains(p.swapped ? dims.lhs_contracting : dims.rhs_contracting, dim);
+}
+
 }  // namespace
 
 Pricer::Pricer(std::span<const Instruction* const> members, const KernelPlan& plan, Products& products)
@@ -111,17 +118,6 @@ bool Pricer::places_elements() const {
     window *= static_cast<double>(plan_.domain[static_cast<size_t>(d)]);
   return window < target_.vector_bytes / 4;
 }
-
-namespace {
-
-/// Whether that dim of the columns' operand is of the depth.
-bool lies_along(const Instruction& contraction, const MatrixProduct& p, int64_t dim) {
-  if (contraction.is(Opcode::kConvolution)) return dim != contraction.attrs.conv->rhs_output_feature;
-  const DotDims& dims = contraction.attrs.dot;
-  return contains(p.swapped ? dims.lhs_contracting : dims.rhs_contracting, dim);
-}
-
-}  // namespace
 
 void Pricer::bring_columns(const Stage& s) {
   // Measured: a copy along its own minor dim, and one that transposes in registers.

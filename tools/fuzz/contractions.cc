@@ -243,8 +243,8 @@ Instruction* convolution_of(Draft& s, Drawn drawn) {
   const bool gradient = wide && !image && !pages && !spread && !lines &&
                         s.random.chance(0.3);  // of weights: the input's features are what is called its batch
   if (gradient) batch = s.random.pick(Ints{8, 12, 16, 20}) * (of_batch ? groups : 1);
-  if (wide &&
-      (gradient || s.random.chance(lines ? 0.9 : 0.5))) {  // features are neighbours, and rows read where they lie
+  // Features are neighbours, and rows read where they lie.
+  if (wide && (gradient || s.random.chance(lines ? 0.9 : 0.5))) {
     auto last = [&](Ints& order, size_t which) { std::swap(order[which], *std::ranges::max_element(order)); };
     last(lhs, gradient ? 0 : 1);
     last(rhs, 1);
