@@ -216,6 +216,12 @@ bool has_plain_layout(const Shape& shape) {
   return shape.layout == ordered;
 }
 
+int64_t minor_dim(const Shape& shape) {
+  const std::vector<int64_t>& order = shape.layout.minor_to_major;
+  const auto at = std::ranges::find_if(order, [&](int64_t d) { return shape.dims[static_cast<size_t>(d)] != 1; });
+  return at == order.end() ? -1 : *at;
+}
+
 Shape without_unit_dims(const Shape& shape) {
   Shape narrow;
   narrow.type = shape.type;

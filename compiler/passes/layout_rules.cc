@@ -7,6 +7,7 @@
 #include "compiler/analysis/prefix.h"
 #include "compiler/ir/combining.h"
 #include "compiler/plan/blocks.h"
+#include "compiler/plan/kernel.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -144,13 +145,6 @@ Ints along_windows(const Instruction& i) {
   return result;
 }
 
-/// The most minor dim of more than one element; -1: there is none.
-int64_t most_minor(const Shape& shape) {
-  auto at = std::ranges::find_if(shape.layout.minor_to_major,
-                                 [&](int64_t d) { return shape.dims[static_cast<size_t>(d)] > 1; });
-  return at == shape.layout.minor_to_major.end() ? -1 : *at;
-}
-
 /// A copy of the operand in which windows lie together costs by its bytes what it saves by the result's elements, a
 /// word of 32 bits about as much as one. (72,189 elements along columns, one thread of an Emerald Rapids: of 63,882 f64
 /// 55 us by a copy, 18 without; of 85,176 f16 16 and 30.)
@@ -173,7 +167,7 @@ std::optional<Layout> windows_in_a_row(const Instruction& i, const Layout& layou
   const Ints along = along_windows(i);
   Shape from = i.operand(0)->shape;
   from.layout = layout;
-  const int64_t near = most_minor(from);
+  const int64_t near = minor_dim(from);
   if (near < 0 || std::ranges::count(along, -1) == std::ssize(along)) return std::nullopt;
   if (along[static_cast<size_t>(near)] < 0 && !windows_may_be_copied(i)) return std::nullopt;
   Ints order;
@@ -303,7 +297,21 @@ bool scatters_windows(const Instruction& i, const Layout& result) {
   const Ints along = along_windows(i);
   Shape written = i.shape;
   written.layout = result;
-  return are_long(i, along) && std::ranges::count(along, most_minor(written)) == 0;
+  return are_long(i, along) && std::ranges::count(along, minor_dim(written)) == 0;
+}
+
+Layout along_reduced(const Instruction& reduce) { return subset(reduce.operand(0)->shape.layout, kept_dims(reduce)); }
+
+bool reduces_across(const Instruction& i, const Layout& result) {
+  if (!i.is(Opcode::kReduce)) return false;
+  const Shape& from = i.operand(0)->shape;
+  Shape written = i.shape.is_tuple() ? i.shape.elements[0] : i.shape;
+  if (from.element_count() < kWorthReadingAlong * written.element_count()) return false;
+  if (std::ranges::count(i.attrs.dimensions, minor_dim(from)) > 0) return false;
+  Shape along = written;
+  along.layout = along_reduced(i);
+  written.layout = result;
+  return minor_dim(along) != minor_dim(written);
 }
 
 bool copies_by_windows(const Instruction& i, const Layout& result) {
@@ -311,13 +319,13 @@ bool copies_by_windows(const Instruction& i, const Layout& result) {
   Shape written = i.shape;
   written.layout = result;
   const Ints along = along_windows(i);
-  return std::ranges::count(along, most_minor(written)) > 0;
+  return std::ranges::count(along, minor_dim(written)) > 0;
 }
 
 std::optional<Layout> layout_by_windows(const Instruction& i) {
   if (!reads_at_random_places(i) || !windows_may_be_copied(i)) return std::nullopt;
   const Ints along = along_windows(i);
-  const int64_t near = most_minor(i.operand(0)->shape), written = most_minor(i.shape);
+  const int64_t near = minor_dim(i.operand(0)->shape), written = minor_dim(i.shape);
   if (near < 0 || along[static_cast<size_t>(near)] == written) return std::nullopt;
   const bool in_rows = std::ranges::count(along, written) > 0;
   const bool transposed = along[static_cast<size_t>(near)] < 0 && dtype_bytes(i.shape.type) > 1 && are_long(i, along);
@@ -362,7 +370,7 @@ std::optional<Layout> layout_by_turns(const Instruction& loop, size_t element) {
       placed = dims;
     }
   }
-  if (!placed || !contains(*placed, most_minor(shape))) return {};
+  if (!placed || !contains(*placed, minor_dim(shape))) return {};
   Ints order, last;
   for (int64_t d : shape.layout.minor_to_major) (contains(*placed, d) ? last : order).push_back(d);
   if (order.empty() || shape.dims[static_cast<size_t>(order[0])] < kLongPart) return {};
@@ -374,7 +382,7 @@ std::optional<Layout> layout_by_steps(const Instruction& i, int64_t lanes) {
   constexpr int64_t kFew = 4;
   const auto prefix = prefix_window(i);
   if (!prefix || combining_op(*i.to_apply()) || i.operand(0)->shape.layout.tiled()) return std::nullopt;
-  if (most_minor(i.operand(0)->shape) != prefix->dim) return std::nullopt;
+  if (minor_dim(i.operand(0)->shape) != prefix->dim) return std::nullopt;
   Ints order = i.operand(0)->shape.layout.minor_to_major;
   std::erase(order, prefix->dim);
   auto length = [&](int64_t d) { return i.shape.dims[static_cast<size_t>(d)]; };
@@ -406,7 +414,7 @@ std::optional<UpdateLayouts> layouts_of_updates(const Instruction& i) {
       of_updates[k] = static_cast<int64_t>(d);
     }
   }
-  const int64_t near_target = most_minor(target), near_updates = most_minor(updates);
+  const int64_t near_target = minor_dim(target), near_updates = minor_dim(updates);
   if (window < kLongWindow || near_target < 0 || near_updates < 0) return std::nullopt;
   const bool target_fits = of_target[static_cast<size_t>(near_target)] >= 0;
   const bool updates_fit = of_updates[static_cast<size_t>(near_updates)] >= 0;

@@ -58,6 +58,13 @@ std::optional<Layout> layout_by_turns(const Instruction& loop, size_t element);
 /// columns, 70 us by rows and a copy, 30 so.)
 bool scatters_windows(const Instruction& gather, const Layout& result);
 
+/// The layout of a reduction's results that goes along with its first operand.
+Layout along_reduced(const Instruction& reduce);
+
+/// Whether a reduction written so would read elements apart that lie side by side, several for each that it makes:
+/// better made as they lie and copied then. (f32[161,102,10] down its first dim, the others transposed: 64 us, 8.7 so.)
+bool reduces_across(const Instruction& reduce, const Layout& result);
+
 /// How much dearer an element is where data in one layout is read in the order of the other (same sizes):
 /// 0 if they are the same, little if vectors still lie in a row, more if each element is apart.
 double mismatch(const Ints& dims, const Layout& a, const Layout& b);

@@ -174,6 +174,10 @@ class Assignment {
         i->set_operand(0, matched(c, i->operand(0), with_layout(i->operand(0)->shape, *by), i));
     } else {
       i->shape = with_default_layouts(i->shape);
+      if (i->is(Opcode::kReduce) && reduces_across(*i, i->shape.elements[0].layout)) {
+        for (Shape& e : i->shape.elements) e.layout = along_reduced(*i);
+        explain(*i, i->shape, "along " + i->operand(0)->name);
+      }
     }
   }
 
@@ -249,7 +253,8 @@ class Assignment {
     }
     auto own = wishes_.find(&i);
     const Wish* wanted = own == wishes_.end() ? nullptr : &own->second;
-    if (wanted && wanted->fixed && layout_is_free(&i) && !scatters_windows(i, wanted->shape.layout)) {
+    if (wanted && wanted->fixed && layout_is_free(&i) && !scatters_windows(i, wanted->shape.layout) &&
+        !reduces_across(i, wanted->shape.layout)) {
       explain(i, wanted->shape, "fixed by its reader");
       return wanted->shape.layout;
     }

@@ -262,11 +262,9 @@ class BlockPlanner {
   }
   void check_minor(const Instruction* value) const {
     if (dims_of(value) != plan_.domain || !value->shape.is_array()) return;
-    for (int64_t d : value->shape.layout.minor_to_major) {
-      if (value->shape.dims[static_cast<size_t>(d)] == 1) continue;
-      if (!std::ranges::binary_search(plan_.inner, d)) refuse("the rows of " + value->name + " are not contiguous");
-      return;
-    }
+    const int64_t minor = minor_dim(value->shape);
+    if (minor >= 0 && !std::ranges::binary_search(plan_.inner, minor))
+      refuse("the rows of " + value->name + " are not contiguous");
   }
 
   void choose_product_stages() {

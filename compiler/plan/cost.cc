@@ -230,7 +230,7 @@ class Sweep {
     if (d.crossed && !i->is(Opcode::kReshape)) cost_.compute_ns += d.elements() * kCrossed;
     double share = d.elements() / std::max(1.0, elements_in(i->shape));
     double elements = of_all.elements * share;
-    int minor = minor_dim(i->shape), from = minor_dim(o->shape);
+    int64_t minor = minor_dim(i->shape), from = minor_dim(o->shape);
     bool in_lanes = contains(of_all.varies, minor);
     // Between neighbours in the operand the result has others: every lane computes an element, and many for nothing.
     bool spread_out = guarded && in_lanes && from >= 0 && !coords[static_cast<size_t>(from)].coefficient(minor);

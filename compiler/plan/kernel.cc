@@ -185,10 +185,8 @@ bool reduces_minor(const Graph& g, const KernelPlan& plan) {
     }
   }
   if (!widest) widest = &plan.hero->operand(0)->shape;
-  for (int64_t d : widest->layout.minor_to_major) {
-    if (widest->dims[d] != 1) return std::ranges::binary_search(plan.inner, d);
-  }
-  return true;
+  const int64_t minor = minor_dim(*widest);
+  return minor < 0 || std::ranges::binary_search(plan.inner, minor);
 }
 
 /// Which dim of an operand runs along dim d of the value.
@@ -278,6 +276,16 @@ void refuse_sums_in_order(const Graph& g, const KernelPlan& plan) {
   }
 }
 
+/// Lanes across rows lie beside each other in what is read, of which there is more, or in what is written.
+void refuse_written_across(const Graph& g, const KernelPlan& plan) {
+  if (product(plan.inner_sizes()) < kWorthReadingAlong) return;
+  const Shape& reduced = plan.hero->shape.is_tuple() ? plan.hero->shape.elements[0] : plan.hero->shape;
+  for (const Instruction* r : g.roots) {
+    const bool kept = r->shape.is_array() && !r->is(Opcode::kReduce) && r->shape.dims == reduced.dims;
+    if (kept && minor_dim(r->shape) != minor_dim(reduced)) refuse("result " + r->name + " lies across what is reduced");
+  }
+}
+
 KernelPlan plan_reduction(const Graph& g, const TargetInfo& target) {
   KernelPlan plan;
   plan.kind = KernelKind::kRows;
@@ -308,6 +316,7 @@ KernelPlan plan_reduction(const Graph& g, const TargetInfo& target) {
   }
 
   plan.kind = reduces_minor(g, plan) && !has_short_rows(g, plan, target) ? KernelKind::kRows : KernelKind::kColumns;
+  if (plan.kind == KernelKind::kColumns) refuse_written_across(g, plan);
   return plan;
 }
 

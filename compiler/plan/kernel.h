@@ -141,6 +141,8 @@ bool is_kernel_op(const Instruction& instruction);
 
 /// Constants of at most this many bytes live inside fused computations; larger ones are parameters.
 inline constexpr int64_t kInlineConstantBytes = 64;
+/// Elements reduced to one from which on they are taken as they lie, and a result that lies otherwise is copied.
+inline constexpr int64_t kWorthReadingAlong = 4;
 bool is_inline_constant(const Instruction& instruction);
 
 /// The plain copy that alias leaves between a donated parameter and the result made of it in place:

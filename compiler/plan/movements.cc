@@ -100,19 +100,12 @@ class PlaceFinder {
   }
 
   const Instruction& i_;
-  const int minor_ = minor_dim(i_.shape);
+  const int64_t minor_ = minor_dim(i_.shape);
   const Coords own_;
   std::unordered_map<int, std::vector<int>> symbols_;  // by variable: dims of the result it varies with
 };
 
 }  // namespace
-
-int minor_dim(const Shape& shape) {
-  for (int64_t d : shape.layout.minor_to_major) {
-    if (shape.dims[static_cast<size_t>(d)] != 1) return static_cast<int>(d);
-  }
-  return -1;
-}
 
 const Movements::Movement& Movements::of(const Instruction* i) {
   auto [movement, fresh] = known_.insert(i);

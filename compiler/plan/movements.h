@@ -8,9 +8,6 @@
 
 namespace hlojit {
 
-/// The dim of size above 1 that is minor in memory, or -1.
-int minor_dim(const Shape& shape);
-
 /// Which elements of its operands data movement reads for an element of its result: the same in each kernel that it is
 /// tried in.
 class Movements {
