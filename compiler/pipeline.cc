@@ -65,6 +65,8 @@ constexpr Pass kPasses[] = {
     {"fold", fold, false, "simplify"},
     {"fold_places", fold_places, false, "simplify"},
     {"known_places", known_places, false, "simplify"},
+    // What iotas make by functions, in its last form.
+    {"fold_tables", fold_tables, false, "simplify"},
     {"squeeze", squeeze},
     // After squeeze, which makes equal what differed in dims of size 1.
     {"cse", cse},

@@ -68,19 +68,21 @@ def described(arguments):
     return " ".join(f"{np.dtype(a.dtype).name}{list(a.shape)}" for a in arguments)
 
 
-def weighted_sum(results):
-    """A scalar that depends on every float of the results, and on each differently: what a gradient is taken of."""
-    def one(x):
-        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
-        return jnp.sum(x * jnp.cos(jnp.arange(x.size, dtype=x.dtype)).reshape(x.shape))
-    return sum(one(x) for x in jax.tree.leaves(results) if is_float(x.dtype))
+def float_results(results):
+    return [x for x in jax.tree.leaves(results) if is_float(x.dtype)]
 
 
 def gradient(drawn, most=3):
-    """Its gradient by the first float arguments. Raises if it has none."""
+    """Its gradient by the first float arguments, of a sum of all float results by weights of their own. Raises if it
+    has none. (The weights are arguments, too: of constants a gradient that needs no arguments is one.)"""
     places = tuple(k for k, a in enumerate(drawn.arguments) if is_float(a.dtype))[:most]
-    function = jax.grad(lambda *a: weighted_sum(drawn.function(*a)), argnums=places)
-    return Drawn(f"gradient of {drawn.text}", function, drawn.arguments)
+    count = len(drawn.arguments)
+    weights = [argument(x.shape, jnp.promote_types(x.dtype, jnp.float32)) for x in float_results(drawn.results())]
+
+    def weighted_sum(*a):
+        results = float_results(drawn.function(*a[:count]))
+        return sum(jnp.sum(x.astype(w.dtype) * w) for x, w in zip(results, a[count:], strict=True))
+    return Drawn(f"gradient of {drawn.text}", jax.grad(weighted_sum, argnums=places), [*drawn.arguments, *weights])
 
 
 def drawn_layer(d, kinds, dtypes, gradients=0.4):

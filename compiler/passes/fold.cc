@@ -12,6 +12,7 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/simplify_rules.h"
+#include "compiler/plan/op_cost.h"
 
 namespace hlojit {
 namespace {
@@ -19,8 +20,10 @@ namespace {
 constexpr int64_t kMaxBytes = 1 << 20;
 constexpr int64_t kSmallBytes = 256;            // may be larger than what it is made of
 constexpr int64_t kMaxPlaces = 64 << 10;        // bytes of indices
+constexpr int64_t kMaxTable = 256 << 10;        // bytes of other numbers
 constexpr size_t kMostSources = 64;             // instructions that they are made by
 constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: some 0.1 s
+constexpr double kWorthTable = 10;              // cycles for a vector: half a function, two divisions
 
 class Folder {
  public:
@@ -52,6 +55,19 @@ class Folder {
     return changed_;
   }
 
+  bool run_tables() {
+    std::vector<Instruction*> tables;
+    for (Instruction* i : c_.snapshot()) {
+      if (is_table(*i)) tables.push_back(i);
+    }
+    std::unordered_map<const Instruction*, Literal> known;
+    for (Instruction* i : tables) {
+      if (const Literal* value = fold_source(*i, known)) replace(i, c_.add_constant(*value, i->name));
+    }
+    if (changed_) c_.sort_topologically();
+    return changed_;
+  }
+
  private:
   /// Where elements are, if no input decides it: numbers of rows scaled and rounded, as a nearest resize has them. What
   /// is known as an expression is left, for it is addressed without looking.
@@ -62,20 +78,49 @@ class Folder {
     for (int64_t n : i.shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
     for (const Symbol& s : known_relation(i, at, {}, vars).symbols) {
       Instruction* places = i.operand(s.operand);
-      std::unordered_set<const Instruction*> seen;
-      if (splat_value(places) || places->is(Opcode::kConstant) || !made_of_constants(*places, seen)) continue;
+      Sources sources;
+      if (splat_value(places) || places->is(Opcode::kConstant)) continue;
+      if (!made_of_constants(*places, kMaxPlaces, sources)) continue;
       std::unordered_map<const Instruction*, Literal> known;
       if (const Literal* value = fold_source(*places, known)) replace(places, c_.add_constant(*value, places->name));
     }
   }
 
+  /// What iotas and constants are made by.
+  struct Sources {
+    std::unordered_set<const Instruction*> seen;
+    double cycles = 0;  ///< of all elements' functions, by lanes of one vector; whole numbers are left to addresses
+    void add(const Instruction& i) {
+      if (!is_float(i.shape.type) && !is_complex(i.shape.type)) return;
+      cycles += cycles_per_vector(i) * static_cast<double>(i.shape.element_count());
+    }
+  };
+
+  /// What no input decides and takes longer to compute than to read: the angles of a position, a window's weights. The
+  /// last of its kind, for what is made of it alone is a table, too.
+  static bool is_table(const Instruction& i) {
+    Sources sources;
+    if (!may_be_table(i, sources)) return false;
+    auto goes_further = [](const Instruction* user) {
+      Sources more;
+      return may_be_table(*user, more);
+    };
+    if (!i.is_root() && std::ranges::all_of(i.users(), goes_further)) return false;
+    return sources.cycles >= kWorthTable * static_cast<double>(i.shape.element_count());
+  }
+
+  static bool may_be_table(const Instruction& i, Sources& sources) {
+    return may_fold(i) && i.shape.rank() > 0 && !splat_value(&i) && made_of_constants(i, kMaxTable, sources);
+  }
+
   /// Of iotas and constants, by few steps over small arrays. Asked first, so that nothing is evaluated in vain.
-  static bool made_of_constants(const Instruction& i, std::unordered_set<const Instruction*>& seen) {
-    if (!seen.insert(&i).second) return true;
-    if (!i.shape.is_array() || i.shape.dense_bytes() > kMaxPlaces || seen.size() > kMostSources) return false;
+  static bool made_of_constants(const Instruction& i, int64_t most_bytes, Sources& sources) {
+    if (!sources.seen.insert(&i).second) return true;
+    if (!i.shape.is_array() || i.shape.dense_bytes() > most_bytes || sources.seen.size() > kMostSources) return false;
     if (i.is(Opcode::kConstant) || i.is(Opcode::kIota)) return true;
     if (!i.is(Opcode::kBroadcast) && !may_fold(i)) return false;
-    return std::ranges::all_of(i.operands(), [&](const Instruction* o) { return made_of_constants(*o, seen); });
+    sources.add(i);
+    return std::ranges::all_of(i.operands(), [&](auto* o) { return made_of_constants(*o, most_bytes, sources); });
   }
 
   /// The value of what is made so; nullptr if the evaluator has none.
@@ -190,6 +235,13 @@ bool fold_places(Module& module, const PipelineOptions& options) {
   double work = kMaxWork;
   bool changed = false;
   for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run_places();
+  return changed;
+}
+
+bool fold_tables(Module& module, const PipelineOptions& options) {
+  double work = kMaxWork;
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run_tables();
   return changed;
 }
 
