@@ -23,6 +23,7 @@ constexpr int64_t kMaxPlaces = 64 << 10;        // bytes of indices
 constexpr int64_t kMaxTable = 256 << 10;        // bytes of other numbers
 constexpr size_t kMostSources = 64;             // instructions that they are made by
 constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: some 0.1 s
+constexpr int64_t kFewExponents = 16;
 constexpr double kWorthTable = 10;              // cycles for a vector: half a function, two divisions
 
 class Folder {
@@ -106,7 +107,16 @@ class Folder {
       return may_be_table(*user, more);
     };
     if (!i.is_root() && std::ranges::all_of(i.users(), goes_further)) return false;
+    if (i.shape.element_count() <= kFewExponents && is_exponent(i)) return true;
     return sources.cycles >= kWorthTable * static_cast<double>(i.shape.element_count());
+  }
+
+  /// By how much it is known what a power is.
+  static bool is_exponent(const Instruction& i) {
+    return std::ranges::any_of(i.users(), [&](const Instruction* user) {
+      if (user->is(Opcode::kBroadcast) || user->is(Opcode::kReshape)) return is_exponent(*user);
+      return user->is(Opcode::kPower) && user->operand(1) == &i;
+    });
   }
 
   static bool may_be_table(const Instruction& i, Sources& sources) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "compiler/ir/combining.h"
 #include "compiler/passes/simplify_rules.h"
@@ -221,6 +222,36 @@ Instruction* whole_power(Context& c, Instruction* i) {
   return squared ? square(inverse) : inverse;
 }
 
+/// The numbers of an array that repeats known ones, each once; empty if they are not known.
+std::set<double> known_numbers(const Instruction* i) {
+  constexpr int64_t kFew = 16;
+  while (i->is(kBroadcast) || i->is(kReshape)) i = i->operand(0);
+  std::set<double> numbers;
+  if (!i->is(kConstant) || i->shape.element_count() > kFew) return numbers;
+  for (int64_t k = 0; k < i->shape.element_count(); ++k) numbers.insert(i->literal->as_double(k));
+  return numbers;
+}
+
+/// Columns of powers, none higher than the fourth, by products. (144 numbers to the second, first and zeroth, one core
+/// of a Zen 4, f64: 1.4 us, 0.17 so.)
+Instruction* columns_of_powers(Context& c, Instruction* i) {
+  if (i->shape.type != DType::kF32 && i->shape.type != DType::kF64) return nullptr;
+  const std::set<double> numbers = known_numbers(i->operand(1));
+  if (numbers.empty() || !std::ranges::all_of(numbers, [](double n) { return n >= 0 && n <= 4 && n == std::floor(n); }))
+    return nullptr;
+  Instruction *x = i->operand(0), *made = nullptr;
+  Instruction* powers[] = {splat_double(c, i, 1), x, nullptr, nullptr, nullptr};
+  if (*numbers.rbegin() >= 2) powers[2] = c.b.binary(kMultiply, x, x);
+  if (*numbers.rbegin() >= 3) powers[3] = c.b.binary(kMultiply, powers[2], x);
+  if (*numbers.rbegin() >= 4) powers[4] = c.b.binary(kMultiply, powers[2], powers[2]);
+  for (double n : numbers) {
+    Instruction* power = powers[static_cast<size_t>(n)];
+    Instruction* is_n = c.b.compare(Direction::kEq, i->operand(1), splat_double(c, i, n));
+    made = made ? c.b.select(is_n, power, made) : power;
+  }
+  return made;
+}
+
 /// (e^x)^y = e^(x y), as XLA has it: an exponential takes a quarter of a power's time, and nothing overflows in
 /// between. 1^y and x^0 are 1 whatever the other is, where the product has no value.
 Instruction* power_of_exponential(Context& c, Instruction* i) {
@@ -238,6 +269,7 @@ Instruction* power(Context& c, Instruction* i) {
   if (is_value(i->operand(1), 1)) return x;
   if (is_value(i->operand(1), 2)) return c.b.binary(kMultiply, x, x);
   if (is_value(i->operand(1), 3)) return c.b.binary(kMultiply, c.b.binary(kMultiply, x, x), x);
+  if (Instruction* made = columns_of_powers(c, i)) return made;
   if (Instruction* made = power_of_exponential(c, i)) return made;
   if (Instruction* made = whole_power(c, i)) return made;
   return power_by_root(c, i);
