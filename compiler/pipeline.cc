@@ -68,8 +68,8 @@ constexpr Pass kPasses[] = {
     // What iotas make by functions, in its last form.
     {"fold_tables", fold_tables, false, "simplify"},
     {"squeeze", squeeze},
-    // After squeeze, which makes equal what differed in dims of size 1.
-    {"cse", cse},
+    // After squeeze, which makes equal what differed in dims of size 1. What has become equal decides things, too.
+    {"cse", cse, false, "simplify"},
     {"split_scatters", split_scatters},
     {"split_concatenations", split_concatenations},
     {"dce", dce},
