@@ -1,7 +1,14 @@
-// Sorts of many short rows: the exchanges of neighbours that odd-even transposition makes, on all rows at once.
-// Neighbours change places only if the later one comes first, so equal elements keep their order. A call of the library
-// for each row takes longer than all the exchanges. So it does for the few best of many short rows: each is the best of
-// what comes after the one before.
+// Sorts of many short rows: exchanges that are the same in all rows, made on all of them at once. A call of the library
+// for each row takes longer than all of these.
+//
+//   f32[7,20000], each column sorted     r0 = x[0,:] ... r6 = x[6,:]
+//     ->  swap = r1 < r0    r0' = swap ? r1 : r0    r1' = swap ? r0 : r1    and so on
+//
+// Numbers of which equal ones are the same are exchanged by minima and maxima, as Batcher's merges do; others by
+// neighbours alone (odd-even transposition), which change places only if the later one comes first, so that equal
+// elements keep their order. So it is with the few best of many short rows, too: each is the best of what comes after
+// the one before.
+#include <bit>
 #include <limits>
 
 #include "compiler/analysis/sort_order.h"
@@ -30,6 +37,90 @@ Instruction* key_of(Builder& b, Instruction* x, bool canonical) {
   return mirrored(b, b.bitcast_convert(canonical ? canonical_form(b, x) : x, integer_of(dtype_bits(type), true)));
 }
 
+using Exchange = std::pair<size_t, size_t>;
+
+// Of neighbours alone.
+std::vector<Exchange> transpositions(size_t n) {
+  std::vector<Exchange> list;
+  for (size_t round = 0; round < n; ++round) {
+    for (size_t k = round % 2; k + 1 < n; k += 2) list.emplace_back(k, k + 1);
+  }
+  return list;
+}
+
+// Fewer, of elements that are further apart (Knuth's algorithm 5.2.2M).
+std::vector<Exchange> merges(size_t n) {
+  std::vector<Exchange> list;
+  const size_t top = std::bit_ceil(n) / 2;
+  for (size_t p = top; p > 0; p /= 2) {
+    size_t r = 0, d = p;
+    for (size_t q = top;; q /= 2) {
+      for (size_t k = 0; k + d < n; ++k) {
+        if ((k & p) == r) list.emplace_back(k, k + d);
+      }
+      if (q == p) break;
+      d = q - p, r = p;
+    }
+  }
+  return list;
+}
+
+/// Arrays cut along a dim, at each place the values of all of them; and put together again.
+class Row {
+ public:
+  Row(Builder& b, std::span<Instruction* const> arrays, int64_t dim) : b_(b), dim_(dim) {
+    const Shape& shape = arrays[0]->shape;
+    Ints others = shape.dims;
+    others.erase(others.begin() + dim);
+    for (int64_t k = 0; k < shape.dims[static_cast<size_t>(dim)]; ++k) {
+      Builder::Values& here = places.emplace_back();
+      for (Instruction* a : arrays) here.push_back(b.reshape(b.slice_in_dim(a, k, k + 1, 1, dim), others));
+    }
+    one_ = shape.dims;
+    one_[static_cast<size_t>(dim)] = 1;
+  }
+
+  Instruction* joined(size_t array) const {
+    Builder::Values parts;
+    for (const Builder::Values& p : places) parts.push_back(b_.reshape(p[array], one_));
+    return b_.concat_in_dim(parts, dim_);
+  }
+
+  std::vector<Builder::Values> places;
+
+ private:
+  Builder& b_;
+  int64_t dim_;
+  Ints one_;
+};
+
+// By what numbers alone are sorted: nullptr if they are not, or equal ones may differ.
+Instruction* only_key(Builder& b, const Instruction& op, const std::vector<SortKey>& order) {
+  const bool alone = op.operand_count() == 1 && order.size() == 1 && !order[0].canonical;
+  return alone ? key_of(b, op.operand(0), false) : nullptr;
+}
+
+Instruction* sorted_numbers(Builder& b, Instruction* key, DType type, int64_t dim, bool descending) {
+  Row row(b, Builder::Values{key}, dim);
+  for (const auto& [first, second] : merges(row.places.size())) {
+    Instruction *&x = row.places[first][0], *&y = row.places[second][0];
+    Instruction *least = b.binary(kMinimum, x, y), *most = b.binary(kMaximum, x, y);
+    x = descending ? most : least, y = descending ? least : most;
+  }
+  Instruction* sorted = row.joined(0);
+  return sorted->shape.type == type ? sorted : b.bitcast_convert(mirrored(b, sorted), type);
+}
+
+// Numbers that compare as they are: two words or more, -0 as 0, the later one first only if it is less, or a number
+// where the earlier is none.
+bool compares_directly(const std::vector<SortKey>& order) {
+  return order.size() == 1 && order[0].canonical && (order[0].type == DType::kF32 || order[0].type == DType::kF64);
+}
+
+Instruction* less_directly(Builder& b, Instruction* y, Instruction* x) {
+  return b.binary(kAnd, b.unary(kNot, b.compare(Direction::kGe, y, x)), b.compare(Direction::kEq, y, y));
+}
+
 }  // namespace
 
 Instruction* canonical_form(Builder& b, Instruction* x) {
@@ -41,54 +132,62 @@ Instruction* canonical_form(Builder& b, Instruction* x) {
 }
 
 Instruction* expand_short_sort(Builder& b, const Instruction& op) {
-  constexpr int64_t kFewRows = 16, kMostSelects = 36;  // pairs of them, each for all rows
+  constexpr int64_t kFewRows = 16, kMostInRow = 7, kMostNumbersInRow = 8;
+  constexpr size_t kMostOperations = 300;  // half of what one kernel may hold
   const Shape& shape = op.operand(0)->shape;
   const int64_t dim = op.attrs.dimensions[0], n = shape.dims[static_cast<size_t>(dim)];
-  if (n < 2 || n > kMostSelects || shape.element_count() / n < kFewRows) return nullptr;
+  if (n < 2 || n > int64_t{kMostOperations} || shape.element_count() / n < kFewRows) return nullptr;
+  const bool in_row = dim + 1 == shape.rank();
+  if (in_row && n > kMostNumbersInRow) return nullptr;
   const std::vector<SortKey> order = sort_order(*op.to_apply());
+  if (order.empty()) return nullptr;
+  const auto count = static_cast<size_t>(n);
+  if (Instruction* key = only_key(b, op, order); key && 2 * merges(count).size() <= kMostOperations) {
+    Instruction* sorted = sorted_numbers(b, key, shape.type, dim, order[0].descending);
+    return op.shape.is_tuple() ? b.tuple({sorted}) : sorted;
+  }
+
+  if (in_row && n > kMostInRow) return nullptr;
   Builder::Values arrays(op.operands().begin(), op.operands().end());
-  const size_t count = arrays.size();
+  const bool directly = compares_directly(order);
   std::vector<size_t> at;  // of the arrays, those that are compared
   for (const SortKey& by : order) {
     at.push_back(static_cast<size_t>(by.operand));
-    if (is_float(by.type)) at.back() = arrays.size(), arrays.push_back(nullptr);
+    if (is_float(by.type) && !directly) at.back() = arrays.size(), arrays.push_back(nullptr);
   }
-  if (order.empty() || n * (n - 1) / 2 * std::ssize(arrays) > kMostSelects) return nullptr;
-  for (size_t k = 0; k < order.size(); ++k) {
+  const std::vector<Exchange> exchanges = transpositions(count);
+  const size_t compares = directly ? 4 : 4 * order.size() - 3;
+  if (exchanges.size() * (compares + 2 * arrays.size()) > kMostOperations) return nullptr;
+  for (size_t k = 0; k < order.size() && !directly; ++k) {
     Instruction* key = key_of(b, op.operand(static_cast<size_t>(order[k].operand)), order[k].canonical);
     if (!key) return nullptr;
     arrays[at[k]] = key;
   }
 
-  Ints others = shape.dims, one = shape.dims;
-  others.erase(others.begin() + dim);
-  one[static_cast<size_t>(dim)] = 1;
-  std::vector<Builder::Values> places(static_cast<size_t>(n));
-  for (int64_t k = 0; k < n; ++k) {
-    for (Instruction* a : arrays)
-      places[static_cast<size_t>(k)].push_back(b.reshape(b.slice_in_dim(a, k, k + 1, 1, dim), others));
-  }
-  for (size_t round = 0; round < places.size(); ++round) {
-    for (size_t k = round % 2; k + 1 < places.size(); k += 2) {
-      Builder::Values &first = places[k], &second = places[k + 1];
-      Instruction* swap = nullptr;
-      for (size_t key = at.size(); key-- > 0;) {
-        Instruction *x = first[at[key]], *y = second[at[key]];
-        Instruction* less = b.compare(order[key].descending ? Direction::kGt : Direction::kLt, y, x);
-        swap = swap ? b.binary(kOr, less, b.binary(kAnd, b.compare(Direction::kEq, y, x), swap)) : less;
-      }
-      for (size_t a = 0; a < arrays.size(); ++a) {
-        Instruction *x = first[a], *y = second[a];
-        first[a] = b.select(swap, y, x), second[a] = b.select(swap, x, y);
-      }
+  auto comes_first = [&](const Builder::Values& second, const Builder::Values& first) {
+    if (directly) {
+      Instruction *x = first[at[0]], *y = second[at[0]];
+      return order[0].descending ? less_directly(b, x, y) : less_directly(b, y, x);
+    }
+    Instruction* swap = nullptr;
+    for (size_t key = at.size(); key-- > 0;) {
+      Instruction *x = first[at[key]], *y = second[at[key]];
+      Instruction* less = b.compare(order[key].descending ? Direction::kGt : Direction::kLt, y, x);
+      swap = swap ? b.binary(kOr, less, b.binary(kAnd, b.compare(Direction::kEq, y, x), swap)) : less;
+    }
+    return swap;
+  };
+  Row row(b, arrays, dim);
+  for (const auto& [k, next] : exchanges) {
+    Builder::Values &first = row.places[k], &second = row.places[next];
+    Instruction* swap = comes_first(second, first);
+    for (size_t a = 0; a < arrays.size(); ++a) {
+      Instruction *x = first[a], *y = second[a];
+      first[a] = b.select(swap, y, x), second[a] = b.select(swap, x, y);
     }
   }
   Builder::Values sorted;
-  for (size_t a = 0; a < count; ++a) {
-    Builder::Values parts;
-    for (const Builder::Values& p : places) parts.push_back(b.reshape(p[a], one));
-    sorted.push_back(b.concat_in_dim(parts, dim));
-  }
+  for (size_t a = 0; a < op.operand_count(); ++a) sorted.push_back(row.joined(a));
   return op.shape.is_tuple() ? b.tuple(sorted) : sorted[0];
 }
 

@@ -1,10 +1,20 @@
 // Ops that order elements: sort by comparisons of all kinds, topk.
+#include <limits>
+
 #include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
 namespace {
 
 using enum Opcode;
+
+// Zeros are one, and so are all that are no numbers: as JAX compares.
+Instruction* canonical(Builder& b, Instruction* v) {
+  Instruction* zero = b.constant(v->shape.type, 0);
+  Instruction* nan = b.constant(v->shape.type, std::numeric_limits<double>::quiet_NaN());
+  Instruction* number = b.select(b.compare(Direction::kEq, v, zero), zero, v);
+  return b.select(b.compare(Direction::kNe, v, v), nan, number);
+}
 
 // Whether p stands before q, by one key: itself, a part of it or what is computed from it.
 Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
@@ -21,7 +31,10 @@ Instruction* before(Draft& s, Builder& b, Instruction* p, Instruction* q) {
     return b.compare(d, p, q, CompareType::kTotalOrder);
   }
   if (is_float(t)) {
-    if (s.random.chance(0.2)) p = b.unary(kAbs, p), q = b.unary(kAbs, q);
+    if (s.random.chance(0.2))
+      p = b.unary(kAbs, p), q = b.unary(kAbs, q);
+    else if (dtype_bits(t) >= 16 && s.random.chance(0.4))
+      p = canonical(b, p), q = canonical(b, q);
     return b.compare(d, p, q, CompareType::kTotalOrder);
   }
   if (is_integral(t) && s.random.chance(0.25)) {
@@ -64,6 +77,21 @@ namespace {
 Instruction* sort(Draft& s) {
   Instruction* x = s.any([](const Shape& v) { return v.rank() >= 1; });
   return x ? sort_of(s, x) : nullptr;
+}
+
+// Many short rows, of equal numbers, zeros of both signs and what is no number.
+Instruction* short_sort(Draft& s) {
+  const Ints sizes = {s.random.between(2, 12), s.random.between(16, 40)};
+  const DType t = s.random.chance(0.5) ? DType::kF32 : s.type();
+  Instruction* x = s.fresh(t, sizes);
+  if (is_float(t) && dtype_bits(t) >= 16) {
+    x = s.b.unary(kRoundEven, x);
+    Instruction* none = s.b.unary(kRoundEven, s.fresh(t, sizes));
+    auto everywhere = [&](double v) { return s.b.broadcast(s.b.constant(t, v), sizes); };
+    none = s.b.compare(Direction::kEq, none, everywhere(0));
+    x = s.b.select(none, everywhere(std::numeric_limits<double>::quiet_NaN()), x);
+  }
+  return sort_of(s, x);
 }
 
 Instruction* top_k(Draft& s) {
@@ -136,6 +164,6 @@ Instruction* top_k_custom_call(Draft& s) {
 
 Family top_k_call_family() { return {"calls for the best", {{top_k_custom_call, 20}}, 0.02}; }
 Family first_family() { return {"first in order", {{first_in_order, 20}}, 0.04}; }
-Family order_family() { return {"order", {{sort, 4}, {top_k, 2}, {few_best, 2}}, 0.08}; }
+Family order_family() { return {"order", {{sort, 4}, {short_sort, 3}, {top_k, 2}, {few_best, 2}}, 0.08}; }
 
 }  // namespace hlojit::tools::fuzz
