@@ -91,9 +91,16 @@ std::optional<bool> of_numbers(const Instruction& i, int n, size_t values) {
   };
   const int x = number(i.operand(0)), y = number(i.operand(1)), other = n + static_cast<int>(values);
   if (std::minmax(x, y) != std::minmax(n, other)) return std::nullopt;
+  // All of them, or two of them contradict each other where the numbers are equal, as with what is begun with.
   const bool swapped = x == other;
-  if (i.attrs.direction == Direction::kLt) return !swapped;
-  if (i.attrs.direction == Direction::kGt) return swapped;
+  switch (i.attrs.direction) {
+    case Direction::kEq: return false;
+    case Direction::kNe: return true;
+    case Direction::kLt:
+    case Direction::kLe: return !swapped;
+    case Direction::kGt:
+    case Direction::kGe: return swapped;
+  }
   return std::nullopt;
 }
 
