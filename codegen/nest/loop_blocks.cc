@@ -72,8 +72,8 @@ Unroll LoopOrder::choose_unroll(int block, const LoopPlanOptions& options) {
 // them 0.1. (Steps of five Langevin chains, 1250 operations, took 1.3 times as long one by one.)
 int64_t LoopOrder::part_of(const Unroll& block, int64_t operations, int64_t most_bytes) const {
   constexpr int64_t kTooMuchCode = 2500, kMuchCode = 1000;
-  if (block.count * operations > kTooMuchCode) {
-    int64_t part = std::clamp<int64_t>(kMuchCode / operations, 1, block.count);
+  if (operations > kTooMuchCode) {
+    int64_t part = std::clamp<int64_t>(kMuchCode * block.count / operations, 1, block.count);
     while (block.count % part != 0) --part;
     return part;
   }

@@ -186,7 +186,7 @@ double LoopOrder::lane_score(const LoopDigit& l, const LoopPlanOptions& options,
       score += (light && *s > kFewStrides ? 0.5 : 0.8) * weight;
     else if (*s > 1 && *s * a.bytes <= 8)
       score += (a.write ? 0.2 : 0.6) * weight;  // groups, or blocks
-    else if (!a.write && (std::abs(*s) <= kFewStrides || (apart > 0 && reads_rows(a, *s))))
+    else if (!a.write && (std::abs(*s) <= kFewStrides || reads_rows(a, *s)))
       score += 0.5 * weight;  // whole vectors, shuffled
     else if (a.write && *s > 1 && interleaves(a, *s, block))
       score += 0.8 * weight;

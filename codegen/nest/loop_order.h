@@ -38,8 +38,8 @@ struct LoopOrder {
   bool lanes_in_pairs() const;
   /// Takes a block out of a digit along which some access is contiguous that strides along the lanes.
   Unroll choose_unroll(int block, const LoopPlanOptions& options);
-  /// Values of a transposing block, so many operations each, to be worked on at a time: all, where more is touched than
-  /// so many bytes.
+  /// Values of a transposing block, of so many operations in all, to be worked on at a time: all, where more is touched
+  /// than so many bytes.
   int64_t part_of(const Unroll& block, int64_t operations, int64_t most_bytes) const;
   /// Takes a block out of a digit: all of a short one that the result alternates along beside the lanes, else so many
   /// of one along which reductions read the same elements, which are then loaded once for all of the block.

@@ -111,14 +111,61 @@ Instruction* sorted_numbers(Builder& b, Instruction* key, DType type, int64_t di
   return sorted->shape.type == type ? sorted : b.bitcast_convert(mirrored(b, sorted), type);
 }
 
-// Numbers that compare as they are: two words or more, -0 as 0, the later one first only if it is less, or a number
-// where the earlier is none.
-bool compares_directly(const std::vector<SortKey>& order) {
-  return order.size() == 1 && order[0].canonical && (order[0].type == DType::kF32 || order[0].type == DType::kF64);
-}
+/// Which of two places' values come first.
+struct Order {
+  const std::vector<SortKey>& keys;
+  std::vector<size_t> at;  ///< of the arrays that are exchanged, those that are compared
+  bool directly = false;   ///< by a float as it is: -0 is 0, and what is no number comes last
 
-Instruction* less_directly(Builder& b, Instruction* y, Instruction* x) {
-  return b.binary(kAnd, b.unary(kNot, b.compare(Direction::kGe, y, x)), b.compare(Direction::kEq, y, y));
+  /// Compared and chosen for an exchange.
+  size_t operations(size_t arrays) const { return (directly ? 4 : 4 * keys.size() - 3) + 2 * arrays; }
+
+  Instruction* second_first(Builder& b, const Builder::Values& first, const Builder::Values& second) const {
+    Instruction* swap = nullptr;
+    for (size_t k = keys.size(); k-- > 0;) {
+      Instruction *x = first[at[k]], *y = second[at[k]];
+      if (keys[k].descending) std::swap(x, y);
+      if (directly) return b.binary(kAnd, b.unary(kNot, b.compare(Direction::kGe, y, x)), is_number(b, y));
+      Instruction* less = b.compare(Direction::kLt, y, x);
+      swap = swap ? b.binary(kOr, less, b.binary(kAnd, b.compare(Direction::kEq, y, x), swap)) : less;
+    }
+    return swap;
+  }
+
+  static Instruction* is_number(Builder& b, Instruction* x) { return b.compare(Direction::kEq, x, x); }
+};
+
+// By neighbours. nullptr: that would be too many operations.
+Instruction* sorted_in_order(Builder& b, const Instruction& op, const std::vector<SortKey>& keys, size_t most) {
+  auto compares = [](const SortKey& k) { return k.canonical && (k.type == DType::kF32 || k.type == DType::kF64); };
+  Order order{keys, {}, keys.size() == 1 && compares(keys[0])};
+  Builder::Values arrays(op.operands().begin(), op.operands().end());
+  for (const SortKey& by : keys) {
+    order.at.push_back(static_cast<size_t>(by.operand));
+    if (is_float(by.type) && !order.directly) order.at.back() = arrays.size(), arrays.push_back(nullptr);
+  }
+  const int64_t dim = op.attrs.dimensions[0];
+  const std::vector<Exchange> exchanges =
+      transpositions(static_cast<size_t>(op.operand(0)->shape.dims[static_cast<size_t>(dim)]));
+  if (exchanges.size() * order.operations(arrays.size()) > most) return nullptr;
+  for (size_t k = 0; k < keys.size() && !order.directly; ++k) {
+    Instruction* key = key_of(b, op.operand(static_cast<size_t>(keys[k].operand)), keys[k].canonical);
+    if (!key) return nullptr;
+    arrays[order.at[k]] = key;
+  }
+
+  Row row(b, arrays, dim);
+  for (const auto& [k, next] : exchanges) {
+    Builder::Values &first = row.places[k], &second = row.places[next];
+    Instruction* swap = order.second_first(b, first, second);
+    for (size_t a = 0; a < arrays.size(); ++a) {
+      Instruction *x = first[a], *y = second[a];
+      first[a] = b.select(swap, y, x), second[a] = b.select(swap, x, y);
+    }
+  }
+  Builder::Values sorted;
+  for (size_t a = 0; a < op.operand_count(); ++a) sorted.push_back(row.joined(a));
+  return op.shape.is_tuple() ? b.tuple(sorted) : sorted[0];
 }
 
 }  // namespace
@@ -132,63 +179,19 @@ Instruction* canonical_form(Builder& b, Instruction* x) {
 }
 
 Instruction* expand_short_sort(Builder& b, const Instruction& op) {
-  constexpr int64_t kFewRows = 16, kMostInRow = 7, kMostNumbersInRow = 8;
-  constexpr size_t kMostOperations = 300;  // half of what one kernel may hold
+  constexpr int64_t kFewRows = 16, kMostInRow = 16, kMostNarrowInRow = 8;  // more take LLVM long
+  constexpr size_t kMostOperations = 300;                                  // half of what one kernel may hold
   const Shape& shape = op.operand(0)->shape;
   const int64_t dim = op.attrs.dimensions[0], n = shape.dims[static_cast<size_t>(dim)];
   if (n < 2 || n > int64_t{kMostOperations} || shape.element_count() / n < kFewRows) return nullptr;
-  const bool in_row = dim + 1 == shape.rank();
-  if (in_row && n > kMostNumbersInRow) return nullptr;
-  const std::vector<SortKey> order = sort_order(*op.to_apply());
-  if (order.empty()) return nullptr;
-  const auto count = static_cast<size_t>(n);
-  if (Instruction* key = only_key(b, op, order); key && 2 * merges(count).size() <= kMostOperations) {
-    Instruction* sorted = sorted_numbers(b, key, shape.type, dim, order[0].descending);
+  if (dim + 1 == shape.rank() && n > (dtype_bytes(shape.type) < 4 ? kMostNarrowInRow : kMostInRow)) return nullptr;
+  const std::vector<SortKey> keys = sort_order(*op.to_apply());
+  if (keys.empty()) return nullptr;
+  if (Instruction* key = only_key(b, op, keys); key && 2 * merges(static_cast<size_t>(n)).size() <= kMostOperations) {
+    Instruction* sorted = sorted_numbers(b, key, shape.type, dim, keys[0].descending);
     return op.shape.is_tuple() ? b.tuple({sorted}) : sorted;
   }
-
-  if (in_row && n > kMostInRow) return nullptr;
-  Builder::Values arrays(op.operands().begin(), op.operands().end());
-  const bool directly = compares_directly(order);
-  std::vector<size_t> at;  // of the arrays, those that are compared
-  for (const SortKey& by : order) {
-    at.push_back(static_cast<size_t>(by.operand));
-    if (is_float(by.type) && !directly) at.back() = arrays.size(), arrays.push_back(nullptr);
-  }
-  const std::vector<Exchange> exchanges = transpositions(count);
-  const size_t compares = directly ? 4 : 4 * order.size() - 3;
-  if (exchanges.size() * (compares + 2 * arrays.size()) > kMostOperations) return nullptr;
-  for (size_t k = 0; k < order.size() && !directly; ++k) {
-    Instruction* key = key_of(b, op.operand(static_cast<size_t>(order[k].operand)), order[k].canonical);
-    if (!key) return nullptr;
-    arrays[at[k]] = key;
-  }
-
-  auto comes_first = [&](const Builder::Values& second, const Builder::Values& first) {
-    if (directly) {
-      Instruction *x = first[at[0]], *y = second[at[0]];
-      return order[0].descending ? less_directly(b, x, y) : less_directly(b, y, x);
-    }
-    Instruction* swap = nullptr;
-    for (size_t key = at.size(); key-- > 0;) {
-      Instruction *x = first[at[key]], *y = second[at[key]];
-      Instruction* less = b.compare(order[key].descending ? Direction::kGt : Direction::kLt, y, x);
-      swap = swap ? b.binary(kOr, less, b.binary(kAnd, b.compare(Direction::kEq, y, x), swap)) : less;
-    }
-    return swap;
-  };
-  Row row(b, arrays, dim);
-  for (const auto& [k, next] : exchanges) {
-    Builder::Values &first = row.places[k], &second = row.places[next];
-    Instruction* swap = comes_first(second, first);
-    for (size_t a = 0; a < arrays.size(); ++a) {
-      Instruction *x = first[a], *y = second[a];
-      first[a] = b.select(swap, y, x), second[a] = b.select(swap, x, y);
-    }
-  }
-  Builder::Values sorted;
-  for (size_t a = 0; a < op.operand_count(); ++a) sorted.push_back(row.joined(a));
-  return op.shape.is_tuple() ? b.tuple(sorted) : sorted[0];
+  return sorted_in_order(b, op, keys, kMostOperations);
 }
 
 Instruction* expand_short_top_k(Builder& b, const Instruction& op) {
