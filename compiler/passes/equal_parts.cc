@@ -69,4 +69,20 @@ Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts)
   return c.add(Opcode::kReshape, std::move(shape), {x}, x->name);
 }
 
+bool lies_beside_next(const Shape& shape, int64_t d) {
+  const std::vector<int64_t>& minor = shape.layout.minor_to_major;
+  const auto next = std::ranges::find(minor, d + 1);
+  return !shape.layout.tiled() && next != minor.end() && next + 1 != minor.end() && *(next + 1) == d;
+}
+
+Instruction* join_with_next(Computation& c, Instruction* x, int64_t d) {
+  Shape shape = x->shape;
+  shape.dims[d] *= shape.dims[d + 1];
+  shape.dims.erase(shape.dims.begin() + d + 1);
+  std::vector<int64_t>& minor = shape.layout.minor_to_major;
+  std::erase(minor, d + 1);
+  for (int64_t& m : minor) m -= m > d ? 1 : 0;
+  return c.add(Opcode::kReshape, std::move(shape), {x}, x->name);
+}
+
 }  // namespace hlojit

@@ -26,4 +26,9 @@ Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t star
 /// x with dim d as dims d and d + 1 of sizes [parts, size / parts]: where it lies.
 Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts);
 
+/// Whether the next dim's elements lie between those of dim d, and no others.
+bool lies_beside_next(const Shape& shape, int64_t d);
+/// The two as one: a bitcast.
+Instruction* join_with_next(Computation& c, Instruction* x, int64_t d);
+
 }  // namespace hlojit

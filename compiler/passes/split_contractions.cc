@@ -120,6 +120,42 @@ std::optional<Cut> cut_of(const Instruction& op, const TargetInfo& target) {
   return rows ? rows : cut_of_depth(op, target);
 }
 
+bool is_worth_cutting(const Instruction& op, const TargetInfo& target) {
+  return op.is(Opcode::kDot) && is_plain(op) && parts_of_depth(op, sizes_of(op), target) > 0;
+}
+
+/// Dims behind one that is one with the next now.
+void move_down(Ints& dims, int64_t from) {
+  for (int64_t& d : dims) d -= d > from ? 1 : 0;
+}
+
+/// The same with contracted dims that follow each other in both operands, and in memory, as one, which has more
+/// divisors, and parts that lie in a row. nullptr if there are none. (52 and 8 rows of 74x5x4, one core of a Zen 4: cut
+/// at the five 30 us, 12 so; XLA:CPU 22.)
+Instruction* with_joined_depth(Computation& c, const Instruction& dot) {
+  Instruction *left = dot.operand(0), *right = dot.operand(1);
+  DotDims dims = *dot.attrs.dot;
+  for (size_t k = 0; k + 1 < dims.lhs_contracting.size();) {
+    const int64_t l = dims.lhs_contracting[k], r = dims.rhs_contracting[k];
+    const bool follow = dims.lhs_contracting[k + 1] == l + 1 && dims.rhs_contracting[k + 1] == r + 1;
+    if (!follow || !lies_beside_next(left->shape, l) || !lies_beside_next(right->shape, r)) {
+      ++k;
+      continue;
+    }
+    left = join_with_next(c, left, l), right = join_with_next(c, right, r);
+    dims.lhs_contracting.erase(dims.lhs_contracting.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    dims.rhs_contracting.erase(dims.rhs_contracting.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    move_down(dims.lhs_contracting, l), move_down(dims.lhs_batch, l);
+    move_down(dims.rhs_contracting, r), move_down(dims.rhs_batch, r);
+  }
+  if (left == dot.operand(0)) return nullptr;
+  Instruction* same = c.add(dot.opcode, dot.shape, {left, right}, dot.name);
+  same->attrs = dot.attrs;
+  same->attrs.dot.edit() = std::move(dims);
+  same->location = dot.location;
+  return same;
+}
+
 /// Dims behind one that has become two: of those that are named, and of itself, its second half.
 void move_up(Ints& dims, int64_t from) {
   for (int64_t& d : dims) d += d >= from ? 1 : 0;
@@ -201,8 +237,10 @@ bool split_contractions(Module& module, const PipelineOptions& options) {
   bool changed = false;
   for (Computation* c : sequential_computations(module)) {
     changed |= replace_ops(*c, "split_contractions", options, [&](const Instruction& op) -> Instruction* {
-      const auto cut = cut_of(op, options.target);
-      return cut ? split(*c, op, *cut) : nullptr;
+      const Instruction* joined = is_worth_cutting(op, options.target) ? with_joined_depth(*c, op) : nullptr;
+      const Instruction& whole = joined ? *joined : op;
+      const auto cut = cut_of(whole, options.target);
+      return cut ? split(*c, whole, *cut) : nullptr;
     });
   }
   return changed;
