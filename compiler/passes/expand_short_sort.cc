@@ -94,21 +94,27 @@ class Row {
   Ints one_;
 };
 
-// By what numbers alone are sorted: nullptr if they are not, or equal ones may differ.
-Instruction* only_key(Builder& b, const Instruction& op, const std::vector<SortKey>& order) {
-  const bool alone = op.operand_count() == 1 && order.size() == 1 && !order[0].canonical;
-  return alone ? key_of(b, op.operand(0), false) : nullptr;
+// Numbers alone, of which equal ones are the same.
+bool sorts_numbers(const Instruction& op, const std::vector<SortKey>& keys) {
+  return op.operand_count() == 1 && keys.size() == 1 && !keys[0].canonical;
 }
 
-Instruction* sorted_numbers(Builder& b, Instruction* key, DType type, int64_t dim, bool descending) {
+// nullptr: that would be too many operations, or they have no such keys.
+Instruction* sorted_numbers(Builder& b, const Instruction& op, bool descending, size_t most) {
+  const Shape& shape = op.operand(0)->shape;
+  const int64_t dim = op.attrs.dimensions[0];
+  const std::vector<Exchange> exchanges = merges(static_cast<size_t>(shape.dims[static_cast<size_t>(dim)]));
+  Instruction* key = 2 * exchanges.size() <= most ? key_of(b, op.operand(0), false) : nullptr;
+  if (!key) return nullptr;
   Row row(b, Builder::Values{key}, dim);
-  for (const auto& [first, second] : merges(row.places.size())) {
+  for (const auto& [first, second] : exchanges) {
     Instruction *&x = row.places[first][0], *&y = row.places[second][0];
-    Instruction *least = b.binary(kMinimum, x, y), *most = b.binary(kMaximum, x, y);
-    x = descending ? most : least, y = descending ? least : most;
+    Instruction *least = b.binary(kMinimum, x, y), *greatest = b.binary(kMaximum, x, y);
+    x = descending ? greatest : least, y = descending ? least : greatest;
   }
   Instruction* sorted = row.joined(0);
-  return sorted->shape.type == type ? sorted : b.bitcast_convert(mirrored(b, sorted), type);
+  if (key->shape.type != shape.type) sorted = b.bitcast_convert(mirrored(b, sorted), shape.type);
+  return op.shape.is_tuple() ? b.tuple({sorted}) : sorted;
 }
 
 /// Which of two places' values come first.
@@ -187,10 +193,7 @@ Instruction* expand_short_sort(Builder& b, const Instruction& op) {
   if (dim + 1 == shape.rank() && n > (dtype_bytes(shape.type) < 4 ? kMostNarrowInRow : kMostInRow)) return nullptr;
   const std::vector<SortKey> keys = sort_order(*op.to_apply());
   if (keys.empty()) return nullptr;
-  if (Instruction* key = only_key(b, op, keys); key && 2 * merges(static_cast<size_t>(n)).size() <= kMostOperations) {
-    Instruction* sorted = sorted_numbers(b, key, shape.type, dim, keys[0].descending);
-    return op.shape.is_tuple() ? b.tuple({sorted}) : sorted;
-  }
+  if (sorts_numbers(op, keys)) return sorted_numbers(b, op, keys[0].descending, kMostOperations);
   return sorted_in_order(b, op, keys, kMostOperations);
 }
 

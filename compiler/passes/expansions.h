@@ -98,7 +98,7 @@ Instruction* canonical_form(Builder& b, Instruction* x);
 /// A topk, filled up. nullptr if more than a few first elements of rows are read, or the order is not one of keys.
 Instruction* expand_leading_sort(Builder& b, const Instruction& op);
 
-/// Selects between neighbours. nullptr if the rows are few or long, or the order is not one of keys.
+/// Exchanges of elements, in all rows at once. nullptr if these are few or long, or the order is not one of keys.
 Instruction* expand_short_sort(Builder& b, const Instruction& op);
 
 /// Reductions, two for each of the best. nullptr if these are many, the rows few or long, or the order not one of keys.

@@ -232,27 +232,21 @@ class Folder {
   bool changed_ = false;
 };
 
+bool in_all(Module& module, const PipelineOptions& options, bool (Folder::*run)()) {
+  double work = kMaxWork;
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) changed |= (Folder(*c, options, work).*run)();
+  return changed;
+}
+
 }  // namespace
 
-bool fold(Module& module, const PipelineOptions& options) {
-  double work = kMaxWork;
-  bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run();
-  return changed;
-}
-
+bool fold(Module& module, const PipelineOptions& options) { return in_all(module, options, &Folder::run); }
 bool fold_places(Module& module, const PipelineOptions& options) {
-  double work = kMaxWork;
-  bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run_places();
-  return changed;
+  return in_all(module, options, &Folder::run_places);
 }
-
 bool fold_tables(Module& module, const PipelineOptions& options) {
-  double work = kMaxWork;
-  bool changed = false;
-  for (Computation* c : sequential_computations(module)) changed |= Folder(*c, options, work).run_tables();
-  return changed;
+  return in_all(module, options, &Folder::run_tables);
 }
 
 }  // namespace hlojit

@@ -13,8 +13,6 @@
 namespace hlojit {
 namespace {
 
-constexpr int64_t kMostParts = 9;  // of a concatenation that is known to be met in one loop, whatever it is part of
-
 /// One dim of operand 0 at places that one dim of the result numbers; its others are the result's other dims.
 struct Looked {
   size_t dim = 0;     ///< of the operand
@@ -30,7 +28,7 @@ Ints places_of(const Instruction& i, const Symbol& s, size_t number) {
   const Literal* splat = splat_value(indices);
   const Literal* literal = indices->is(Opcode::kConstant) ? indices->literal.get() : splat;
   Ints places;
-  if (!literal || i.shape.dims[number] > kMostParts) return places;
+  if (!literal || i.shape.dims[number] > kMostPartsAnywhere) return places;
   const IndexExpr element = linearize(indices->shape.dims, s.coords);
   std::vector<int64_t> at(i.shape.dims.size(), 0);
   for (int64_t n = 0; n < i.shape.dims[number]; ++n) {

@@ -14,6 +14,7 @@
 //     lhs_dilate=1x1x16},
 //             dim_labels=2f01b_2i01o->201bf
 //
+// Contracted dims that follow each other, in memory too, are one first: parts of it lie in a row.
 // Only where some number of parts divides the dim: slices of operands would be packed, and what they leave over cost a
 // kernel more. A vector times a matrix packs nothing, and may leave rows. Sums of narrow floats are kept in f32 until
 // all are added: they are rounded once, as without the cut, which depends on sizes alone: results are the same bits on

@@ -21,7 +21,6 @@ constexpr double kWorthHandingOver = 20'000;
 // Instructions for a choice between operands by where an element is.
 constexpr double kChoice = 30;
 constexpr double kFewVectors = 4;  // of a row, up to which there is little to do while the next one is looked for
-constexpr int64_t kMostParts = 9;  // of a concatenation that kernels which reduce meet in one loop
 constexpr double kTransposed = 4;  // elements of rows that are looked up in all lanes at once
 // Nanoseconds for an element whose place is a quotient of several dims: [4,26,26,9,33] as [5577,144] took 4.6.
 constexpr double kCrossed = 3;
@@ -166,7 +165,8 @@ class Sweep {
     }
     const Movements::Movement& movement = movements_.of(i);
     const AccessRelation& relation = movement.relation;
-    const bool few = std::ssize(relation.reads) <= (plan_.kind == KernelKind::kNest ? kMostPartsTogether : kMostParts);
+    const int most = plan_.kind == KernelKind::kNest ? kMostPartsTogether : kMostPartsAnywhere;
+    const bool few = std::ssize(relation.reads) <= most;
     Parts parts;
     bool known = true;  // where it reads
     // Of an operand whose element is the result's own no element is wanted twice.

@@ -54,6 +54,8 @@ std::string_view kernel_kind_name(KernelKind kind);
 /// Parts of a concatenation that are met in one loop of a nest, if they share what they read. (A row of the inverse of
 /// a 3x3 matrix, nine of them, takes 0.63 of the time so; columns of 12 sorted by exchanges 0.26, of 25 0.25.)
 constexpr int kMostPartsTogether = 32;
+/// The same in any kernel.
+constexpr int kMostPartsAnywhere = 9;
 
 /// One pass: over the inner dims, or (not `inner`) once an outer element.
 struct Stage {
