@@ -259,6 +259,7 @@ class Sweep {
     Demand& own = demands_[o];
     own.want({place, elements, d.code(), d.ways()});
     manner.strided |= of_all.looked_up || apart;
+    manner.across |= reads_across(i, of_all, coords, from);
     manner.each |= of_all.each;
     own.manner.join(manner);
     own.moved = true;
@@ -268,6 +269,14 @@ class Sweep {
     if (minor < 0 || in_lanes || is_block(i->shape, minor)) return;
     own.hoisted += elements;
     if (d.elements() < elements * price_.vector_lanes(i->shape)) own.bare += elements;
+  }
+
+  /// Along a row of the kernel's, what is read has no neighbours.
+  bool reads_across(const Instruction* i, const Movements::Place& of_all, const Coords& coords, int64_t from) const {
+    if (plan_.kind != KernelKind::kRows || i->shape.dims != plan_.domain || from < 0) return false;
+    auto along = [&](int64_t dim) { return contains(plan_.inner, dim); };
+    return std::ranges::any_of(of_all.varies, along) &&
+           std::ranges::none_of(coords[static_cast<size_t>(from)].variables(), along);
   }
 
   /// Sums of a few neighbours each, such as coordinates: these are a block, lanes go along another dim, and what the

@@ -37,6 +37,7 @@ class Demand {
   /// How it is wanted, which users hand on to what they are made of.
   struct Manner {
     bool strided = false;
+    bool across = false;    ///< by rows whose neighbours lie apart in it
     bool each = false;      ///< each element where a value says
     bool relaid = false;    ///< by a copy whose neighbours are none of it
     bool told = false;      ///< as a part of a concatenation
@@ -65,6 +66,7 @@ class Demand {
     /// In both.
     void join(const Manner& other) {
       strided |= other.strided;
+      across |= other.across;
       each |= other.each;
       relaid |= other.relaid;
       told |= other.told;

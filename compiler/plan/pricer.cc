@@ -23,8 +23,10 @@ constexpr double kStridedFactor = 3;
 // A term of a window, pulled by the loops of who reads it, takes so many times what one of a product does: its address,
 // its guards. (A depthwise convolution of 7x7 on 56x56x48: 266 us, priced 77; 5x5 maxima of 300x333: 132, 26.)
 constexpr double kPulled = 3;
-// Nanoseconds for an element that is stored on its own: rows of 64, divided by their lengths and stored as panels.
-constexpr double kStoredApart = 0.4;
+// Nanoseconds for an element that is stored on its own: rows of 64, divided by their lengths and stored as panels. For
+// one that is loaded so, too. (A softmax's gradient of 8x109x109 that lies as 109x109x8: 370 us by rows, priced 113
+// with neither and 151 so, 139 by columns, priced 75.)
+constexpr double kApart = 0.4;
 // Cycles that an element looked up where another lookup says waits for that one, if they are not done lane by lane.
 // (The mean of 257 rows of 4 that a search finds took 7.8 us in one kernel, 0.9 beside the search.)
 constexpr double kWaits = 12;
@@ -259,6 +261,12 @@ void Pricer::read(const Instruction* outside, const Demand& demand) {
   bool packs = plan_.kind == KernelKind::kContraction;  // packing reads in any order
   cost_.bytes_read += move(outside->shape, demand.elements(), demand.manner.strided && !packs ? kStridedFactor : 1);
   if (demand.manner.each) find_each(outside->shape, demand.elements());
+  if (demand.manner.across || by_rows_across(outside->shape)) cost_.compute_ns += demand.elements() * kApart;
+}
+
+bool Pricer::by_rows_across(const Shape& shape) const {
+  return plan_.kind == KernelKind::kRows && shape.dims == plan_.domain && shape.element_count() > 0 &&
+         !lies_together(shape, plan_.inner);
 }
 
 // Of what lies beyond the second cache a line is waited for, whatever is wanted of it. (4096 floats, each in a row of
@@ -272,9 +280,7 @@ void Pricer::find_each(const Shape& shape, double elements) {
 void Pricer::write(const Instruction* root, double elements) {
   if (!root->shape.is_array()) return;
   cost_.bytes_written += move(root->shape, elements, 1);
-  // Lanes go along the rows: into a result whose rows are not contiguous, each is stored on its own.
-  const bool whole = plan_.kind == KernelKind::kRows && root->shape.dims == plan_.domain;
-  if (whole && elements > 0 && !lies_together(root->shape, plan_.inner)) cost_.compute_ns += elements * kStoredApart;
+  if (by_rows_across(root->shape)) cost_.compute_ns += elements * kApart;
 }
 
 }  // namespace hlojit

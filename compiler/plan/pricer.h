@@ -67,6 +67,8 @@ class Pricer {
   /// Brings so many of an array's elements in or out; returns the bytes.
   double move(const Shape& shape, double elements, double factor);
   void find_each(const Shape& shape, double elements);
+  /// Lanes go along the rows, which are not contiguous in it: each element is loaded, or stored, on its own.
+  bool by_rows_across(const Shape& shape) const;
 
   std::span<const Instruction* const> members_;
   const KernelPlan& plan_;
