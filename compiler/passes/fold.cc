@@ -10,6 +10,7 @@
 #include "compiler/analysis/known_index.h"
 #include "compiler/builder.h"
 #include "compiler/eval/evaluator.h"
+#include "compiler/ir/instruction_table.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/simplify_rules.h"
 #include "compiler/plan/op_cost.h"
@@ -58,8 +59,9 @@ class Folder {
 
   bool run_tables() {
     std::vector<Instruction*> tables;
+    const InstructionTable<char> undecided = undecided_by_inputs();
     for (Instruction* i : c_.snapshot()) {
-      if (is_table(*i)) tables.push_back(i);
+      if (undecided[i] && is_table(*i)) tables.push_back(i);
     }
     std::unordered_map<const Instruction*, Literal> known;
     for (Instruction* i : tables) {
@@ -97,6 +99,16 @@ class Folder {
     }
   };
 
+  /// What is made of small constants and iotas alone, by one walk; of how many steps is asked of these only.
+  InstructionTable<char> undecided_by_inputs() const {
+    InstructionTable<char> undecided(c_);
+    for (const auto& i : c_.instructions()) {
+      undecided[i.get()] =
+          may_be_source(*i, kMaxTable) && std::ranges::all_of(i->operands(), [&](auto* o) { return undecided[o]; });
+    }
+    return undecided;
+  }
+
   /// What no input decides and takes longer to compute than to read: the angles of a position, a window's weights. The
   /// last of its kind, for what is made of it alone is a table, too.
   static bool is_table(const Instruction& i) {
@@ -119,6 +131,11 @@ class Folder {
     });
   }
 
+  static bool may_be_source(const Instruction& i, int64_t most_bytes) {
+    if (!i.shape.is_array() || i.shape.dense_bytes() > most_bytes) return false;
+    return i.is(Opcode::kConstant) || i.is(Opcode::kIota) || i.is(Opcode::kBroadcast) || may_fold(i);
+  }
+
   static bool may_be_table(const Instruction& i, Sources& sources) {
     return may_fold(i) && i.shape.rank() > 0 && !splat_value(&i) && made_of_constants(i, kMaxTable, sources);
   }
@@ -126,9 +143,8 @@ class Folder {
   /// Of iotas and constants, by few steps over small arrays. Asked first, so that nothing is evaluated in vain.
   static bool made_of_constants(const Instruction& i, int64_t most_bytes, Sources& sources) {
     if (!sources.seen.insert(&i).second) return true;
-    if (!i.shape.is_array() || i.shape.dense_bytes() > most_bytes || sources.seen.size() > kMostSources) return false;
+    if (!may_be_source(i, most_bytes) || sources.seen.size() > kMostSources) return false;
     if (i.is(Opcode::kConstant) || i.is(Opcode::kIota)) return true;
-    if (!i.is(Opcode::kBroadcast) && !may_fold(i)) return false;
     sources.add(i);
     return std::ranges::all_of(i.operands(), [&](auto* o) { return made_of_constants(*o, most_bytes, sources); });
   }
