@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include "layout/tiling.h"
 
@@ -220,6 +221,11 @@ int64_t minor_dim(const Shape& shape) {
   const std::vector<int64_t>& order = shape.layout.minor_to_major;
   const auto at = std::ranges::find_if(order, [&](int64_t d) { return shape.dims[static_cast<size_t>(d)] != 1; });
   return at == order.end() ? -1 : *at;
+}
+
+bool same_but_for_unit_dims(const Shape& a, const Shape& b) {
+  const auto above_one = std::views::filter([](int64_t n) { return n != 1; });
+  return std::ranges::equal(a.dims | above_one, b.dims | above_one);
 }
 
 Shape without_unit_dims(const Shape& shape) {

@@ -104,6 +104,8 @@ HLOJIT_API bool same_dimensions(const Shape& a, const Shape& b);
 HLOJIT_API bool has_plain_layout(const Shape& shape);
 /// The dim of size above 1 that is minor in memory; -1 if there is none.
 HLOJIT_API int64_t minor_dim(const Shape& shape);
+/// The dims are the same, in order, but for those of size 1.
+HLOJIT_API bool same_but_for_unit_dims(const Shape& a, const Shape& b);
 /// An array of plain layout without dims of size 1; the others keep their order in memory, and all elements their
 /// place.
 HLOJIT_API Shape without_unit_dims(const Shape& shape);

@@ -123,6 +123,7 @@ std::optional<Reshaped> before_reshape(const Instruction& reduce, bool shared) {
   const Instruction* r = reshape_under(reduce.operand(0), shared, looks);
   if (!r || shape.element_count() == 0) return std::nullopt;
   const Instruction* array = r->operand(0);
+  if (same_but_for_unit_dims(array->shape, shape)) return std::nullopt;  // as squeeze has made it
   std::optional<Ints> dims = dims_before(array->shape.dims, shape.dims, reduce.attrs.dimensions);
   return dims ? std::optional(Reshaped{array, std::move(*dims), r->users().size() > 1}) : std::nullopt;
 }

@@ -23,7 +23,8 @@ struct Reshaped {
 };
 
 /// What the reduction's operand is a reshape of, elementwise at most, if whole dims of it are reduced and the others
-/// stay as they are; nullopt if it is none. `shared`: the reshape of an array that was moved may have other readers.
+/// stay as they are; nullopt if it is none, or one by dims of size 1 alone. `shared`: the reshape of an array that was
+/// moved may have other readers.
 std::optional<Reshaped> before_reshape(const Instruction& reduce, bool shared);
 
 /// The reduction's operand in the sizes, and with the layout, of the array that it is a reshape of.

@@ -316,9 +316,12 @@ bool is_side_by_side(const Instruction* value) {
 
 /// What is computed with a reshape of arrays side by side is computed before it: where the next of them begins is then
 /// where a dim is cut, not every so many elements of one. (Two by two f64[29,3,34], flat, times two, a Zen 4: 3.3 us
-/// by way of two arrays in memory, 1.4.)
+/// by way of two arrays in memory, 1.4.) Nothing is cut otherwise where only dims of size 1 come or go, which squeeze
+/// takes away.
 Instruction* reshape_later(Context& c, Instruction* i) {
-  const auto side_by_side = [](const Instruction* o) { return o->is(kReshape) && is_side_by_side(o->operand(0)); };
+  const auto side_by_side = [](const Instruction* o) {
+    return o->is(kReshape) && !same_but_for_unit_dims(o->shape, o->operand(0)->shape) && is_side_by_side(o->operand(0));
+  };
   const auto found = std::ranges::find_if(i->operands(), side_by_side);
   if (found == i->operands().end() || !i->called.empty() || i->shape.rank() == 0) return nullptr;
   if ((*found)->shape.dims != i->shape.dims) return nullptr;  // bits of another width

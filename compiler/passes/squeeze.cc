@@ -51,31 +51,44 @@ class Squeezer {
     replace(i, made);
   }
 
-  /// Reshapes and broadcasts between plain layouts start from the narrow version of their operand.
+  /// What is narrow already starts from the narrow version of its operand. (What is wide stays: narrow() sees through
+  /// it once somebody asks. Made at each visit and read by nobody, narrow versions were met by every round of passes.)
   void read_narrow(Instruction* i) {
     Instruction* o = i->operand(0);
-    if (!has_plain_layout(i->shape) || !has_plain_layout(o->shape) || i->shape.has_dynamic_dims()) return;
-    if (!has_unit_dims(o->shape) && !has_unit_dims(i->shape)) return;
-    Instruction* from = narrow(o);
-    Shape to = without_unit_dims(i->shape);
-    Instruction* made = from;  // it only added or took dims of size 1
-    if (i->is(Opcode::kReshape)) {
-      if (from->shape.dims != to.dims) made = c_.add(Opcode::kReshape, to, {from}, i->name);
-    } else {
-      Ints dims = narrow_dims(*i);
-      if (from->shape.dims != to.dims || !std::ranges::is_sorted(dims)) {
-        made = c_.add(Opcode::kBroadcast, to, {from}, i->name);
-        made->attrs.dimensions = std::move(dims);
-        made->attrs.has_dimensions = true;
+    if (!moves_plainly(*i) || (!has_unit_dims(o->shape) && !has_unit_dims(i->shape))) return;
+    if (i->is(Opcode::kBroadcast)) {
+      if (renames(*i)) {
+        replace(i, narrow(o));
+      } else if (!has_unit_dims(i->shape)) {
+        replace(i, narrow_move(*i));
       }
+    } else if (renames(*i) && !has_unit_dims(i->shape)) {
+      Instruction* known = narrow_.try_emplace(o, i).first->second;
+      if (known != i) replace(i, known);
     }
-    bool renames = made == from && made->is(Opcode::kReshape) && made->operand(0) == o && has_unit_dims(i->shape);
-    if (made == o || renames) {
-      narrow_[i] = made;  // already as narrow as it gets; one wide shape as another
-      return;
+  }
+
+  /// A reshape or a broadcast between plain layouts.
+  static bool moves_plainly(const Instruction& i) {
+    return (i.is(Opcode::kReshape) || i.is(Opcode::kBroadcast)) && has_plain_layout(i.shape) &&
+           has_plain_layout(i.operand(0)->shape) && !i.shape.has_dynamic_dims();
+  }
+
+  /// Only adds or takes dims of size 1.
+  static bool renames(const Instruction& i) {
+    return same_but_for_unit_dims(i.shape, i.operand(0)->shape) &&
+           (i.is(Opcode::kReshape) || std::ranges::is_sorted(narrow_dims(i)));
+  }
+
+  /// Of a reshape or a broadcast.
+  Instruction* narrow_move(const Instruction& i) {
+    Instruction* made = c_.add(i.opcode, without_unit_dims(i.shape), {narrow(i.operand(0))}, i.name);
+    made->location = i.location;
+    if (i.is(Opcode::kBroadcast)) {
+      made->attrs.dimensions = narrow_dims(i);
+      made->attrs.has_dimensions = true;
     }
-    if (made != from) made->location = i->location;
-    replace(i, made);
+    return made;
   }
 
   /// Reducing dims of size 1 is no reduction: what is left is one step of the reducer.
@@ -88,11 +101,11 @@ class Squeezer {
       if (std::ranges::count(i->attrs.dimensions, d) > 0) reduced.push_back(static_cast<int64_t>(place));
       ++place;
     }
-    Instruction* from = narrow(o);
     if (reduced.empty()) {
-      if (Instruction* step = one_step(i, from)) replace(i, step);
+      if (takes_one_step(*i->to_apply())) replace(i, one_step(i, narrow(o)));
       return;
     }
+    Instruction* from = narrow(o);
     Instruction* made = c_.clone_instruction(*i, {from, i->operand(1)});
     made->shape = without_unit_dims(i->shape);
     made->attrs.dimensions = std::move(reduced);
@@ -137,14 +150,17 @@ class Squeezer {
     return places;
   }
 
-  /// reducer(init, value), element by element; nullptr if the reducer is more than elementwise ops.
+  /// The reducer is no more than elementwise ops.
+  static bool takes_one_step(const Computation& reducer) {
+    return std::ranges::all_of(reducer.instructions(), [](const auto& r) {
+      const bool plain = r->is(Opcode::kParameter) || r->is(Opcode::kConstant) || is_elementwise(r->opcode);
+      return plain && !r->is(Opcode::kMap) && r->shape.is_scalar();
+    });
+  }
+
+  /// reducer(init, value), element by element.
   Instruction* one_step(const Instruction* reduce, Instruction* value) {
     const Computation& reducer = *reduce->to_apply();
-    for (const auto& r : reducer.instructions()) {
-      bool plain =
-          r->is(Opcode::kParameter) || r->is(Opcode::kConstant) || (is_elementwise(r->opcode) && !r->is(Opcode::kMap));
-      if (!plain || !r->shape.is_scalar()) return nullptr;
-    }
     auto spread = [&](Instruction* scalar) {
       Shape shape = value->shape;
       shape.type = scalar->shape.type;
@@ -187,13 +203,19 @@ class Squeezer {
 
   /// The value without dims of size 1.
   Instruction* narrow(Instruction* value) {
+    while (value->is(Opcode::kReshape) && moves_plainly(*value) && renames(*value) && !narrow_.contains(value))
+      value = value->operand(0);
     if (!has_unit_dims(value->shape)) return value;
-    Instruction*& known = narrow_[value];
-    if (!known) {
-      known = c_.add(Opcode::kReshape, without_unit_dims(value->shape), {value}, value->name);
-      known->location = value->location;
+    if (auto known = narrow_.find(value); known != narrow_.end()) return known->second;
+    Instruction* made = nullptr;
+    if (moves_plainly(*value)) {
+      made = narrow_move(*value);
+    } else {
+      made = c_.add(Opcode::kReshape, without_unit_dims(value->shape), {value}, value->name);
+      made->location = value->location;
     }
-    return known;
+    narrow_[value] = made;
+    return made;
   }
 
   /// Readers of `old` read a reshape of `made`, its narrow version.
