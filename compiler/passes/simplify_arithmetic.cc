@@ -224,10 +224,9 @@ Instruction* whole_power(Context& c, Instruction* i) {
 
 /// The numbers of an array that repeats known ones, each once; empty if they are not known.
 std::set<double> known_numbers(const Instruction* i) {
-  constexpr int64_t kFew = 16;
   while (i->is(kBroadcast) || i->is(kReshape)) i = i->operand(0);
   std::set<double> numbers;
-  if (!i->is(kConstant) || i->shape.element_count() > kFew) return numbers;
+  if (!i->is(kConstant) || i->shape.element_count() > kFewExponents) return numbers;
   for (int64_t k = 0; k < i->shape.element_count(); ++k) numbers.insert(i->literal->as_double(k));
   return numbers;
 }

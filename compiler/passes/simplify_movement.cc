@@ -7,14 +7,13 @@
 #include "compiler/ir/instruction_set.h"
 #include "compiler/passes/reduced_arrays.h"
 #include "compiler/passes/simplify_rules.h"
+#include "layout/lists.h"
 
 namespace hlojit {
 namespace {
 
 using enum Opcode;
 using Context = SimplifyContext;
-
-bool contains(const Ints& list, int64_t d) { return std::ranges::find(list, d) != list.end(); }
 
 bool is_identity(const Ints& dimensions) {
   for (size_t d = 0; d < dimensions.size(); ++d) {

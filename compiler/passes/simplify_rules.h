@@ -34,4 +34,7 @@ bool never_below_zero(const Instruction* i);
 /// Element 0 of the literal is the value.
 const Literal* splat_value(const Instruction* i);
 
+/// Powers to so few different exponents become products, which fold makes constants for it.
+inline constexpr int64_t kFewExponents = 16;
+
 }  // namespace hlojit
