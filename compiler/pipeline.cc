@@ -153,8 +153,9 @@ std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& option
     if (changed && options.verify) verify_after(pass, module);
     if (changed && options.after_pass) options.after_pass(times.back().name, module);
     if (pass.name == options.until) break;
-    const bool again = changed && !pass.again.empty() && ++rounds < kMostRounds;
-    k = again ? last_of(passes, k, pass.again) : k + 1;
+    const bool again = changed && !pass.again.empty();
+    if (again && ++rounds == kMostRounds) times.push_back({std::string(kUnsettled)});
+    k = again && rounds < kMostRounds ? last_of(passes, k, pass.again) : k + 1;
   }
   return times;
 }

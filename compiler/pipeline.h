@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/ir/module.h"
@@ -33,6 +34,10 @@ struct PassTime {
   double ms = 0;
   bool changed = false;
 };
+
+/// Stands among the passes' times where rounds of them were stopped that still changed something: passes that undo
+/// each other's work cost time only, so that nobody else sees it.
+inline constexpr std::string_view kUnsettled = "unsettled";
 
 /// Runs the passes on `module` in place. Throws Error. Returns the time each pass took.
 std::vector<PassTime> run_pipeline(Module& module, const PipelineOptions& options);

@@ -155,7 +155,8 @@ bool merge_in(Computation& c, const ComputationNumbers& computations, const Effe
   size_t next = 0;
   for (Instruction* i : c.snapshot()) {
     numbering.set(i, next++);
-    if (!may_merge(*i, effects)) continue;
+    const bool is_read = i->is_root() || !i->users().empty();  // of what a rule made in vain nothing becomes equal
+    if (!is_read || !may_merge(*i, effects)) continue;
     Numbering::Key key = numbering.key(*i);
     auto& alike = seen[key.hash];
     auto known = std::ranges::find_if(alike, [&](const auto& k) { return same(k.first, key); });

@@ -24,7 +24,7 @@ constexpr int64_t kMaxPlaces = 64 << 10;        // bytes of indices
 constexpr int64_t kMaxTable = 256 << 10;        // bytes of other numbers
 constexpr size_t kMostSources = 64;             // instructions that they are made by
 constexpr int64_t kMaxWork = int64_t{1} << 24;  // element operations a module: some 0.1 s
-constexpr double kWorthTable = 10;  // cycles for a vector: half a function, two divisions
+constexpr double kWorthTable = 10;              // cycles for a vector: half a function, two divisions
 
 class Folder {
  public:

@@ -19,6 +19,7 @@
 
 #include "codegen/target.h"
 #include "compiler/passes/dynamic.h"
+#include "compiler/pipeline.h"
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
 #include "tools/actual_sizes.h"
@@ -68,6 +69,8 @@ std::vector<Buffer> given(const Executable& e, const Inputs& inputs, std::vector
 // Results of all devices, one after the other, each with what the device handed to the host.
 Bits run(const ModulePtr& module, const Config& c, const Inputs& inputs) {
   Executable e = compile(module, options_of(c));
+  if (std::ranges::count(e.compile_times(), kUnsettled, &PhaseTime::name) > 0)
+    throw Error(ErrorKind::kFailed, "the passes do not settle");
   auto devices = static_cast<size_t>(e.replicas() * e.partitions());
   std::vector<Fenced> fences;
   std::vector<std::vector<Buffer>> own(devices), got;

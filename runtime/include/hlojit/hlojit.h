@@ -157,7 +157,7 @@ struct RunOptions {
 
 /// How long compiling took, in ms, phase by phase (names of passes, "buffers", "emit", "jit", "link").
 /// With a cache, and of what was loaded: "cache" in place of "emit" and "jit" on a hit, else also "cache miss" or
-/// "cache unusable: WHY".
+/// "cache unusable: WHY". "unsettled": passes that still changed something were stopped.
 struct PhaseTime {
   std::string name;
   double ms = 0;
