@@ -11,6 +11,7 @@
 #include "compiler/builder.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/ir/instruction_table.h"
+#include "compiler/passes/dce.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/simplify_rules.h"
 #include "compiler/plan/op_cost.h"
@@ -261,7 +262,9 @@ bool fold_places(Module& module, const PipelineOptions& options) {
   return in_all(module, options, &Folder::run_places);
 }
 bool fold_tables(Module& module, const PipelineOptions& options) {
-  return in_all(module, options, &Folder::run_tables);
+  const bool changed = in_all(module, options, &Folder::run_tables);
+  if (changed) dce(module, options);  // what a table is made of, or each part of it were the next round's table
+  return changed;
 }
 
 }  // namespace hlojit
