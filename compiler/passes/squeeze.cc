@@ -80,9 +80,12 @@ class Squeezer {
            (i.is(Opcode::kReshape) || std::ranges::is_sorted(narrow_dims(i)));
   }
 
-  /// Of a reshape or a broadcast.
+  /// Of a reshape or a broadcast. A reshape may start from what is wide: chains of them can be of any length, where one
+  /// broadcast after the other has more elements.
   Instruction* narrow_move(const Instruction& i) {
-    Instruction* made = c_.add(i.opcode, without_unit_dims(i.shape), {narrow(i.operand(0))}, i.name);
+    Instruction* from = i.operand(0);
+    if (i.is(Opcode::kBroadcast) || narrow_.contains(from)) from = narrow(from);
+    Instruction* made = c_.add(i.opcode, without_unit_dims(i.shape), {from}, i.name);
     made->location = i.location;
     if (i.is(Opcode::kBroadcast)) {
       made->attrs.dimensions = narrow_dims(i);

@@ -322,6 +322,21 @@ TEST_CASE("what a loop computes anew is looked at without recursion") {
   CHECK(entry->instructions().size() > kSteps);
 }
 
+TEST_CASE("reshapes of reshapes are made narrow without recursion") {
+  std::string text = "HloModule m\nENTRY e {\n  x0 = f32[1,2,3] parameter(0)\n";
+  constexpr int kMany = 200'000;
+  for (int k = 1; k <= kMany; ++k) {
+    text += "  x" + std::to_string(k) + " = f32[1," + (k % 2 ? "3,2" : "2,3") + "] reshape(x" + std::to_string(k - 1) +
+            ")\n";
+  }
+  text += "  ROOT r = f32[1,2,3] negate(x" + std::to_string(kMany) + ")\n}\n";
+  auto module = parse_module(text);
+  PipelineOptions options;
+  options.only = {"squeeze"};
+  run_pipeline(*module, options);
+  CHECK(module->entry()->root()->is(Opcode::kReshape));
+}
+
 TEST_CASE("who reads a short sum is looked for without recursion") {
   constexpr int kSteps = 200000;
   Module module("m");
