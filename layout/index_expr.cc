@@ -215,7 +215,9 @@ size_t IndexExpr::hash() const {
   return h;
 }
 
-bool IndexExpr::operator==(const IndexExpr& other) const { return compare(*this, other) == 0; }
+bool IndexExpr::operator==(const IndexExpr& other) const {
+  return constant_ == other.constant_ && compare(*this, other) == 0;  // neighbours differ in their constants alone
+}
 
 IndexExpr operator+(const IndexExpr& a, const IndexExpr& b) {
   if (b.terms_.empty() || a.terms_.empty()) {

@@ -57,12 +57,12 @@ ElementEmitter::ElementEmitter(Scope& root, const EmitOptions& options, VarSourc
 Value ElementEmitter::emit(const Instruction* i, const Coords& coords, Scope& scope) {
   if (auto it = providers_.find(i); it != providers_.end()) return it->second(*this, scope, coords);
   Scope& at = home(coords, scope);
-  for (const auto& [known, value] : at.memo[i]) {
-    if (known == coords) return value;
+  if (const auto& known = at.memo[i]; !known.empty()) {
+    if (auto it = known.find(coords); it != known.end()) return it->second;
   }
   auto place = placed_.find(i);
   Value value = place == placed_.end() ? compute(i, coords, at) : placed(place->second, i, coords, at);
-  at.memo[i].emplace_back(coords, value);
+  at.memo[i].emplace(coords, value);
   return value;
 }
 

@@ -65,10 +65,14 @@ struct VectorLoad {
 /// An operation on numbers: its opcode, its operands and, of a pointer that moves on, the type of its steps.
 using Operation = std::tuple<unsigned, llvm::Type*, llvm::Value*, llvm::Value*>;
 
+struct CoordsHash {
+  size_t operator()(const Coords& coords) const;
+};
+
 /// What code that stands at the end of a scope may use again.
 struct Known {
-  /// Values of (instruction, coordinates) whose home is this scope.
-  std::unordered_map<const Instruction*, std::vector<std::pair<Coords, Value>>> memo;
+  /// Values of (instruction, coordinates) whose home is this scope. Written out, a loop has thousands of one's.
+  std::unordered_map<const Instruction*, std::unordered_map<Coords, Value, CoordsHash>> memo;
   /// The same for reductions, which may have several results.
   std::unordered_map<const Instruction*, std::vector<std::pair<Coords, std::vector<Value>>>> reductions;
   /// Of each buffer, by its pointer.
