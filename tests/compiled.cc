@@ -10,6 +10,7 @@
 #include "compiler/pipeline.h"
 #include "hlojit/hlojit.h"
 #include "layout/index.h"
+#include "runtime/spoiled_memory.h"
 
 namespace hlojit::test {
 
@@ -75,6 +76,7 @@ std::vector<Literal> run_compiled(const Module& module, std::span<const Literal>
     buffers.push_back(wanted.has_dynamic_dims() ? dense : dense.to_layout(wanted));
     if (!wanted.has_dynamic_dims()) spoil_padding(buffers.back());
   }
+  spoil_memory(e);
   std::vector<Literal> results;
   for (const Buffer& b : e.run(std::move(buffers))) {
     Shape dense = Shape::array(b.shape().type, b.shape().dims);

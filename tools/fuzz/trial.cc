@@ -22,6 +22,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/text/parser.h"
 #include "compiler/text/printer.h"
+#include "runtime/spoiled_memory.h"
 #include "tools/actual_sizes.h"
 #include "tools/error_bound.h"
 #include "tools/fenced.h"
@@ -77,6 +78,7 @@ Bits run(const ModulePtr& module, const Config& c, const Inputs& inputs) {
   for (std::vector<Buffer>& set : own) set = given(e, inputs, fences);
   RunOptions options;
   options.queues = inputs.host.queues(static_cast<int64_t>(devices));
+  spoil_memory(e);
   if (devices == 1)
     got.push_back(e.run(std::move(own[0]), options));
   else
