@@ -25,6 +25,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/products.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/rounds.h"
 #include "compiler/plan/kernel.h"
@@ -40,6 +41,12 @@ constexpr int64_t kPart = 1'000;
 
 /// Up to here memcpy on the caller beats a parallel region.
 constexpr int64_t kCopyBytes = int64_t{1} << 19;
+
+/// Its memory is all there is of it, or it has none.
+bool makes_no_code(const Instruction& i) {
+  return forwards(i) || i.is(Opcode::kParameter) || i.is(Opcode::kConstant) || i.is(Opcode::kAfterAll) ||
+         is_allocation(i);
+}
 
 int64_t aligned(int64_t n) { return round_up(n, kCacheLine); }
 
@@ -173,7 +180,7 @@ class EntryEmitter : EntryFunctions {
   void look_at(const Instruction& i, const LoopState* loop, const Around& around) {
     constexpr int kMostTwice = 4;    // loops in loops
     constexpr int64_t kRounds = 16;  // of a loop of which it is not known
-    if (forwards(i) || i.is(Opcode::kParameter) || i.is(Opcode::kConstant) || i.is(Opcode::kAfterAll)) return;
+    if (makes_no_code(i)) return;
     if (i.is(Opcode::kConditional)) {
       for (const Computation* c : i.called) look_at(*c, loop, around);
       return;
@@ -369,7 +376,7 @@ class EntryEmitter : EntryFunctions {
   }
 
   void instruction(const Instruction& i) {
-    if (forwards(i) || i.is(Opcode::kParameter) || i.is(Opcode::kConstant) || i.is(Opcode::kAfterAll)) return;
+    if (makes_no_code(i)) return;
     if (i.is(Opcode::kFusion)) return fusion(i);
     if (i.is(Opcode::kCopy)) return copy_memory(plan_.slice(i.operand(0)), plan_.slice(&i));
     if (i.is(Opcode::kWhile)) return while_loop(i);

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "compiler/passes/alias.h"
+#include "compiler/passes/allocate.h"
 #include "compiler/passes/bitcasts.h"
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
@@ -83,6 +84,8 @@ constexpr Pass kPasses[] = {
     {"pack", pack},
     // With the copies that pack made.
     {"hoist", hoist},
+    // Loops have the state now that they will run with.
+    {"allocate", allocate},
     // What is left now must be in some kernel, or the module is refused by name.
     {"legalize_check", legalize_check, true},
     {"fuse", fuse},

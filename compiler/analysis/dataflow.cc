@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/module.h"
 
 namespace hlojit {
@@ -28,7 +29,9 @@ std::vector<Computation*> sequential_computations(const Module& module) {
 
 bool forwards(const Instruction& i) { return has_trait(i, op_trait::kForwards); }
 
-bool makes_arrays(const Instruction& i) { return i.is(Opcode::kFusion) || i.is(Opcode::kConditional) || is_step(i); }
+bool makes_arrays(const Instruction& i) {
+  return i.is(Opcode::kFusion) || i.is(Opcode::kConditional) || is_step(i) || is_allocation(i);
+}
 
 int64_t first_leaf(const Shape& tuple, int64_t index) {
   int64_t leaf = 0;

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "compiler/ir/allocation.h"
+
 namespace hlojit {
 namespace {
 
 bool depends_on_operands_alone(const Instruction& i) {
   if (has_side_effect(i) || !i.control_predecessors.empty()) return false;
+  if (is_allocation(i)) return false;  // each round writes to its own
   const OpClass c = i.info().op_class;
   if (!i.shape.is_array()) return c == OpClass::kLibrary;
   switch (c) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/analysis/dataflow.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/module.h"
 
 namespace hlojit {
@@ -36,7 +37,10 @@ Ints lines_first(const Instruction& sort) {
 
 }  // namespace
 
-bool is_step(const Instruction& i) { return i.info().op_class == OpClass::kLibrary || has_trait(i, op_trait::kStep); }
+bool is_step(const Instruction& i) {
+  const bool library = i.info().op_class == OpClass::kLibrary && !is_allocation(i);
+  return library || has_trait(i, op_trait::kStep);
+}
 
 std::vector<const Instruction*> steps(const Module& module) {
   std::vector<const Instruction*> list;

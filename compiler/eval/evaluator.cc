@@ -13,6 +13,7 @@
 #include "compiler/eval/factors.h"
 #include "compiler/eval/ops.h"
 #include "compiler/eval/stop.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/annotation.h"
 #include "compiler/ir/async.h"
 #include "compiler/ir/top_k_call.h"
@@ -305,6 +306,7 @@ Value Evaluator::execute(const Instruction& op, const std::vector<const Value*>&
 Value Evaluator::custom_call(const Instruction& op, const std::vector<const Value*>& in) {
   if (is_annotation(op)) return *in.at(0);
   if (is_remark(op)) return share(Literal::tuple({}));
+  if (is_allocation(op)) return share(Literal(op.shape));
   if (auto attrs = top_k_call(op)) {
     Computation scratch;
     Instruction* plain = scratch.add(Opcode::kTopK, op.shape, {}, op.name);

@@ -9,6 +9,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/effects.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/instruction_table.h"
 #include "compiler/passes/dce.h"
 
@@ -143,7 +144,7 @@ bool may_merge(const Instruction& i, const Effects& effects) {
     case OpClass::kControl:
       if (i.is(Opcode::kWhile) || i.is(Opcode::kConditional)) return !effects.has(i);
       return i.is(Opcode::kTuple) || i.is(Opcode::kGetTupleElement);
-    case OpClass::kLibrary: return !effects.has(i);
+    case OpClass::kLibrary: return !effects.has(i) && !is_allocation(i);
     default: return !i.is(Opcode::kParameter);
   }
 }

@@ -12,6 +12,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/movement.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/bitcasts.h"
 #include "compiler/passes/explain.h"
@@ -37,6 +38,7 @@ Shape as_state(Shape shape) {
 /// Instructions whose own result can be produced in any layout.
 bool layout_is_free(const Instruction* i) {
   if (is_step(*i)) return false;
+  if (is_allocation(*i)) return true;
   switch (i->info().op_class) {
     case OpClass::kElementwise:
     case OpClass::kMoves: return !has_trait(*i, op_trait::kUpdates);

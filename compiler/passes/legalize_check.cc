@@ -7,6 +7,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/ir/combining.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
@@ -19,7 +20,7 @@ bool is_structure(const Instruction& i) {
   OpClass kind = i.info().op_class;
   if (kind == OpClass::kControl) return !i.is(Opcode::kCall);
   if (kind == OpClass::kSource) return !i.is(Opcode::kIota);
-  return forwards(i) || i.is(Opcode::kAfterAll) || is_donated_copy(i);
+  return forwards(i) || i.is(Opcode::kAfterAll) || is_donated_copy(i) || is_allocation(i);
 }
 
 // Do kernels load and store elements that lie in memory like this?

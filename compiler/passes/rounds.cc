@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/analysis/invariant.h"
+#include "layout/divide.h"
 
 namespace hlojit {
 namespace {
@@ -22,31 +23,62 @@ std::optional<int64_t> integer(const Instruction* i) {
   return value;
 }
 
+// Small numbers only: no wrapping to think about.
+constexpr int64_t kSmall = 1 << 20;
+
+std::optional<Progress> small(Progress p) {
+  if (std::abs(p.first) > kSmall || std::abs(p.step) > kSmall) return std::nullopt;
+  return p;
+}
+
+/// Of element k of the state.
+std::optional<Progress> counter(const Instruction& loop, int64_t k) {
+  const Computation& body = *loop.while_body();
+  if (!loop.operand(0)->is(Opcode::kTuple) || !body.root()->is(Opcode::kTuple)) return std::nullopt;
+  const auto first = integer(loop.operand(0)->operand(static_cast<size_t>(k)));
+  const Instruction* next = body.root()->operand(static_cast<size_t>(k));
+  if (!first || dtype_bits(next->shape.type) < 32) return std::nullopt;
+  if (state_element(next, body) == k) return small({*first, 0});
+  if (!next->is(Opcode::kAdd)) return std::nullopt;
+  const size_t counted = state_element(next->operand(0), body) == k ? 0 : 1;
+  const auto step = integer(next->operand(1 - counted));
+  if (!step || state_element(next->operand(counted), body) != k) return std::nullopt;
+  return small({*first, *step});
+}
+
 }  // namespace
+
+std::optional<Progress> progress_of(const Instruction& value, const Instruction& loop) {
+  constexpr int kMostSteps = 8;
+  const Computation& body = *loop.while_body();
+  auto of = [&](const Instruction* i, int left, auto& self) -> std::optional<Progress> {
+    if (!i->shape.is_scalar() || !is_integral(i->shape.type) || dtype_bits(i->shape.type) < 32) return std::nullopt;
+    if (const int64_t k = state_element(i, body); k >= 0) return counter(loop, k);
+    if (const auto number = integer(i)) return small({*number, 0});
+    const bool sum = i->is(Opcode::kAdd) || i->is(Opcode::kSubtract), product = i->is(Opcode::kMultiply);
+    if (left == 0 || !(sum || product)) return std::nullopt;
+    const auto a = self(i->operand(0), left - 1, self), b = a ? self(i->operand(1), left - 1, self) : std::nullopt;
+    if (!b) return std::nullopt;
+    if (product) {
+      if (a->step != 0 && b->step != 0) return std::nullopt;
+      return small({a->first * b->first, a->step * b->first + a->first * b->step});
+    }
+    const int64_t sign = i->is(Opcode::kSubtract) ? -1 : 1;
+    return small({a->first + sign * b->first, a->step + sign * b->step});
+  };
+  return of(&value, kMostSteps, of);
+}
 
 std::optional<int64_t> counted_rounds(const Instruction& loop) {
   const Computation& condition = *loop.while_condition();
-  const Computation& body = *loop.while_body();
   const Instruction* test = condition.root();
   if (has_side_effect(condition)) return std::nullopt;  // it is asked once more than there are rounds
-  if (!loop.operand(0)->is(Opcode::kTuple) || !body.root()->is(Opcode::kTuple)) return std::nullopt;
   if (!test->is(Opcode::kCompare) || test->attrs.direction != Direction::kLt) return std::nullopt;
-  int64_t k = state_element(test->operand(0), condition);
-  auto bound = integer(test->operand(1));
-  if (k < 0 || !bound) return std::nullopt;
-  auto first = integer(loop.operand(0)->operand(k));
-  const Instruction* next = body.root()->operand(k);
-  if (!first || !next->is(Opcode::kAdd)) return std::nullopt;
-  int counter = state_element(next->operand(0), body) == k ? 0 : 1;
-  if (state_element(next->operand(counter), body) != k) return std::nullopt;
-  auto step = integer(next->operand(1 - counter));
-  // Small numbers only: no wrapping to think about.
-  constexpr int64_t kSmall = 1 << 20;
-  if (!step || *step <= 0 || *step > kSmall || std::abs(*first) > kSmall || std::abs(*bound) > kSmall) {
-    return std::nullopt;
-  }
-  if (dtype_bits(next->shape.type) < 32) return std::nullopt;
-  return *bound <= *first ? 0 : (*bound - *first + *step - 1) / *step;
+  const int64_t k = state_element(test->operand(0), condition);
+  const auto bound = integer(test->operand(1));
+  const auto counted = k < 0 ? std::nullopt : counter(loop, k);
+  if (!counted || counted->step <= 0 || !bound || std::abs(*bound) > kSmall) return std::nullopt;
+  return *bound <= counted->first ? 0 : ceil_div(*bound - counted->first, counted->step);
 }
 
 std::optional<int64_t> known_rounds(const Instruction& loop) {

@@ -14,6 +14,14 @@ namespace hlojit {
 /// constant bound.
 std::optional<int64_t> counted_rounds(const Instruction& loop);
 
+/// A whole number that is `first` in the first round of a loop and `step` more in each that follows.
+struct Progress {
+  int64_t first, step;
+};
+/// Of a value of the loop's body that counts its rounds: an element of the state, or what is made of such and of
+/// constants by sums, differences and products. nullopt if that is not plain from the text, or for large numbers.
+std::optional<Progress> progress_of(const Instruction& value, const Instruction& loop);
+
 /// The number that the loop's backend_config states.
 std::optional<int64_t> known_rounds(const Instruction& loop);
 void set_known_rounds(Instruction& loop, int64_t rounds);

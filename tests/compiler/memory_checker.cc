@@ -7,6 +7,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/steps.h"
+#include "compiler/ir/allocation.h"
 #include "compiler/plan/kernel.h"
 #include "layout/index.h"
 
@@ -139,7 +140,7 @@ class Machine {
         case Opcode::kConditional: result = conditional(i, env); break;
         case Opcode::kAfterAll: break;
         default:
-          if (is_step(*i)) {
+          if (is_step(*i) || is_allocation(*i)) {
             result = step(i, env);
             break;
           }

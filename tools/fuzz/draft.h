@@ -179,6 +179,7 @@ Family wide_convolution_family();
 Family spread_convolution_family();
 Family moved_product_family();
 Family counted_loop_family();
+Family rows_of_rounds_family();
 Family short_loop_family();
 Family shared_branch_family();
 Family alike_family();

@@ -110,7 +110,8 @@ const std::vector<Family>& families() {
                                                 falling_power_family(),
                                                 part_of_word_family(),
                                                 dear_side_family(),
-                                                parts_family()};
+                                                parts_family(),
+                                                rows_of_rounds_family()};
   return kFamilies;
 }
 

@@ -76,13 +76,14 @@ Ints large(Draft& s, DType t) {
 
 Instruction* number(Builder& b, int64_t n) { return b.constant(DType::kS32, static_cast<double>(n)); }
 
-// `init`: a counter, then arrays; `round` adds what becomes of these to what comes of the counter.
+// `init`: a counter, then arrays; `round` adds what becomes of these to what comes of the counter, while it is below
+// `bound`.
 template <class Round>
-Instruction* loop_over(Draft& s, const Values& init, const Round& round) {
+Instruction* loop_over(Draft& s, const Values& init, int64_t bound, const Round& round) {
   Instruction* start = s.b.tuple(init);
   Builder c(s.draw.module, "condition");
   Instruction* count = c.get_tuple_element(c.parameter(start->shape), 0);
-  c.build(c.compare(Direction::kLt, count, number(c, s.random.between(0, 6))));
+  c.build(c.compare(Direction::kLt, count, number(c, bound)));
   ++s.draw.depth;
   Draft inner(s.draw, "round");
   std::vector<Instruction*> state, next;
@@ -105,7 +106,7 @@ Instruction* counted_loop(Draft& s) {
     Instruction* x = s.of(t, sizes);
     init.push_back(is_float(t) ? s.small(x, 8) : x);
   }
-  return loop_over(s, init, [](Draft& inner, const Values& state, Values& next) {
+  return loop_over(s, init, s.random.between(0, 6), [](Draft& inner, const Values& state, Values& next) {
     for (size_t k = 1; k < state.size(); ++k) {
       next.push_back(inner.random.chance(0.75) ? next_array(inner, state) : array_of(inner, state));
     }
@@ -181,7 +182,7 @@ void short_round(Draft& s, const Values& state, Values& next) {
   if (s.draw.depth < 3 && s.random.chance(0.2)) {
     Values init = next;
     init[0] = number(s.b, s.random.between(0, 3));
-    made = loop_over(s, init, short_round);
+    made = loop_over(s, init, s.random.between(0, 6), short_round);
   } else if (s.random.chance(0.2)) {
     made = either_way(s, state[0], next);
   }
@@ -200,12 +201,54 @@ Instruction* short_loop(Draft& s) {
     init.push_back(is_float(t) ? s.small(x, 8) : x);
     if (s.random.chance(0.4)) init.push_back(is_float(t) ? s.small(s.of(x->shape), 8) : s.of(x->shape));
   }
-  return loop_over(s, init, short_round);
+  return loop_over(s, init, s.random.between(0, 6), short_round);
+}
+
+// What rounds put side by side, in parts of one to three rows or columns: all of it, or all but some; one after the
+// other, backwards, in steps. Sometimes a round looks at what another one leaves.
+Instruction* put_side_by_side(Draft& s, Instruction* all, Instruction* x, Instruction* round, int64_t d, int64_t each) {
+  const auto at = static_cast<size_t>(d);
+  const int64_t n = all->shape.dims[at], step = s.random.chance(0.7) ? each : s.random.between(0, 3);
+  Values to(all->shape.dims.size(), number(s.b, 0));
+  Instruction* first = s.b.op(kMultiply, {round, number(s.b, step)});
+  if (s.random.chance(0.3)) first = s.b.op(kSubtract, {number(s.b, n - each), first});
+  for (int64_t done = 0; done < each;) {
+    Ints part = all->shape.dims;
+    part[at] = s.random.between(1, each - done);
+    const int64_t place = s.random.chance(0.8) ? done : s.random.below(each);
+    to[at] = place == 0 ? first : s.b.op(kAdd, {first, number(s.b, place)});
+    all = s.b.dynamic_update_slice(all, s.b.broadcast_in_dim(x, part, {1 - d}), to);
+    done += part[at];
+  }
+  return all;
+}
+
+Instruction* rows_of_rounds(Draft& s) {
+  using enum DType;
+  if (s.draw.depth > 0) return nullptr;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kBF16, kS32, kU8});
+  const int64_t width = s.random.pick(Ints{1, 3, 8, 65}), each = s.random.between(1, 3), d = s.random.below(2);
+  const int64_t parts = s.random.between(1, 6), bound = s.random.chance(0.6) ? parts : s.random.between(0, 6);
+  Ints sizes(2, width);
+  sizes[static_cast<size_t>(d)] = each * parts;
+  Instruction* x = s.of(t, {width});
+  Values init = {number(s.b, 0), is_float(t) ? s.small(x, 8) : x};
+  for (int64_t n = s.random.between(1, 2); n > 0; --n)
+    init.push_back(s.b.broadcast(s.b.constant(t, static_cast<double>(s.random.below(3))), sizes));
+  return loop_over(s, init, bound, [&](Draft& inner, const Values& state, Values& next) {
+    Instruction* now = inner.b.op(kAdd, {state[1], inner.b.broadcast(inner.b.constant(t, 1), {width})});
+    if (inner.random.chance(0.15))
+      now = inner.b.op(kAdd, {now, inner.b.reshape(inner.b.slice_in_dim(state[2], 0, 1, 1, d), {width})});
+    next.push_back(is_float(t) ? inner.limited(now, 32) : now);
+    for (size_t k = 2; k < state.size(); ++k)
+      next.push_back(put_side_by_side(inner, state[k], next[1], state[0], d, each));
+  });
 }
 
 }  // namespace
 
 Family counted_loop_family() { return {"counted loops", {{counted_loop, 20}}, 0.04}; }
+Family rows_of_rounds_family() { return {"rows of rounds", {{rows_of_rounds, 20}}, 0.04}; }
 Family short_loop_family() { return {"loops over a few bytes", {{short_loop, 20}}, 0.04}; }
 
 }  // namespace hlojit::tools::fuzz
