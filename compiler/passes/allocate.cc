@@ -58,8 +58,9 @@ bool are_whole(std::vector<Replaced> parts, int64_t rounds, const Shape& shape) 
     end += p.size;
   }
   const int64_t each = end - parts[0].from.first, last = parts[0].from.first + (rounds - 1) * step;
-  return std::abs(step) == each && std::min(parts[0].from.first, last) == 0 &&
-         rounds * each == shape.dims[static_cast<size_t>(dim)];
+  const int64_t size = shape.dims[static_cast<size_t>(dim)];
+  if (size > INT32_MAX) return false;  // counters of 32 bits would begin anew
+  return std::abs(step) == each && std::min(parts[0].from.first, last) == 0 && rounds * each == size;
 }
 
 /// No round reads element k of the state as it was before the loop.

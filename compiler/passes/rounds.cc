@@ -26,9 +26,10 @@ std::optional<int64_t> integer(const Instruction* i) {
 // Small numbers only: no wrapping to think about.
 constexpr int64_t kSmall = 1 << 20;
 
+bool is_small(int64_t n) { return -kSmall <= n && n <= kSmall; }
+
 std::optional<Progress> small(Progress p) {
-  if (std::abs(p.first) > kSmall || std::abs(p.step) > kSmall) return std::nullopt;
-  return p;
+  return is_small(p.first) && is_small(p.step) ? std::optional(p) : std::nullopt;
 }
 
 /// Of element k of the state.
@@ -77,7 +78,7 @@ std::optional<int64_t> counted_rounds(const Instruction& loop) {
   const int64_t k = state_element(test->operand(0), condition);
   const auto bound = integer(test->operand(1));
   const auto counted = k < 0 ? std::nullopt : counter(loop, k);
-  if (!counted || counted->step <= 0 || !bound || std::abs(*bound) > kSmall) return std::nullopt;
+  if (!counted || counted->step <= 0 || !bound || !is_small(*bound)) return std::nullopt;
   return *bound <= counted->first ? 0 : ceil_div(*bound - counted->first, counted->step);
 }
 
