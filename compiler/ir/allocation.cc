@@ -14,7 +14,7 @@ bool is_allocation(const Instruction& i) {
 }
 
 Instruction* add_allocation(Computation& c, const Shape& shape, std::string_view name, Instruction* before) {
-  Instruction* made = c.add(Opcode::kCustomCall, shape, {}, std::string(name), before);
+  Instruction* made = c.add(Opcode::kCustomCall, shape, {}, name, before);
   made->attrs.custom_call_target = kTarget;
   return made;
 }
