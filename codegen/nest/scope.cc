@@ -18,12 +18,6 @@ bool has_reciprocal(int64_t most, int64_t divisor) {
 
 }  // namespace
 
-size_t CoordsHash::operator()(const Coords& coords) const {
-  size_t h = 0;
-  for (const IndexExpr& c : coords) h = h * 31 + c.hash();
-  return h;
-}
-
 llvm::Value* ceil_quotient(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) {
   return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y);
 }

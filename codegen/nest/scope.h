@@ -65,10 +65,6 @@ struct VectorLoad {
 /// An operation on numbers: its opcode, its operands and, of a pointer that moves on, the type of its steps.
 using Operation = std::tuple<unsigned, llvm::Type*, llvm::Value*, llvm::Value*>;
 
-struct CoordsHash {
-  size_t operator()(const Coords& coords) const;
-};
-
 /// What code that stands at the end of a scope may use again.
 struct Known {
   /// Values of (instruction, coordinates) whose home is this scope. Written out, a loop has thousands of one's.

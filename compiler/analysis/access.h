@@ -28,6 +28,14 @@ namespace hlojit {
 /// One index expression a dimension.
 using Coords = std::vector<IndexExpr>;
 
+struct CoordsHash {
+  size_t operator()(std::span<const IndexExpr> coords) const {
+    size_t h = coords.size();
+    for (const IndexExpr& c : coords) h = h * 31 + c.hash();
+    return h;
+  }
+};
+
 /// Hands out variable numbers for index expressions; one per function under construction.
 class VarSource {
  public:

@@ -151,9 +151,8 @@ class Places {
   /// Where a movement with these coordinates (in its result's, as variables from 0) reads for who is wanted as `user`.
   int behind(const Demand& user, const Coords& coords) {
     const auto of = std::views::transform(user.places(), &Demand::Place::number);
-    size_t hash = coords.size();
+    size_t hash = CoordsHash()(coords);
     for (int number : of) hash = hash * 31 + static_cast<size_t>(number);
-    for (const IndexExpr& c : coords) hash = hash * 31 + c.hash();
     for (auto [at, end] = known_.equal_range(hash); at != end; ++at) {
       if (std::ranges::equal(at->second.of, of) && at->second.coords == coords) return at->second.number;
     }
