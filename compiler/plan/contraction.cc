@@ -303,8 +303,7 @@ class BlockPlanner {
       set_rows(most);
       if (plan_.tile_bytes <= target_.l2_bytes / 2) break;
     }
-    int64_t count = ceil_div(rows, most), even = ceil_div(rows, count);
-    set_rows(round_up(even, tile_rows_));
+    set_rows(even_rows(batches, rows, most));
     // In slices a last panel that is moved left, which computes columns twice, would be packed, for each block again.
     // (25x1024 by 1024x121, each row by its norm, a Zen 4: 110 us in slices, 58 so; 25x314 32.7 and 17.8.)
     for (Stage& s : plan_.stages) {
@@ -325,6 +324,22 @@ class BlockPlanner {
       }
       if (tile_rows_ <= kMostBlockRows) return;
     }
+  }
+
+  /// Of equal blocks of at most `most` rows, those that keep two cores busy alike; larger ones where it is the same.
+  int64_t even_rows(int64_t batches, int64_t rows, int64_t most) const {
+    constexpr double kClearly = 0.98;
+    const int64_t count = ceil_div(rows, most);
+    int64_t best = 0;
+    double least = 0;
+    for (int64_t c = count; c <= 2 * count; ++c) {
+      const int64_t block = round_up(ceil_div(rows, c), tile_rows_);
+      const auto busier = static_cast<double>(busier_core_rows(batches, rows, block));
+      if (best > 0 && busier >= kClearly * least) continue;
+      best = block;
+      least = busier;
+    }
+    return best;
   }
 
   void set_rows(int64_t rows) {
@@ -394,6 +409,11 @@ KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instru
   }
   if (g.roots.size() != 1) refuse("a dot with several results");
   return plan_product(g, dots[0], products, config);
+}
+
+int64_t busier_core_rows(int64_t batches, int64_t rows, int64_t block) {
+  const int64_t blocks = ceil_div(rows, block), share = ceil_div(batches * blocks, 2);
+  return share / blocks * rows + share % blocks * block;
 }
 
 std::optional<Layout> panel_layout(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks) {

@@ -29,6 +29,10 @@ Products::Product& product_of(const KernelPlan& plan, const Stage& stage, Produc
 /// A block of rows between products has at most so many, so that what its stages leave for each other stays near.
 inline constexpr int64_t kMostBlockRows = 96;
 
+/// Rows that fall to the busier of two cores where each batch has `rows` and a block `block` of them. (Eight blocks of
+/// 18 for 128 rows leave one core 72: a transformer's layers took 1.1 times as long by them as product by product.)
+int64_t busier_core_rows(int64_t batches, int64_t rows, int64_t block);
+
 /// The layout in which a micro-kernel reads the operand of the columns in place: panels as wide as its tile, one k
 /// after the other. nullopt where no layout says so (several free or contracting dims of a dot).
 std::optional<Layout> panel_layout(const Instruction& contraction, const MatrixProduct& product, const Blocks& blocks);

@@ -79,9 +79,10 @@ bool Pricer::once_a_row(const Instruction& i) const {
 
 void Pricer::finish() {
   if (plan_.stages.size() > 1) repeat_in_stages();
+  const bool near = keeps_columns_near();
   for (const Stage& s : plan_.stages) {
     if (!s.product) continue;
-    bring_columns(s);
+    bring_columns(s, near);
     add_up_slices(s);
   }
   cost_.call_ns = kCallNs;
@@ -121,7 +122,18 @@ bool Pricer::places_elements() const {
   return window < target_.vector_bytes / 4;
 }
 
-void Pricer::bring_columns(const Stage& s) {
+bool Pricer::keeps_columns_near() const {
+  double bytes = static_cast<double>(plan_.tile_bytes);
+  for (const Stage& s : plan_.stages) {
+    if (!s.product) continue;
+    const MatrixProduct& p = product_of(plan_, s, products_).matrices;
+    const DType type = s.product->operand(p.columns_operand())->shape.type;
+    bytes += static_cast<double>(p.k) * static_cast<double>(p.n) * dtype_bytes(type);
+  }
+  return bytes <= static_cast<double>(target_.l2_bytes);
+}
+
+void Pricer::bring_columns(const Stage& s, bool near) {
   // Measured: a copy along its own minor dim, and one that transposes in registers.
   constexpr double kCopied = 0.2, kTransposed = 0.5;
   if (!s.product->is(Opcode::kDot) && form_of(s.blocks->multiply_add).terms == 1) return;
@@ -133,10 +145,10 @@ void Pricer::bring_columns(const Stage& s) {
       !inside && ((panels && columns->shape.layout == *panels) || columns_in_place(*s.product, p, *s.blocks, target_));
   if (inside && columns->is(Opcode::kCopy)) columns = columns->operand(0);
   const double elements = static_cast<double>(p.k) * static_cast<double>(p.n);
-  if (lies && elements * dtype_bytes(columns->shape.type) <= static_cast<double>(target_.l2_bytes)) return;
+  const auto blocks = static_cast<double>(p.batches() * ceil_div(p.m, s.blocks->rows));
+  if (lies && near) return;
   const bool along = lies_along(*s.product, p, minor_dim(columns->shape));
   const bool transposes = !lies && !s.blocks->along_depth && along;
-  const auto blocks = static_cast<double>(p.batches() * ceil_div(p.m, s.blocks->rows));
   cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;
 }
 
@@ -194,8 +206,12 @@ void Pricer::repeat_in_stages() {
 double Pricer::cores() const {
   double outer = product<double>(plan_.outer_sizes());
   if (plan_.kind == KernelKind::kColumns) outer /= target_.vector_bytes / 4;
-  if (plan_.by_blocks()) outer /= static_cast<double>(plan_.block_rows());
-  return std::clamp(outer, 1.0, kCores);
+  if (!plan_.by_blocks()) return std::clamp(outer, 1.0, kCores);
+  int64_t batches = 1;
+  for (int64_t d : batch_dims(plan_)) batches *= plan_.domain[static_cast<size_t>(d)];
+  const int64_t block = plan_.block_rows(), rows = product<int64_t>(plan_.outer_sizes()) / batches;
+  const double even = outer / 2 / static_cast<double>(busier_core_rows(batches, rows, block));
+  return std::clamp(outer / static_cast<double>(block), 1.0, std::max(1.0, kCores * even));
 }
 
 void Pricer::compute(const Instruction* i, double elements) {
