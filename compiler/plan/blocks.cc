@@ -282,6 +282,15 @@ int64_t most_rows(const Blocks& b, const Instruction& contraction, const RowsInP
   return std::clamp<int64_t>(target.l2_bytes * 11 / 16 / row, fewest, 640) / b.tile_rows * b.tile_rows;
 }
 
+/// Tasks that a product is cut into where it can be: few rows take as long as their columns take to come.
+int64_t tasks_wanted(const MatrixProduct& p, int64_t bytes, int64_t most, const TargetInfo& target) {
+  const auto columns = static_cast<double>(p.batches() * p.n * p.k);
+  const double computed = 2 * static_cast<double>(p.m) * columns / 1e6;
+  const double brought = columns * static_cast<double>(bytes) / kBroughtByTask;
+  const double work = std::max(computed, brought) * static_cast<double>(target.smaller);
+  return std::clamp<int64_t>(static_cast<int64_t>(work), 1, most);
+}
+
 /// The blocks of the grid. The left block fills most of L2, for then packing costs least; blocks are equal in size. A
 /// dot's rows are cut before its columns: its right side is packed once for all of them (passes/pack), the left one
 /// again for each block of columns.
@@ -297,11 +306,8 @@ void choose_grid(Blocks& b, const MatrixProduct& p, const Instruction& contracti
   // Of rows that come from memory a task takes a page each, which is read to its end.
   const int64_t wide = walks ? kPage / bytes : std::max<int64_t>(512, 16 * nr);
   b.columns = round_up(ceil_div(p.n, ceil_div(p.n, wide)), nr);
-  int64_t batches = p.batches();
-  double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
-                 static_cast<double>(batches);
-  flops *= static_cast<double>(target.smaller);
-  auto wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 1e6), 1, walks ? 4 : 8);
+  const int64_t batches = p.batches();
+  int64_t wanted = tasks_wanted(p, bytes, walks ? 4 : 8, target);
   auto tasks = [&] { return batches * ceil_div(p.m, b.rows) * ceil_div(p.n, b.columns); };
   // Rows that are packed are packed again for each block of columns, and pointed to again for each step. (Of a product
   // of 512 in T(8,128) blocks of 258x128 take 0.98 of the time of 132x256, of f16 0.86.)

@@ -87,6 +87,10 @@ void Pricer::finish() {
   }
   cost_.call_ns = kCallNs;
   cost_.cores = cores();
+  if (!plan_.by_blocks() || cost_.cores > 1) return;
+  for (const Stage& s : plan_.stages) {
+    if (s.product) bring_columns_alone(s);
+  }
 }
 
 void Pricer::compute_one_by_one(const Instruction* i, const Demand& d) {
@@ -150,6 +154,13 @@ void Pricer::bring_columns(const Stage& s, bool near) {
   const bool along = lies_along(*s.product, p, minor_dim(columns->shape));
   const bool transposes = !lies && !s.blocks->along_depth && along;
   cost_.compute_ns += blocks * elements * (transposes ? kTransposed : kCopied) / kCyclesPerNs;
+}
+
+void Pricer::bring_columns_alone(const Stage& s) {
+  const MatrixProduct& p = product_of(plan_, s, products_).matrices;
+  const Shape& columns = s.product->operand(p.columns_operand())->shape;
+  const double bytes = elements_in(columns) * dtype_bytes(columns.type);
+  if (bytes >= 2 * kBroughtByTask) cost_.memory_ns += bytes / kLlc;
 }
 
 void Pricer::add_up_slices(const Stage& s) {

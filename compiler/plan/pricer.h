@@ -51,6 +51,8 @@ class Pricer {
   /// Every block of rows packs the columns' operand for itself, or reads it where it lies: from further away each time
   /// if it is not `near`. (112 rows in blocks of 12, by 2.3 MB: 3.2 ms, 0.9 in one block.)
   void bring_columns(const Stage& s, bool near);
+  /// A single block of rows brings all columns to one core; a kernel for each product would share them out.
+  void bring_columns_alone(const Stage& s);
   /// What slices of a product's depth take to be added up in memory.
   void add_up_slices(const Stage& s);
   /// The sweep counts what an element needs once. A stage computes anew what no earlier one has placed, and
