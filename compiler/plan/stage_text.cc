@@ -129,7 +129,9 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     MatrixProduct p = matrix_product(plan, s, target.vector_bytes);
     int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
     const bool along_depth = s.blocks->along_depth;
-    if (!choose_blocks(*s.product, p, target, {.columns_in_memory = along_depth, .along_depth = along_depth}))
+    // One row is rarely worth a micro-kernel, which has nothing against it.
+    const bool row = p.m == 1 && s.product->is(Opcode::kDot) && is_float(sum_type(*s.product)) && p.n >= lanes;
+    if (!row && !choose_blocks(*s.product, p, target, {.columns_in_memory = along_depth, .along_depth = along_depth}))
       return false;
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
     const bool sliced = s.blocks->depth >= p.k || s.blocks->depth % lanes == 0;
