@@ -7,6 +7,7 @@
 
 #include "compiler/passes/alias.h"
 #include "compiler/passes/allocate.h"
+#include "compiler/passes/batch_rounds.h"
 #include "compiler/passes/bitcasts.h"
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
@@ -73,6 +74,8 @@ constexpr Pass kPasses[] = {
     {"cse", cse, false, "simplify"},
     {"split_scatters", split_scatters},
     {"split_concatenations", split_concatenations},
+    // What no round changes is plain now; hoist, below, moves what comes of it out of loops.
+    {"batch_rounds", batch_rounds},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts, true},

@@ -50,16 +50,15 @@ bool is_dear(const Instruction& i) {
   return takes_no_more_room(i) && (price_of(i) == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 
+bool is_element(const Instruction* user) { return user->is(Opcode::kGetTupleElement); }
+
 class Hoister {
  public:
   Hoister(Computation& outside, Instruction* loop, const PipelineOptions& options)
       : outside_(outside), loop_(loop), body_(*loop->while_body()), options_(options) {}
 
   bool run() {
-    for (const Computation* c : loop_->called) {
-      if (!std::ranges::all_of(c->parameters()[0]->users(), is_element)) return false;
-    }
-    if (body_.root() == body_.parameters()[0] || !body_.root()->users().empty()) return false;  // it grows below
+    if (!hoists_from(*loop_)) return false;
     const InstructionSet invariant = invariant_values(body_);
     std::vector<Instruction*> dear;
     for (const auto& i : body_.instructions()) {
@@ -78,8 +77,6 @@ class Hoister {
   }
 
  private:
-  static bool is_element(const Instruction* user) { return user->is(Opcode::kGetTupleElement); }
-
   static Instruction* element(Computation& c, Instruction* tuple, size_t k, Instruction* before) {
     Instruction* e = c.add(Opcode::kGetTupleElement, tuple->shape.elements[k], {tuple}, "get-tuple-element", before);
     e->attrs.tuple_index = static_cast<int64_t>(k);
@@ -185,6 +182,14 @@ class Hoister {
 };
 
 }  // namespace
+
+bool hoists_from(const Instruction& loop) {
+  for (const Computation* c : loop.called) {
+    if (!std::ranges::all_of(c->parameters()[0]->users(), is_element)) return false;
+  }
+  const Computation& body = *loop.while_body();
+  return body.root() != body.parameters()[0] && body.root()->users().empty();  // it grows
+}
 
 bool hoist(Module& module, const PipelineOptions& options) {
   bool changed = false;

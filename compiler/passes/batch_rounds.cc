@@ -1,0 +1,133 @@
+// See batch_rounds.h.
+#include "compiler/passes/batch_rounds.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/analysis/dataflow.h"
+#include "compiler/analysis/invariant.h"
+#include "compiler/builder.h"
+#include "compiler/passes/hoist.h"
+#include "compiler/passes/replace_ops.h"
+#include "compiler/passes/rounds.h"
+#include "layout/lists.h"
+
+namespace hlojit {
+namespace {
+
+// Rows of a round from which on a product of its own is as fast, and bytes of what they are multiplied by up to which
+// the first cache keeps it.
+constexpr int64_t kManyRows = 128, kNear = 16 << 10;
+
+// The products of all rounds take at most so many times the memory of their operands.
+constexpr int64_t kMostMemory = 4;
+
+/// An operand of a product that is a part of an array: that of a round along dim `dim`, which may be gone.
+struct Part {
+  size_t side = 0;
+  const Instruction* slice = nullptr;
+  int64_t dim = -1;
+  bool dropped = false;
+
+  Instruction* whole() const { return slice->operand(0); }
+  int64_t size() const { return slice->shape.dims[static_cast<size_t>(dim)]; }
+  int64_t whole_size() const { return whole()->shape.dims[static_cast<size_t>(dim)]; }
+  /// Dims of the operand as those of the whole.
+  Ints of_whole(Ints dims) const {
+    for (int64_t& d : dims) d += dropped && d >= dim ? 1 : 0;
+    return dims;
+  }
+};
+
+Ints contracting(const DotDims& d, size_t side) { return side == 0 ? d.lhs_contracting : d.rhs_contracting; }
+Ints batch(const DotDims& d, size_t side) { return side == 0 ? d.lhs_batch : d.rhs_batch; }
+
+std::optional<Part> part_of_round(const Instruction& dot, size_t side, const Instruction& loop) {
+  const Instruction* operand = dot.operand(side);
+  Part p{.side = side, .slice = operand, .dropped = operand->is(Opcode::kReshape)};
+  if (p.dropped) p.slice = operand->operand(0);
+  if (!p.slice->is(Opcode::kDynamicSlice)) return std::nullopt;
+  const Ints &from = p.whole()->shape.dims, &to = p.slice->shape.dims;
+  if (p.slice->operand_count() != from.size() + 1) return std::nullopt;  // one vector of starts
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] == to[d]) continue;
+    if (p.dim >= 0 || !progress_of(*p.slice->operand(d + 1), loop)) return std::nullopt;
+    p.dim = static_cast<int64_t>(d);
+  }
+  if (p.dim < 0) return std::nullopt;
+  Ints rest = to;
+  if (p.dropped) rest.erase(rest.begin() + p.dim);
+  if (rest != operand->shape.dims || (p.dropped && p.size() != 1)) return std::nullopt;
+  const DotDims& dims = *dot.attrs.dot;
+  const bool summed = contains(contracting(dims, side), p.dim) || contains(batch(dims, side), p.dim);
+  return summed && !p.dropped ? std::nullopt : std::optional(p);
+}
+
+/// Few rows a round, most of the array in all, and not much more memory than there is.
+bool pays(const Instruction& dot, const Part& p, int64_t rounds) {
+  const Shape &part = dot.operand(p.side)->shape, &other = dot.operand(1 - p.side)->shape;
+  if (rounds < 2 || 2 * rounds * p.size() < p.whole_size()) return false;
+  int64_t depth = 1;
+  for (int64_t d : contracting(*dot.attrs.dot, p.side)) depth *= part.dims[static_cast<size_t>(d)];
+  if (depth == 0 || part.element_count() / depth >= kManyRows || other.dense_bytes() < kNear) return false;
+  const int64_t products = dot.shape.dense_bytes() / p.size() * p.whole_size();
+  return products <= kMostMemory * (p.whole()->shape.dense_bytes() + other.dense_bytes());
+}
+
+/// Of the whole, and of that the part.
+Instruction* of_all_rounds(Builder& b, const Instruction& dot, const Part& p) {
+  DotDims dims = *dot.attrs.dot;
+  Ints& summed = p.side == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+  Ints& shared = p.side == 0 ? dims.lhs_batch : dims.rhs_batch;
+  summed = p.of_whole(summed);
+  shared = p.of_whole(shared);
+  // Where the dim stands in the result: behind batches, the other side's dims and its own side's before it.
+  int64_t at = std::ssize(shared);
+  if (p.side == 1) at += dot.operand(0)->shape.rank() - std::ssize(dims.lhs_batch) - std::ssize(dims.lhs_contracting);
+  for (int64_t d = 0; d < p.dim; ++d) at += contains(summed, d) || contains(shared, d) ? 0 : 1;
+  Ints sizes = dot.shape.dims;
+  if (p.dropped) sizes.insert(sizes.begin() + at, 1);
+  Ints all = sizes;
+  all[static_cast<size_t>(at)] = p.whole_size();
+  Builder::Values operands(dot.operands().begin(), dot.operands().end());
+  operands[p.side] = p.whole();
+  Attributes attributes = dot.attrs;
+  attributes.dot = dims;
+  Instruction* products = b.op(Opcode::kDot, Shape::array(dot.shape.type, all), operands, attributes);
+  Instruction* round = p.slice->operand(static_cast<size_t>(p.dim) + 1);
+  Builder::Values starts(all.size(), b.constant(round->shape.type, 0));
+  starts[static_cast<size_t>(at)] = round;
+  Instruction* part = b.dynamic_slice(products, starts, sizes);
+  return p.dropped ? b.reshape(part, dot.shape.dims) : part;
+}
+
+bool batch_in(const Instruction& loop, const PipelineOptions& options) {
+  Computation& body = *loop.while_body();
+  const auto counted = counted_rounds(loop), rounds = counted ? counted : known_rounds(loop);
+  if (!rounds || !hoists_from(loop)) return false;
+  const InstructionSet invariant = invariant_values(body);
+  Builder b(&body);
+  return replace_ops(body, "batch_rounds", options, [&](const Instruction& i) -> Instruction* {
+    if (!i.is(Opcode::kDot)) return nullptr;
+    for (size_t side = 0; side < 2; ++side) {
+      const auto part = part_of_round(i, side, loop);
+      if (!part || !invariant.contains(part->whole()) || !invariant.contains(i.operand(1 - side))) continue;
+      if (pays(i, *part, *rounds)) return of_all_rounds(b, i, *part);
+    }
+    return nullptr;
+  });
+}
+
+}  // namespace
+
+bool batch_rounds(Module& module, const PipelineOptions& options) {
+  bool changed = false;
+  for (Computation* c : sequential_computations(module)) {
+    for (const Instruction* i : c->snapshot()) {
+      if (i->is(Opcode::kWhile)) changed |= batch_in(*i, options);
+    }
+  }
+  return changed;
+}
+
+}  // namespace hlojit
