@@ -180,6 +180,7 @@ Family spread_convolution_family();
 Family moved_product_family();
 Family counted_loop_family();
 Family rows_of_rounds_family();
+Family products_of_rounds_family();
 Family short_loop_family();
 Family shared_branch_family();
 Family alike_family();

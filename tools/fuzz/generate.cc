@@ -111,7 +111,8 @@ const std::vector<Family>& families() {
                                                 part_of_word_family(),
                                                 dear_side_family(),
                                                 parts_family(),
-                                                rows_of_rounds_family()};
+                                                rows_of_rounds_family(),
+                                                products_of_rounds_family()};
   return kFamilies;
 }
 

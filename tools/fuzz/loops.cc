@@ -1,6 +1,9 @@
 // Loops of a known number of rounds over arrays large enough for a second buffer: every element from neighbours in the
 // state, its own old array among them, which is then read at places that are written. And over arrays of a few bytes,
 // which stand in registers: each from parts of itself and of others, with branches and loops of their own within.
+#include <algorithm>
+#include <array>
+
 #include "tools/fuzz/draft.h"
 
 namespace hlojit::tools::fuzz {
@@ -245,9 +248,86 @@ Instruction* rows_of_rounds(Draft& s) {
   });
 }
 
+// A product of what a round takes of an array: `order` are the array's dims, of which it takes some places of kTaken;
+// what they are multiplied by has a depth, columns and maybe a batch.
+struct RoundProduct {
+  enum Dim : int64_t { kTaken, kRows, kDepth, kBatch };
+  Ints order;
+  int64_t each, rows, depth, columns;
+  bool drops, left, backwards;
+
+  int64_t place(int64_t dim) const { return std::ranges::find(order, dim) - order.begin(); }
+  bool has_batch() const { return std::ssize(order) > kBatch; }
+  /// Of the part, without what is gone.
+  int64_t place_in_part(int64_t dim) const { return place(dim) - (drops && place(kTaken) < place(dim) ? 1 : 0); }
+  Ints sizes(int64_t taken) const {
+    Ints all;
+    for (int64_t d : order) all.push_back(std::array{taken, rows, depth, int64_t{2}}[static_cast<size_t>(d)]);
+    return all;
+  }
+  Ints others() const { return has_batch() ? Ints{depth, columns, 2} : Ints{depth, columns}; }
+
+  Instruction* part(Draft& s, Instruction* xs, Instruction* round) const {
+    const auto at = static_cast<size_t>(place(kTaken));
+    Instruction* first = s.b.op(kMultiply, {round, number(s.b, each)});
+    if (backwards) first = s.b.op(kSubtract, {number(s.b, xs->shape.dims[at] - each), first});
+    Values from(order.size(), number(s.b, 0));
+    from[at] = first;
+    Instruction* taken = s.b.dynamic_slice(xs, from, sizes(each));
+    if (!drops) return taken;
+    Ints rest = taken->shape.dims;
+    rest.erase(rest.begin() + place(kTaken));
+    return s.b.reshape(taken, rest);
+  }
+  Instruction* product(Draft& s, Instruction* part, Instruction* w) const {
+    DotDims dims{.lhs_contracting = {place_in_part(kDepth)}, .rhs_contracting = {0}};
+    if (has_batch()) {
+      dims.lhs_batch = {place_in_part(kBatch)};
+      dims.rhs_batch = {2};
+    }
+    if (left) return s.b.dot_general(part, w, dims);
+    std::swap(dims.lhs_contracting, dims.rhs_contracting);
+    std::swap(dims.lhs_batch, dims.rhs_batch);
+    return s.b.dot_general(w, part, dims);
+  }
+};
+
+// Parts of an array by what no round changes, or hardly any: those of all rounds are the array, or most of it. Rounds
+// put the products side by side.
+Instruction* products_of_rounds(Draft& s) {
+  using enum DType;
+  if (s.draw.depth > 0) return nullptr;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kS32});
+  const int64_t parts = s.random.between(2, 5);
+  RoundProduct p;
+  p.order = s.permutation(s.random.chance(0.25) ? 4 : 3);
+  p.each = s.random.chance(0.7) ? 1 : s.random.between(2, 3);
+  p.rows = s.random.between(1, 4);
+  p.depth = s.random.pick(Ints{64, 80});
+  p.columns = s.random.pick(Ints{64, 67});
+  p.drops = p.each == 1 && s.random.chance(0.7);
+  p.left = s.random.chance(0.5);
+  p.backwards = s.random.chance(0.3);
+  auto factor_of = [&](const Ints& sizes) { return is_float(t) ? s.small(s.of(t, sizes), 4) : s.of(t, sizes); };
+  Instruction *xs = factor_of(p.sizes(p.each * parts + s.random.below(2))), *w = factor_of(p.others());
+  const int64_t products = p.each * p.rows * p.columns * (p.has_batch() ? 2 : 1);
+  const Values init = {number(s.b, 0), xs, w, s.b.broadcast(s.b.constant(t, 0), {parts, products})};
+  const bool changes = s.random.chance(0.1);
+  Instruction* loop =
+      loop_over(s, init, s.random.chance(0.8) ? parts : 2, [&](Draft& inner, const Values& state, Values& next) {
+        Instruction* y = p.product(inner, p.part(inner, state[1], state[0]), state[2]);
+        next.push_back(state[1]);
+        next.push_back(changes ? inner.b.unary(kNegate, state[2]) : state[2]);
+        Instruction* row = inner.b.reshape(y, {1, products});
+        next.push_back(inner.b.dynamic_update_slice(state[3], row, {state[0], number(inner.b, 0)}));
+      });
+  return s.b.get_tuple_element(loop, 3);
+}
+
 }  // namespace
 
 Family counted_loop_family() { return {"counted loops", {{counted_loop, 20}}, 0.04}; }
+Family products_of_rounds_family() { return {"products of rounds", {{products_of_rounds, 20}}, 0.04}; }
 Family rows_of_rounds_family() { return {"rows of rounds", {{rows_of_rounds, 20}}, 0.04}; }
 Family short_loop_family() { return {"loops over a few bytes", {{short_loop, 20}}, 0.04}; }
 
