@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <span>
 #include <unordered_set>
 
@@ -53,33 +54,47 @@ bool is_scale(const Instruction* i) {
   return wide <= 1;
 }
 
-/// A matrix that leaves the second cache, for a few rows (or columns) of the dot's other side: reading it takes longer
-/// than what is done with it. (4x2048 by bytes 2048x4096, scaled: 2.5 ms -> 0.5. A small one is read where it lies:
-/// 24x24, a difference, took 1.7 times as long packed.)
-bool is_for_few(const Instruction* dot, size_t operand, int64_t few, Products& products) {
-  if (!dot->is(Opcode::kDot) || dot->operand(operand)->shape.dense_bytes() <= products.target().l2_bytes) return false;
+/// A matrix that leaves the first cache, for a few rows (or columns) of the dot's other side: reading it takes longer
+/// than what is done with it. (4x2048 by bytes 2048x4096, scaled: 2.5 ms -> 0.5. Of 512x1024 bytes, an Emerald Rapids:
+/// by one row 122 us -> 26, by four 127 -> 60, by eight 163 -> 76; 256x256 by four 9.6 -> 10.0. A small one is read
+/// where it lies: 24x24, a difference, took 1.7 times as long packed.)
+bool is_matrix_for_few(const Instruction* dot, size_t operand, int64_t few, Products& products) {
+  if (!dot->is(Opcode::kDot) || dot->operand(operand)->shape.dense_bytes() <= products.target().l1_bytes) return false;
   const MatrixProduct& p = products.of(*dot, dot->shape, false).matrices;
   return (operand == p.columns_operand() ? p.m : p.n) <= few;
 }
 constexpr int64_t kFew = 24;
 
+/// What packing makes of a matrix for few rows saves reading all of it; but who computes an array may as well do that,
+/// too. (Four rows by halves of bytes, put together and scaled, 512x512: 38 us, 67 so.)
+bool saves_reading(const Instruction* i, const Instruction* read, const InstructionSet& inside) {
+  if (inside.contains(read) || read->shape.dense_bytes() < i->shape.dense_bytes()) return true;
+  return !is_kernel_op(*read) || is_inline_constant(*read);
+}
+
 /// The packing of a dot's operands may be repeated for each block of the other side, so only what is
 /// nearly free is put there: moves, conversions, scaling.
 bool packs_lightly(const KernelPlan& plan, const std::vector<Instruction*>& members, Products& products) {
-  std::unordered_set<const Instruction*> packed;
+  const InstructionSet inside(members);
+  InstructionSet packed, packed_once;
   for (const Stage& s : plan.stages) {
     const Instruction* dot = s.product ? s.product : plan.hero;
     for (size_t k = 0; k < 2; ++k) {
-      const bool taken = static_cast<int>(k) == taken_operand(plan, dot);
-      const bool once = !plan.by_blocks() && is_for_few(dot, k, s.blocks ? kFew : 1, products);
-      if (!taken && !once) packed.insert(dot->operand(k));
+      if (static_cast<int>(k) == taken_operand(plan, dot)) continue;
+      const bool once = !plan.by_blocks() && is_matrix_for_few(dot, k, s.blocks ? kFew : 1, products);
+      (once ? packed_once : packed).insert(dot->operand(k));
     }
   }
-  for (auto at = members.rbegin(); at != members.rend(); ++at) {
-    const Instruction* i = *at;
-    if (!packed.contains(i)) continue;
-    if (is_elementwise(i->opcode) && !is_scale(i)) return false;
-    packed.insert(i->operands().begin(), i->operands().end());
+  for (const Instruction* i : members | std::views::reverse) {
+    if (packed.contains(i)) {
+      if (is_elementwise(i->opcode) && !is_scale(i)) return false;
+      packed.insert_all(i->operands());
+    } else if (packed_once.contains(i)) {
+      for (const Instruction* o : i->operands()) {
+        if (is_elementwise(i->opcode) && !is_scale(i) && !saves_reading(i, o, inside)) return false;
+      }
+      packed_once.insert_all(i->operands());
+    }
   }
   return true;
 }
@@ -281,11 +296,14 @@ class Fuser {
     return cluster.plan && (cluster.plan->kind == KernelKind::kRows || cluster.plan->by_blocks());
   }
 
-  /// Several ops, the last of which moves what the others compute, for products with few rows.
+  /// Several ops that make a matrix for products with few rows, which may be moved on the way.
   bool makes_operand(const Cluster& cluster) {
-    if (cluster.members.size() < 2 || cluster.roots.size() != 1 || !moves_by_fixed_map(*cluster.roots[0])) return false;
-    return std::ranges::all_of(cluster.roots[0]->users(), [&](const Instruction* user) {
-      return user->is(Opcode::kDot) && is_for_few(user, user->operand(0) == cluster.roots[0] ? 0 : 1, kFew, products_);
+    return cluster.members.size() > 1 && cluster.roots.size() == 1 && is_for_few(cluster.roots[0]);
+  }
+  bool is_for_few(const Instruction* matrix) {
+    return !matrix->is_root() && std::ranges::all_of(matrix->users(), [&](const Instruction* user) {
+      if (moves_by_fixed_map(*user)) return is_for_few(user);
+      return user->is(Opcode::kDot) && is_matrix_for_few(user, user->operand(0) == matrix ? 0 : 1, kFew, products_);
     });
   }
 
