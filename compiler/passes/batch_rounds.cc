@@ -10,6 +10,7 @@
 #include "compiler/passes/hoist.h"
 #include "compiler/passes/replace_ops.h"
 #include "compiler/passes/rounds.h"
+#include "layout/divide.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -54,7 +55,7 @@ std::optional<Part> part_of_round(const Instruction& dot, size_t side, const Ins
     if (p.dim >= 0 || !progress_of(*p.slice->operand(d + 1), loop)) return std::nullopt;
     p.dim = static_cast<int64_t>(d);
   }
-  if (p.dim < 0) return std::nullopt;
+  if (p.dim < 0 || p.size() == 0) return std::nullopt;
   Ints rest = to;
   if (p.dropped) rest.erase(rest.begin() + p.dim);
   if (rest != operand->shape.dims || (p.dropped && p.size() != 1)) return std::nullopt;
@@ -66,7 +67,7 @@ std::optional<Part> part_of_round(const Instruction& dot, size_t side, const Ins
 /// Few rows a round, most of the array in all, and not much more memory than there is.
 bool pays(const Instruction& dot, const Part& p, int64_t rounds) {
   const Shape &part = dot.operand(p.side)->shape, &other = dot.operand(1 - p.side)->shape;
-  if (rounds < 2 || 2 * rounds * p.size() < p.whole_size()) return false;
+  if (rounds < std::max<int64_t>(2, ceil_div(p.whole_size(), 2 * p.size()))) return false;
   int64_t depth = 1;
   for (int64_t d : contracting(*dot.attrs.dot, p.side)) depth *= part.dims[static_cast<size_t>(d)];
   if (depth == 0 || part.element_count() / depth >= kManyRows || other.dense_bytes() < kNear) return false;

@@ -329,10 +329,11 @@ class BlockPlanner {
   /// Of equal blocks of at most `most` rows, those that keep two cores busy alike; larger ones where it is the same.
   int64_t even_rows(int64_t batches, int64_t rows, int64_t most) const {
     constexpr double kClearly = 0.98;
-    const int64_t count = ceil_div(rows, most);
+    constexpr int64_t kManyBlocks = 64;  // one more or less is nothing
+    const int64_t count = ceil_div(rows, most), last = batches * count < kManyBlocks ? 2 * count : count;
     int64_t best = 0;
     double least = 0;
-    for (int64_t c = count; c <= 2 * count; ++c) {
+    for (int64_t c = count; c <= last; ++c) {
       const int64_t block = round_up(ceil_div(rows, c), tile_rows_);
       const auto busier = static_cast<double>(busier_core_rows(batches, rows, block));
       if (best > 0 && busier >= kClearly * least) continue;

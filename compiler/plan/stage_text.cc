@@ -130,7 +130,8 @@ bool fits_target(const KernelPlan& plan, const TargetInfo& target) {
     int64_t lanes = sum_lanes(*s.product, target.vector_bytes);
     const bool along_depth = s.blocks->along_depth;
     // One row is rarely worth a micro-kernel, which has nothing against it.
-    const bool row = p.m == 1 && s.product->is(Opcode::kDot) && is_float(sum_type(*s.product)) && p.n >= lanes;
+    const bool any = s.product->shape.element_count() > 0 && p.k > 0;
+    const bool row = any && p.m == 1 && s.product->is(Opcode::kDot) && is_float(sum_type(*s.product)) && p.n >= lanes;
     if (!row && !choose_blocks(*s.product, p, target, {.columns_in_memory = along_depth, .along_depth = along_depth}))
       return false;
     if (s.blocks->tile_columns % lanes != 0 || s.blocks->tile_rows > p.m) return false;
