@@ -102,21 +102,70 @@ Instruction* of_all_rounds(Builder& b, const Instruction& dot, const Part& p) {
   return p.dropped ? b.reshape(part, dot.shape.dims) : part;
 }
 
-bool batch_in(const Instruction& loop, const PipelineOptions& options) {
-  Computation& body = *loop.while_body();
-  const auto counted = counted_rounds(loop), rounds = counted ? counted : known_rounds(loop);
-  if (!rounds || !hoists_from(loop)) return false;
-  const InstructionSet invariant = invariant_values(body);
-  Builder b(&body);
-  return replace_ops(body, "batch_rounds", options, [&](const Instruction& i) -> Instruction* {
+class Batcher {
+ public:
+  Batcher(const Instruction& loop, int64_t rounds)
+      : loop_(loop), rounds_(rounds), b_(loop.while_body()), invariant_(invariant_values(*loop.while_body())) {}
+
+  /// What stands for an instruction of the body; null if it stays.
+  Instruction* instead(const Instruction& i) {
     if (!i.is(Opcode::kDot)) return nullptr;
     for (size_t side = 0; side < 2; ++side) {
-      const auto part = part_of_round(i, side, loop);
-      if (!part || !invariant.contains(part->whole()) || !invariant.contains(i.operand(1 - side))) continue;
-      if (pays(i, *part, *rounds)) return of_all_rounds(b, i, *part);
+      if (!invariant_.contains(i.operand(1 - side))) continue;
+      if (Instruction* made = at_once(i, side)) return made;
+      if (Instruction* made = term_by_term(i, side)) return made;
     }
     return nullptr;
-  });
+  }
+
+ private:
+  Instruction* at_once(const Instruction& dot, size_t side) {
+    const auto part = part_of_round(dot, side, loop_);
+    const bool same = part && invariant_.contains(part->whole());
+    return same && pays(dot, *part, rounds_) ? of_all_rounds(b_, dot, *part) : nullptr;
+  }
+
+  static bool is_taken(const Instruction* i) {
+    return (i->is(Opcode::kReshape) ? i->operand(0) : i)->is(Opcode::kDynamicSlice);
+  }
+
+  /// What is put together along the depth is multiplied apart, if some of it is a part of a round: the input beside the
+  /// state.
+  Instruction* term_by_term(const Instruction& dot, size_t side) {
+    const Instruction* joined = dot.operand(side);
+    const Ints along = contracting(*dot.attrs.dot, side), of_other = contracting(*dot.attrs.dot, 1 - side);
+    if (!joined->is(Opcode::kConcatenate) || along.size() != 1 || joined->attrs.dimensions != along) return nullptr;
+    if (dtype_bits(dot.shape.type) < 32 || std::ranges::none_of(joined->operands(), is_taken)) return nullptr;
+    Instruction* sum = nullptr;
+    bool any = false;
+    int64_t from = 0;
+    for (Instruction* o : joined->operands()) {
+      const int64_t depth = o->shape.dims[static_cast<size_t>(along[0])];
+      Builder::Values operands = {o, b_.slice_in_dim(dot.operand(1 - side), from, from + depth, 1, of_other[0])};
+      if (side == 1) std::swap(operands[0], operands[1]);
+      Instruction* term = b_.op(Opcode::kDot, dot.shape, operands, dot.attrs);
+      if (Instruction* made = at_once(*term, side)) {
+        term = made;
+        any = true;
+      }
+      sum = sum ? b_.op(Opcode::kAdd, {sum, term}) : term;
+      from += depth;
+    }
+    return any ? sum : nullptr;
+  }
+
+  const Instruction& loop_;
+  const int64_t rounds_;
+  Builder b_;
+  const InstructionSet invariant_;
+};
+
+bool batch_in(const Instruction& loop, const PipelineOptions& options) {
+  const auto counted = counted_rounds(loop), rounds = counted ? counted : known_rounds(loop);
+  if (!rounds || !hoists_from(loop)) return false;
+  Batcher batcher(loop, *rounds);
+  auto instead = [&](const Instruction& i) { return batcher.instead(i); };
+  return replace_ops(*loop.while_body(), "batch_rounds", options, instead);
 }
 
 }  // namespace

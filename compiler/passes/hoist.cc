@@ -47,6 +47,8 @@ bool is_dear(const Instruction& i) {
   const OpClass c = i.info().op_class;
   if (c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental) return true;
   auto contracts = [](const Instruction* user) { return user->info().op_class == OpClass::kContracts; };
+  // A part of a matrix would be packed each time.
+  if (i.is(Opcode::kSlice)) return std::ranges::any_of(i.users(), contracts);
   return takes_no_more_room(i) && (price_of(i) == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 

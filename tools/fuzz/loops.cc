@@ -254,6 +254,7 @@ struct RoundProduct {
   enum Dim : int64_t { kTaken, kRows, kDepth, kBatch };
   Ints order;
   int64_t each, rows, depth, columns;
+  int64_t joined;  ///< the dim along which something is put beside the part, or -1
   bool drops, left, backwards;
 
   int64_t place(int64_t dim) const { return std::ranges::find(order, dim) - order.begin(); }
@@ -265,7 +266,10 @@ struct RoundProduct {
     for (int64_t d : order) all.push_back(std::array{taken, rows, depth, int64_t{2}}[static_cast<size_t>(d)]);
     return all;
   }
-  Ints others() const { return has_batch() ? Ints{depth, columns, 2} : Ints{depth, columns}; }
+  Ints others() const {
+    const int64_t all = joined == kDepth ? 2 * depth : depth;
+    return has_batch() ? Ints{all, columns, 2} : Ints{all, columns};
+  }
 
   Instruction* part(Draft& s, Instruction* xs, Instruction* round) const {
     const auto at = static_cast<size_t>(place(kTaken));
@@ -274,10 +278,15 @@ struct RoundProduct {
     Values from(order.size(), number(s.b, 0));
     from[at] = first;
     Instruction* taken = s.b.dynamic_slice(xs, from, sizes(each));
-    if (!drops) return taken;
-    Ints rest = taken->shape.dims;
-    rest.erase(rest.begin() + place(kTaken));
-    return s.b.reshape(taken, rest);
+    if (drops) {
+      Ints rest = taken->shape.dims;
+      rest.erase(rest.begin() + place(kTaken));
+      taken = s.b.reshape(taken, rest);
+    }
+    if (joined < 0) return taken;
+    Values parts = {taken, s.b.unary(kNegate, taken)};
+    if (s.random.chance(0.5)) std::swap(parts[0], parts[1]);
+    return s.b.concat_in_dim(parts, place_in_part(joined));
   }
   Instruction* product(Draft& s, Instruction* part, Instruction* w) const {
     DotDims dims{.lhs_contracting = {place_in_part(kDepth)}, .rhs_contracting = {0}};
@@ -308,9 +317,11 @@ Instruction* products_of_rounds(Draft& s) {
   p.drops = p.each == 1 && s.random.chance(0.7);
   p.left = s.random.chance(0.5);
   p.backwards = s.random.chance(0.3);
+  p.joined = s.random.chance(0.3) ? s.random.between(RoundProduct::kRows, RoundProduct::kDepth) : -1;
   auto factor_of = [&](const Ints& sizes) { return is_float(t) ? s.small(s.of(t, sizes), 4) : s.of(t, sizes); };
   Instruction *xs = factor_of(p.sizes(p.each * parts + s.random.below(2))), *w = factor_of(p.others());
-  const int64_t products = p.each * p.rows * p.columns * (p.has_batch() ? 2 : 1);
+  const int64_t rows = p.rows * (p.joined == RoundProduct::kRows ? 2 : 1);
+  const int64_t products = p.each * rows * p.columns * (p.has_batch() ? 2 : 1);
   const Values init = {number(s.b, 0), xs, w, s.b.broadcast(s.b.constant(t, 0), {parts, products})};
   const bool changes = s.random.chance(0.1);
   Instruction* loop =
