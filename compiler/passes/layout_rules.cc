@@ -249,8 +249,13 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
   auto size = [](const Instruction* x, int64_t dim) { return x->shape.dims[static_cast<size_t>(dim)]; };
   const Instruction *x = i.operand(0), *w = i.operand(1);
   int64_t window = 1, positions = 1;
-  for (int64_t s : d.rhs_spatial) window *= size(w, s);
-  for (int64_t s : d.out_spatial) positions *= size(&i, s);
+  for (size_t s = 0; s < d.rhs_spatial.size(); ++s) {
+    // Batches, as split_contractions writes them: each position has weights of its own.
+    const WindowDim& along = i.attrs.window[s];
+    if (along.size > 1 && along.lhs_dilate == along.size && along.stride == along.size - 1) continue;
+    window *= size(w, d.rhs_spatial[s]);
+    positions *= size(&i, d.out_spatial[s]);
+  }
   const int64_t groups = i.attrs.feature_group_count * i.attrs.batch_group_count;
   const auto& order = x->shape.layout.minor_to_major;
   auto comes_by = [&](int64_t dim) { return !order.empty() && order[0] == dim; };
