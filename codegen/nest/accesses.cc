@@ -79,9 +79,11 @@ void AccessWalk::read(const Instruction* i, const Coords& coords) {
         looked_up.insert(looked_up.end(), symbol->second.begin(), symbol->second.end());
       }
     }
-    const bool random = std::ranges::any_of(used, [&](int v) { return symbols_.contains(v); });
+    const bool offset = std::ranges::any_of(used, [&](int v) { return symbols_.contains(v); });
+    // Where one index says for all of the loops is an offset, as good as any number.
+    const bool random = std::ranges::any_of(looked_up, [](const IndexExpr& x) { return !x.variables().empty(); });
     check_bounds(i->shape, address);
-    within_buffers_ &= !random;
+    within_buffers_ &= !offset;
     accesses_.push_back({.address = address,
                          .bytes = dtype_bytes(i->shape.type),
                          .halves = halves(i->shape.type),

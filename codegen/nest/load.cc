@@ -240,6 +240,8 @@ void ElementEmitter::prefetch(Scope& scope, const Access& access, Cache cache) {
   const int lanes = lane_count(access.address);
   if (lanes == 1 || access.address.coefficient(lane_var(access.address)) != 1) return;
   const IndexExpr first = access.address.substitute(lane_var(access.address), 0);
+  // What an index says is known to the read alone.
+  if (!std::ranges::all_of(first.variables(), [&](int v) { return bound_.contains(v); })) return;
   llvm::Type* element = storage_type(b, access.parameter->shape.type, 1);
   llvm::Value* at = address_of(scope, buffers_.at(access.parameter), element, first);
   for (int64_t line = 0; line < lanes * access.bytes; line += kCacheLine) {

@@ -398,7 +398,7 @@ Ints panel_order(const Instruction& contraction, const MatrixProduct& product, c
 
 bool folds_into_packing(const Instruction* i) {
   if (is_elementwise(i->opcode)) return price_of(*i) <= OpPrice::kCheap;
-  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i);
+  return i->is(Opcode::kConstant) || moves_by_fixed_map(*i) || i->is(Opcode::kDynamicSlice);
 }
 
 KernelPlan plan_contraction(const KernelGraph& g, const std::vector<const Instruction*>& dots, Products& products,

@@ -178,6 +178,7 @@ Family convolution_family();
 Family wide_convolution_family();
 Family spread_convolution_family();
 Family moved_product_family();
+Family part_product_family();
 Family counted_loop_family();
 Family rows_of_rounds_family();
 Family products_of_rounds_family();

@@ -112,7 +112,8 @@ const std::vector<Family>& families() {
                                                 dear_side_family(),
                                                 parts_family(),
                                                 rows_of_rounds_family(),
-                                                products_of_rounds_family()};
+                                                products_of_rounds_family(),
+                                                part_product_family()};
   return kFamilies;
 }
 

@@ -196,6 +196,28 @@ Instruction* rows_by_long_columns(Draft& s) {
   return s.random.chance(0.4) ? s.b.op(kAdd, {product, s.of(product->shape.type, product->shape.dims)}) : product;
 }
 
+// By one layer of several, or by a part of a matrix, where indices say.
+Instruction* product_of_part(Draft& s) {
+  using enum DType;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF32, kF64, kBF16, kS32});
+  const int64_t rows = s.random.pick(Ints{1, 1, 2, 4, 17, 40}), depth = s.random.pick(Ints{17, 64, 130});
+  const Ints part = {s.random.pick(Ints{16, 67, 128}), depth};
+  const Ints order = s.permutation(3);  // of columns, depth and layers
+  Ints from(3), sizes(3), rest;
+  Builder::Values starts(3);
+  for (size_t d = 0; d < 3; ++d) {
+    const bool layers = order[d] == 2;
+    sizes[d] = layers ? 1 : part[static_cast<size_t>(order[d])];
+    from[d] = sizes[d] + (layers || s.random.chance(0.2) ? s.random.between(0, 3) : 0);
+    starts[d] = s.index(kS32, from[d] - sizes[d]);
+    if (!layers) rest.push_back(sizes[d]);
+  }
+  Instruction* w = s.b.reshape(s.b.dynamic_slice(factor(s, s.of(t, from)), starts, sizes), rest);
+  const bool depth_first = std::ranges::find(order, 1) < std::ranges::find(order, 0);
+  const DotDims dims{.lhs_contracting = {1}, .rhs_contracting = {depth_first ? 0 : 1}};
+  return s.b.dot_general(factor(s, s.of(t, {rows, depth})), w, dims);
+}
+
 }  // namespace
 
 Instruction* moved(Draft& s, DType type, const Ints& sizes) {
@@ -207,6 +229,7 @@ Instruction* moved(Draft& s, DType type, const Ints& sizes) {
 
 Family rows_apart_family() { return {"rows apart", {{rows_apart, 20}}, 0.03}; }
 Family rows_by_long_columns_family() { return {"rows by long columns", {{rows_by_long_columns, 20}}, 0.03}; }
+Family part_product_family() { return {"products of parts", {{product_of_part, 20}}, 0.04}; }
 Family moved_product_family() { return {"products of what was moved", {{moved_product, 20}}, 0.06}; }
 
 }  // namespace hlojit::tools::fuzz
