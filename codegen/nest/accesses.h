@@ -21,7 +21,7 @@ struct Access {
   int bytes = 0;  ///< of one element; 0 for an index used as a value
   bool write = false;
   bool halves = false;                     ///< of bf16, computed with as floats
-  bool random = false;                     ///< the address depends on loaded values
+  bool random = false;                     ///< the address depends on loaded values, others for other elements
   Coords looked_up = {};                   ///< where those lie
   const Instruction* parameter = nullptr;  ///< that is read; null: none
 };
