@@ -40,8 +40,8 @@ struct Part {
   }
 };
 
-Ints contracting(const DotDims& d, size_t side) { return side == 0 ? d.lhs_contracting : d.rhs_contracting; }
-Ints batch(const DotDims& d, size_t side) { return side == 0 ? d.lhs_batch : d.rhs_batch; }
+const Ints& contracting(const DotDims& d, size_t side) { return side == 0 ? d.lhs_contracting : d.rhs_contracting; }
+const Ints& batch(const DotDims& d, size_t side) { return side == 0 ? d.lhs_batch : d.rhs_batch; }
 
 std::optional<Part> part_of_round(const Instruction& dot, size_t side, const Instruction& loop) {
   const Instruction* operand = dot.operand(side);

@@ -69,6 +69,14 @@ Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts)
   return c.add(Opcode::kReshape, std::move(shape), {x}, x->name);
 }
 
+WindowDim window_of_parts(int64_t parts) {
+  return {.size = parts, .stride = std::max<int64_t>(parts - 1, 1), .lhs_dilate = parts};
+}
+
+bool is_window_of_parts(const WindowDim& window, int64_t places) {
+  return window.size > 1 && window.size == places && window == window_of_parts(places);
+}
+
 bool lies_beside_next(const Shape& shape, int64_t d) {
   const std::vector<int64_t>& minor = shape.layout.minor_to_major;
   const auto next = std::ranges::find(minor, d + 1);

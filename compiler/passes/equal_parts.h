@@ -26,6 +26,11 @@ Instruction* slice_along(Computation& c, Instruction* x, int64_t d, int64_t star
 /// x with dim d as dims d and d + 1 of sizes [parts, size / parts]: where it lies.
 Instruction* split_dim(Computation& c, Instruction* x, int64_t d, int64_t parts);
 
+/// A convolution's spatial dim whose place p of the result reads place p of both operands, each of which has `parts`.
+WindowDim window_of_parts(int64_t parts);
+/// Whether it is one, of a result with so many places along it.
+bool is_window_of_parts(const WindowDim& window, int64_t places);
+
 /// Whether the next dim's elements lie between those of dim d, and no others.
 bool lies_beside_next(const Shape& shape, int64_t d);
 /// The two as one: a bitcast.

@@ -1,6 +1,7 @@
-// Computes before a loop what each of its rounds would compute anew: copies into another layout, products, sums,
-// functions, what is scattered or gathered by elements, and what the library makes (factors, sorted rows) of values
-// that no round changes. They become elements of the loop's state, which the body hands on.
+// Computes before a loop what each of its rounds would compute anew: copies into another layout, products and the parts
+// of matrices that they read, sums, functions, what is scattered or gathered by elements, and what the library makes
+// (factors, sorted rows) of values that no round changes. They become elements of the loop's state, which the body
+// hands on.
 //
 //   body: x, w = state;  y = dot(x, w.panels = copy(w));  root (y, w)
 //     ->  w.panels = copy(w), before the loop;  body: x, w, w.panels = state;  y = dot(x, w.panels);  root (y, w,

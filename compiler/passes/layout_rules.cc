@@ -6,6 +6,7 @@
 #include "compiler/analysis/access.h"
 #include "compiler/analysis/prefix.h"
 #include "compiler/ir/combining.h"
+#include "compiler/passes/equal_parts.h"
 #include "compiler/plan/blocks.h"
 #include "compiler/plan/kernel.h"
 #include "layout/lists.h"
@@ -250,9 +251,8 @@ std::optional<ConvolutionLayouts> layouts_by_features(const Instruction& i, int6
   const Instruction *x = i.operand(0), *w = i.operand(1);
   int64_t window = 1, positions = 1;
   for (size_t s = 0; s < d.rhs_spatial.size(); ++s) {
-    // Batches, as split_contractions writes them: each position has weights of its own.
-    const WindowDim& along = i.attrs.window[s];
-    if (along.size > 1 && along.lhs_dilate == along.size && along.stride == along.size - 1) continue;
+    // Of the parts of one that was cut along its depth each has weights of its own.
+    if (is_window_of_parts(i.attrs.window[s], size(&i, d.out_spatial[s]))) continue;
     window *= size(w, d.rhs_spatial[s]);
     positions *= size(&i, d.out_spatial[s]);
   }

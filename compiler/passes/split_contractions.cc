@@ -169,7 +169,7 @@ void cut_dims(DotDims& d, const Cut& cut) {
   d.rhs_batch.insert(d.rhs_batch.begin(), cut.right);
 }
 
-/// A spatial dim more, whose place p of the result reads place p of both operands.
+/// A spatial dim more, of the parts.
 void cut_dims(Attributes& attrs, const Cut& cut) {
   ConvDims& c = attrs.conv.edit();
   auto moved = [](int64_t d, int64_t from) { return d + (d >= from ? 1 : 0); };
@@ -179,7 +179,7 @@ void cut_dims(Attributes& attrs, const Cut& cut) {
   ++c.out_batch, ++c.out_feature;
   move_up(c.lhs_spatial, cut.left), move_up(c.rhs_spatial, cut.right), move_up(c.out_spatial, 0);
   c.lhs_spatial.push_back(cut.left), c.rhs_spatial.push_back(cut.right), c.out_spatial.push_back(0);
-  attrs.window.push_back({.size = cut.parts, .stride = std::max<int64_t>(cut.parts - 1, 1), .lhs_dilate = cut.parts});
+  attrs.window.push_back(window_of_parts(cut.parts));
 }
 
 /// What is contracted, and to what.
