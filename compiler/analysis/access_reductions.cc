@@ -87,8 +87,7 @@ AccessRelation reduce_window(const Instruction& i, const Coords& at, std::span<c
 // Result dims: batch, free dims of the left side, free dims of the right side.
 Coords dot_operand(const Instruction& dot, size_t k, const Coords& result, std::span<const IndexExpr> contracting) {
   const DotDims& d = dot.attrs.dot;
-  const Ints& batch = k == 0 ? d.lhs_batch : d.rhs_batch;
-  const Ints& contracted = k == 0 ? d.lhs_contracting : d.rhs_contracting;
+  const Ints &batch = d.batch(k), &contracted = d.contracting(k);
   const Shape& shape = dot.operand(k)->shape;
   size_t lhs_free = dot.operand(0)->shape.dims.size() - d.lhs_batch.size() - d.lhs_contracting.size();
   size_t next = batch.size() + (k == 0 ? 0 : lhs_free);

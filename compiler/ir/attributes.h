@@ -35,6 +35,11 @@ struct WindowDim {
 
 struct DotDims {
   Ints lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+  /// Those of operand `side`: 0, the left one, or 1.
+  Ints& batch(size_t side) { return side == 0 ? lhs_batch : rhs_batch; }
+  const Ints& batch(size_t side) const { return side == 0 ? lhs_batch : rhs_batch; }
+  Ints& contracting(size_t side) { return side == 0 ? lhs_contracting : rhs_contracting; }
+  const Ints& contracting(size_t side) const { return side == 0 ? lhs_contracting : rhs_contracting; }
   bool operator==(const DotDims&) const = default;
 };
 

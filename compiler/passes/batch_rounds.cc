@@ -40,9 +40,6 @@ struct Part {
   }
 };
 
-const Ints& contracting(const DotDims& d, size_t side) { return side == 0 ? d.lhs_contracting : d.rhs_contracting; }
-const Ints& batch(const DotDims& d, size_t side) { return side == 0 ? d.lhs_batch : d.rhs_batch; }
-
 std::optional<Part> part_of_round(const Instruction& dot, size_t side, const Instruction& loop) {
   const Instruction* operand = dot.operand(side);
   Part p{.side = side, .slice = operand, .dropped = operand->is(Opcode::kReshape)};
@@ -60,7 +57,7 @@ std::optional<Part> part_of_round(const Instruction& dot, size_t side, const Ins
   if (p.dropped) rest.erase(rest.begin() + p.dim);
   if (rest != operand->shape.dims || (p.dropped && p.size() != 1)) return std::nullopt;
   const DotDims& dims = *dot.attrs.dot;
-  const bool summed = contains(contracting(dims, side), p.dim) || contains(batch(dims, side), p.dim);
+  const bool summed = contains(dims.contracting(side), p.dim) || contains(dims.batch(side), p.dim);
   return summed && !p.dropped ? std::nullopt : std::optional(p);
 }
 
@@ -69,7 +66,7 @@ bool pays(const Instruction& dot, const Part& p, int64_t rounds) {
   const Shape &part = dot.operand(p.side)->shape, &other = dot.operand(1 - p.side)->shape;
   if (rounds < std::max<int64_t>(2, ceil_div(p.whole_size(), 2 * p.size()))) return false;
   int64_t depth = 1;
-  for (int64_t d : contracting(*dot.attrs.dot, p.side)) depth *= part.dims[static_cast<size_t>(d)];
+  for (int64_t d : dot.attrs.dot->contracting(p.side)) depth *= part.dims[static_cast<size_t>(d)];
   if (depth == 0 || part.element_count() / depth >= kManyRows || other.dense_bytes() < kNear) return false;
   const int64_t products = dot.shape.dense_bytes() / p.size() * p.whole_size();
   return products <= kMostMemory * (p.whole()->shape.dense_bytes() + other.dense_bytes());
@@ -78,8 +75,7 @@ bool pays(const Instruction& dot, const Part& p, int64_t rounds) {
 /// Of the whole, and of that the part.
 Instruction* of_all_rounds(Builder& b, const Instruction& dot, const Part& p) {
   DotDims dims = *dot.attrs.dot;
-  Ints& summed = p.side == 0 ? dims.lhs_contracting : dims.rhs_contracting;
-  Ints& shared = p.side == 0 ? dims.lhs_batch : dims.rhs_batch;
+  Ints &summed = dims.contracting(p.side), &shared = dims.batch(p.side);
   summed = p.of_whole(summed);
   shared = p.of_whole(shared);
   // Where the dim stands in the result: behind batches, the other side's dims and its own side's before it.
@@ -133,7 +129,7 @@ class Batcher {
   /// state.
   Instruction* term_by_term(const Instruction& dot, size_t side) {
     const Instruction* joined = dot.operand(side);
-    const Ints along = contracting(*dot.attrs.dot, side), of_other = contracting(*dot.attrs.dot, 1 - side);
+    const Ints along = dot.attrs.dot->contracting(side), of_other = dot.attrs.dot->contracting(1 - side);
     if (!joined->is(Opcode::kConcatenate) || along.size() != 1 || joined->attrs.dimensions != along) return nullptr;
     if (dtype_bits(dot.shape.type) < 32 || std::ranges::none_of(joined->operands(), is_taken)) return nullptr;
     Instruction* sum = nullptr;

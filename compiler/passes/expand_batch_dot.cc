@@ -38,8 +38,7 @@ struct Side {
 
 Side side_of(const Instruction& dot, size_t k) {
   const DotDims& d = dot.attrs.dot;
-  Side side{.x = dot.operand(k), .batch = k == 0 ? d.lhs_batch : d.rhs_batch, .contracting = {}, .free = {}};
-  side.contracting = k == 0 ? d.lhs_contracting : d.rhs_contracting;
+  Side side{.x = dot.operand(k), .batch = d.batch(k), .contracting = d.contracting(k), .free = {}};
   for (int64_t dim = 0; dim < side.x->shape.rank(); ++dim) {
     if (std::ranges::count(side.batch, dim) + std::ranges::count(side.contracting, dim) == 0) side.free.push_back(dim);
   }

@@ -21,8 +21,8 @@ class Factor {
  public:
   Factor(Builder& b, const Instruction& dot, size_t side) : b_(b), x_(dot.operand(side)), sizes_(dot.shape.dims) {
     const DotDims& d = dot.attrs.dot;
-    const Ints& batch = side == 0 ? d.lhs_batch : d.rhs_batch;
-    contracting_ = side == 0 ? d.lhs_contracting : d.rhs_contracting;
+    const Ints& batch = d.batch(side);
+    contracting_ = d.contracting(side);
     const int64_t free = x_->shape.rank() - std::ssize(batch) - std::ssize(contracting_);
     int64_t next = side == 0 ? std::ssize(batch) : std::ssize(sizes_) - free;
     for (int64_t k = 0; k < x_->shape.rank(); ++k) {

@@ -79,7 +79,7 @@ class Packer {
       return false;
     const int64_t bytes = product.m * product.k * dtype_bytes(rows->shape.type);
     if (std::min(product.m, product.n) < kWorthCopy || bytes <= options_.target.l2_bytes / 2) return false;
-    const Ints& depth = side == 0 ? dot->attrs.dot->lhs_contracting : dot->attrs.dot->rhs_contracting;
+    const Ints& depth = dot->attrs.dot->contracting(side);
     Shape as = rows->shape;
     Ints& order = as.layout.minor_to_major;
     std::ranges::stable_partition(order, [&](int64_t d) { return contains(depth, d); });

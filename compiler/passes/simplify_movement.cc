@@ -114,8 +114,7 @@ Instruction* product_of_transposed(Context&, Instruction* dot) {
   for (size_t side = 0; side < 2; ++side) {
     const Instruction* transposed = operands[side];
     if (!transposed->is(kTranspose)) continue;
-    Ints& batch = side == 0 ? dims.lhs_batch : dims.rhs_batch;
-    Ints& contracting = side == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+    Ints &batch = dims.batch(side), &contracting = dims.contracting(side);
     const Ints& from = transposed->attrs.dimensions;
     Ints kept;
     for (int64_t d = 0; d < std::ssize(from); ++d) {

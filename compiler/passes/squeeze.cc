@@ -123,10 +123,12 @@ class Squeezer {
       if (!has_plain_layout(v->shape) || v->shape.has_dynamic_dims()) return;
     }
     DotDims d = i->attrs.dot;
-    if (!may_narrow(lhs->shape, d.lhs_batch, d.lhs_contracting)) return;
-    if (!may_narrow(rhs->shape, d.rhs_batch, d.rhs_contracting)) return;
-    for (Ints* dims : {&d.lhs_batch, &d.lhs_contracting}) *dims = narrow_places(lhs->shape, *dims);
-    for (Ints* dims : {&d.rhs_batch, &d.rhs_contracting}) *dims = narrow_places(rhs->shape, *dims);
+    for (size_t side = 0; side < 2; ++side) {
+      const Shape& shape = i->operand(side)->shape;
+      if (!may_narrow(shape, d.batch(side), d.contracting(side))) return;
+      d.batch(side) = narrow_places(shape, d.batch(side));
+      d.contracting(side) = narrow_places(shape, d.contracting(side));
+    }
     Instruction* made = c_.clone_instruction(*i, {narrow(lhs), narrow(rhs)});
     made->shape = without_unit_dims(i->shape);
     made->attrs.dot = std::move(d);

@@ -149,8 +149,7 @@ class BlockPlanner {
   }
 
   const Ints& contracted(size_t t) const {
-    const DotDims& d = taking_[t]->attrs.dot;
-    return operands_[t] == taking_[t]->operand(0) ? d.lhs_contracting : d.rhs_contracting;
+    return taking_[t]->attrs.dot->contracting(operands_[t] == taking_[t]->operand(0) ? 0 : 1);
   }
 
   void check_products() {
@@ -170,8 +169,7 @@ class BlockPlanner {
     }
     for (size_t t = 0; t < taking_.size(); ++t) {
       const Instruction* d = taking_[t];
-      bool left = operands_[t] == d->operand(0);
-      Ints batch = left ? d->attrs.dot->lhs_batch : d->attrs.dot->rhs_batch;
+      Ints batch = d->attrs.dot->batch(operands_[t] == d->operand(0) ? 0 : 1);
       if (!std::ranges::is_sorted(batch)) refuse(quoted(d) + " has batch dims in another order");
       if ((t > 0 || !making_.empty()) && batch != batch_) refuse(quoted(d) + " has other batch dims");
       batch_ = batch;
@@ -366,11 +364,11 @@ class BlockPlanner {
 /// The dims of the operand of the columns, minor ones first: those of the depth, as it counts, and all others behind
 /// them. Empty where a layout cannot say how the columns are read.
 Ints panel_order(const Instruction& contraction, const MatrixProduct& product, const MultiplyAddForm& form) {
-  const Shape& shape = contraction.operand(product.columns_operand())->shape;
+  const size_t side = product.columns_operand();
+  const Shape& shape = contraction.operand(side)->shape;
   if (contraction.is(Opcode::kDot)) {
-    const bool left = product.swapped;
     const DotDims& d = contraction.attrs.dot;
-    const Ints &batch = left ? d.lhs_batch : d.rhs_batch, &contracting = left ? d.lhs_contracting : d.rhs_contracting;
+    const Ints &batch = d.batch(side), &contracting = d.contracting(side);
     if (contracting.size() != 1 || shape.rank() != static_cast<int64_t>(batch.size()) + 2) return {};
     Ints order = contracting;
     for (int64_t n = 0; n < shape.rank(); ++n) {
@@ -461,7 +459,7 @@ std::vector<int64_t> batch_dims(const KernelPlan& plan) {
     if (!s.product) continue;
     const DotDims& d = s.product->attrs.dot;
     int taken = taken_operand(plan, s.product);
-    if (taken >= 0) return taken == 0 ? d.lhs_batch : d.rhs_batch;
+    if (taken >= 0) return d.batch(static_cast<size_t>(taken));
     std::vector<int64_t> leading(d.lhs_batch.size());
     std::iota(leading.begin(), leading.end(), 0);
     return leading;

@@ -64,8 +64,7 @@ double lane_bytes(const Shape& shape) {
 /// Whether that dim of the columns' operand is of the depth.
 bool lies_along(const Instruction& contraction, const MatrixProduct& p, int64_t dim) {
   if (contraction.is(Opcode::kConvolution)) return dim != contraction.attrs.conv->rhs_output_feature;
-  const DotDims& dims = contraction.attrs.dot;
-  return contains(p.swapped ? dims.lhs_contracting : dims.rhs_contracting, dim);
+  return contains(contraction.attrs.dot->contracting(p.columns_operand()), dim);
 }
 
 }  // namespace
@@ -113,9 +112,8 @@ bool Pricer::goes_by_rows() const {
   if (plan_.kind != KernelKind::kContraction || plan_.has_products() || !plan_.hero->is(Opcode::kDot)) return false;
   if (product<double>(reduction_sizes(*plan_.hero)) < target_.vector_bytes / 4) return false;
   const bool left = elements_in(plan_.hero->operand(0)->shape) >= elements_in(plan_.hero->operand(1)->shape);
-  const DotDims& dims = plan_.hero->attrs.dot;
-  return contains(left ? dims.lhs_contracting : dims.rhs_contracting,
-                  int64_t{minor_dim(plan_.hero->operand(left ? 0 : 1)->shape)});
+  const size_t larger = left ? 0 : 1;
+  return contains(plan_.hero->attrs.dot->contracting(larger), int64_t{minor_dim(plan_.hero->operand(larger)->shape)});
 }
 
 bool Pricer::places_elements() const {
