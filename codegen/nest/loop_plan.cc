@@ -225,15 +225,23 @@ class LoopPlanner {
     return pieces;
   }
 
-  // Short dims that lie innermost in the result, beside one long enough for the lanes: they will be stored together as
+  // Short dims that lie innermost in a result, beside one long enough for the lanes: they will be stored together as
   // a block (see interleaves). `d` is one of them.
-  bool alternates(size_t d) const {
-    if (!options_.lanes || accesses_.has_reduction() || dims_[d] < 2) return false;
-    const bool along = std::any_of(dims_.begin(), dims_.end(), [&](int64_t n) { return n >= options_.max_lanes; });
-    return along && std::ranges::any_of(accesses_.accesses(), [&](const Access& a) {
-             const auto apart = a.address.coefficient(dim_vars_[d]);
-             return a.write && apart && *apart * dims_[d] <= most_in_turn(d, a.bytes) && fill(a, *apart);
-           });
+  bool alternates(size_t d) const { return turn_of(d) > 0; }
+
+  // Elements of such a result from one of `d`'s turns to the next, 0 if there is none. (Of that result alone: beside it
+  // another may lie the other way round. Three Adam moments of f32[128,16], of which two lie by columns, were blocks of
+  // 128 by 16: 1.4 s to compile.)
+  int64_t turn_of(size_t d) const {
+    if (!options_.lanes || accesses_.has_reduction() || dims_[d] < 2) return 0;
+    if (std::ranges::none_of(dims_, [&](int64_t n) { return n >= options_.max_lanes; })) return 0;
+    int64_t turn = 0;
+    for (const Access& a : accesses_.accesses()) {
+      const int64_t apart = a.write ? a.address.coefficient(dim_vars_[d]).value_or(0) : 0;
+      if (apart > 0 && apart * dims_[d] <= most_in_turn(d, a.bytes) && fill(a, apart))
+        turn = std::max(turn, apart * dims_[d]);
+    }
+    return turn;
   }
 
   // Values along a dim that alternate in the result. A block that is only interleaved may be more vectors than one that
@@ -476,8 +484,7 @@ class LoopPlanner {
   int in_turn(std::span<const Access> accesses) const {
     int64_t most = std::min<int64_t>({options_.in_turn, kShortRow, kLine / widest(accesses)});
     for (size_t d = 0; d < dims_.size(); ++d) {
-      const int64_t all = step_of_writes(d) * dims_[d];
-      if (all > options_.unroll && alternates(d)) most = std::max(most, all);
+      if (const int64_t all = turn_of(d); all > options_.unroll) most = std::max(most, all);
     }
     return static_cast<int>(most);
   }
