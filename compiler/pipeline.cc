@@ -32,6 +32,7 @@
 #include "compiler/passes/squeeze.h"
 #include "compiler/passes/synchronous.h"
 #include "compiler/passes/unroll.h"
+#include "compiler/passes/update_parts.h"
 #include "compiler/passes/wrap.h"
 #include "compiler/verify/verifier.h"
 
@@ -76,6 +77,8 @@ constexpr Pass kPasses[] = {
     {"split_concatenations", split_concatenations},
     // What no round changes is plain now; hoist, below, moves what comes of it out of loops.
     {"batch_rounds", batch_rounds},
+    // Before fuse, which would make the parts.
+    {"update_parts", update_parts},
     {"dce", dce},
     // From here on every array has the layout it will have in memory.
     {"layouts", layouts, true},

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "compiler/ir/module.h"
+#include "layout/index_expr.h"
 
 namespace hlojit {
 
@@ -21,6 +22,14 @@ struct Progress {
 /// Of a value of the loop's body that counts its rounds: an element of the state, or what is made of such and of
 /// constants by sums, differences and products. nullopt if that is not plain from the text, or for large numbers.
 std::optional<Progress> progress_of(const Instruction& value, const Instruction& loop);
+
+/// The least and the greatest of these numbers, of a loop whose rounds are counted; nullopt as above, or if there is no
+/// round.
+std::optional<Range> range_in_rounds(const Instruction& value, const Instruction& loop);
+
+/// Whether the parts that `rounds` rounds replace of element k of the state are all of it, and no round reads it but to
+/// replace parts of it.
+bool is_overwritten(const Instruction& loop, int64_t k, int64_t rounds);
 
 /// The number that the loop's backend_config states.
 std::optional<int64_t> known_rounds(const Instruction& loop);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/analysis/dataflow.h"
@@ -41,7 +42,8 @@ bool waits(const Instruction* i) { return !i->control_predecessors.empty(); }
 
 class Simplifier {
  public:
-  Simplifier(Computation& c, const RulesOf& rules, bool strict) : c_(c), rules_(rules), context_{Builder(&c), strict} {}
+  Simplifier(Computation& c, const RulesOf& rules, bool strict, const Instruction* loop)
+      : c_(c), rules_(rules), context_{Builder(&c), strict, loop} {}
 
   bool run() {
     for (const auto& i : c_.instructions()) push(i.get());
@@ -118,8 +120,16 @@ const Literal* splat_value(const Instruction* i) {
 bool simplify(Module& module, const PipelineOptions& options) {
   static const RulesOf rules = all_rules();
   bool changed = false;
-  for (Computation* c : sequential_computations(module)) {
-    changed |= Simplifier(*c, rules, options.strict).run();
+  const std::vector<Computation*> computations = sequential_computations(module);
+  std::unordered_map<const Computation*, const Instruction*> loops;  // by their bodies, which come before their callers
+  for (const Computation* c : computations) {
+    for (const auto& i : c->instructions()) {
+      if (i->is(Opcode::kWhile)) loops[i->while_body()] = i.get();
+    }
+  }
+  for (Computation* c : computations) {
+    const auto loop = loops.find(c);
+    changed |= Simplifier(*c, rules, options.strict, loop == loops.end() ? nullptr : loop->second).run();
   }
   if (changed) dce(module, options);  // a branch that was inlined must not be there twice
   return changed;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compiler/analysis/known_index.h"
+#include "compiler/passes/rounds.h"
 #include "compiler/passes/simplify_rules.h"
 
 namespace hlojit {
@@ -97,11 +98,29 @@ Instruction* same_for_all(Context& c, Instruction* i) {
   return i->shape.rank() == 0 ? made : c.b.broadcast(made, i->shape.dims);
 }
 
+/// The same of what counts the rounds of a loop, beside a number.
+Instruction* same_in_all_rounds(Context& c, Instruction* i) {
+  if (!c.loop || i->shape.rank() > 0 || !is_integral(i->operand(0)->shape.type)) return nullptr;
+  const auto a = range_in_rounds(*i->operand(0), *c.loop), b = a ? range_in_rounds(*i->operand(1), *c.loop) : a;
+  if (!b || (is_unsigned(i->operand(0)->shape.type) && std::min(a->lo, b->lo) < 0)) return nullptr;
+  const bool less = a->hi<b->lo, greater = a->lo> b->hi, most = a->hi <= b->lo, least = a->lo >= b->hi;
+  auto decided = [&](bool always, bool never) -> Instruction* {
+    return always || never ? c.b.constant(DType::kPred, always ? 1 : 0) : nullptr;
+  };
+  switch (i->attrs.direction) {
+    case Direction::kEq: return decided(most && least, less || greater);
+    case Direction::kNe: return decided(less || greater, most && least);
+    case Direction::kLt: return decided(less, least);
+    case Direction::kLe: return decided(most, greater);
+    case Direction::kGt: return decided(greater, most);
+    case Direction::kGe: return decided(least, less);
+  }
+  return nullptr;
+}
+
 constexpr SimplifyRule kRules[] = {
-    {kCompare, same_for_all},
-    {kShiftRightArithmetic, same_for_all},
-    {kShiftRightLogical, shifted_away},
-    {kConvert, narrow_counter},
+    {kCompare, same_for_all},           {kCompare, same_in_all_rounds}, {kShiftRightArithmetic, same_for_all},
+    {kShiftRightLogical, shifted_away}, {kConvert, narrow_counter},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "compiler/ir/combining.h"
 #include "compiler/ir/instruction_set.h"
 #include "compiler/passes/reduced_arrays.h"
+#include "compiler/passes/rounds.h"
 #include "compiler/passes/simplify_rules.h"
 #include "layout/lists.h"
 
@@ -346,7 +347,32 @@ Instruction* reduce_reshaped(Context& c, Instruction* i) {
   return c.b.reduce({x}, {i->operand(1)}, i->to_apply(), before->dims);
 }
 
-/// x.at[1:-1, 1:-1].set(u) or .add(u): a scatter of one window at a place that is known, inside of its operand.
+/// A whole number that is known: a constant, or one that counts the rounds of the loop.
+struct KnownNumber {
+  Range range;
+  Instruction* counter = nullptr;
+};
+
+std::optional<std::vector<KnownNumber>> known_numbers(const Context& c, Instruction* i) {
+  std::vector<KnownNumber> numbers;
+  const Literal* splat = splat_value(i);
+  if (const Literal* all = i->is(kConstant) ? i->literal.get() : splat) {
+    for (int64_t k = 0; k < i->shape.element_count(); ++k) {
+      const int64_t n = all->as_int(all == splat ? 0 : k);
+      numbers.push_back({Range{n, n}});
+    }
+    return numbers;
+  }
+  if (!c.loop || i->shape.element_count() != 1) return std::nullopt;
+  while (i->is(kReshape) || i->is(kBroadcast)) i = i->operand(0);
+  const auto counted = range_in_rounds(*i, *c.loop);
+  if (!counted) return std::nullopt;
+  numbers.push_back({*counted, i});
+  return numbers;
+}
+
+/// x.at[1:-1, 1:-1].set(u) or .add(u): a scatter of one window at a place that is known, inside of its operand, or at
+/// one for each round of a loop.
 Instruction* scatter_of_one_window(Context& c, Instruction* i) {
   const ScatterDims& s = i->attrs.scatter;
   if (i->operand_count() != 3 || !s.input_batching_dims.empty()) return nullptr;
@@ -356,11 +382,10 @@ Instruction* scatter_of_one_window(Context& c, Instruction* i) {
   if (!replaces && !combines) return nullptr;
   Instruction *target = i->operand(0), *indices = i->operand(1), *update = i->operand(2);
   if (target->shape.type != update->shape.type || update->shape.element_count() == 0) return nullptr;
-  auto vector = static_cast<int64_t>(s.scatter_dims_to_operand_dims.size());
-  const Literal* splat = splat_value(indices);
-  const Literal* places = indices->is(kConstant) ? indices->literal.get() : splat;
-  if (!places || indices->shape.element_count() != vector) return nullptr;
-  Ints box, end, start(target->shape.dims.size(), 0);
+  const auto places = known_numbers(c, indices);
+  if (!places || places->size() != s.scatter_dims_to_operand_dims.size()) return nullptr;
+  Ints box;
+  std::vector<KnownNumber> start(target->shape.dims.size(), {Range{0, 0}});
   size_t next = 0;
   int64_t elements = 1;
   for (int64_t d = 0; d < target->shape.rank(); ++d) {
@@ -368,16 +393,17 @@ Instruction* scatter_of_one_window(Context& c, Instruction* i) {
     elements *= box.back();
   }
   if (elements != update->shape.element_count()) return nullptr;
-  for (int64_t k = 0; k < vector; ++k)
-    start[s.scatter_dims_to_operand_dims[k]] = places->as_int(places == splat ? 0 : k);
-  Builder::Values starts;
+  for (size_t k = 0; k < places->size(); ++k) start[s.scatter_dims_to_operand_dims[k]] = (*places)[k];
+  DType type = DType::kS64;
   for (size_t d = 0; d < start.size(); ++d) {
-    if (start[d] < 0 || start[d] > target->shape.dims[d] - box[d]) return nullptr;
-    starts.push_back(c.b.constant(DType::kS64, static_cast<double>(start[d])));
-    end.push_back(start[d] + box[d]);
+    if (start[d].range.lo < 0 || start[d].range.hi > target->shape.dims[d] - box[d]) return nullptr;
+    if (start[d].counter) type = start[d].counter->shape.type;  // of several numbers each is a constant
   }
+  Builder::Values starts;
+  for (const KnownNumber& n : start)
+    starts.push_back(n.counter ? n.counter : c.b.constant(type, static_cast<double>(n.range.lo)));
   update = c.b.reshape(update, box);
-  if (combines) update = c.b.binary(*combines, c.b.slice(target, start, end), update);
+  if (combines) update = c.b.binary(*combines, c.b.dynamic_slice(target, starts, box), update);
   return c.b.dynamic_update_slice(target, update, std::move(starts));
 }
 

@@ -14,6 +14,7 @@ namespace hlojit {
 struct SimplifyContext {
   Builder b;  ///< appends to the computation at hand
   bool strict;
+  const Instruction* loop = nullptr;  ///< whose rounds the computation is the body of
 };
 
 struct SimplifyRule {

@@ -182,6 +182,7 @@ Family part_product_family();
 Family counted_loop_family();
 Family rows_of_rounds_family();
 Family products_of_rounds_family();
+Family put_back_family();
 Family short_loop_family();
 Family shared_branch_family();
 Family alike_family();

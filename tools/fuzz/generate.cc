@@ -113,6 +113,7 @@ const std::vector<Family>& families() {
                                                 parts_family(),
                                                 rows_of_rounds_family(),
                                                 products_of_rounds_family(),
+                                                put_back_family(),
                                                 part_product_family()};
   return kFamilies;
 }

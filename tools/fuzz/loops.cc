@@ -289,7 +289,9 @@ struct RoundProduct {
     return s.b.concat_in_dim(parts, place_in_part(joined));
   }
   Instruction* product(Draft& s, Instruction* part, Instruction* w) const {
-    DotDims dims{.lhs_contracting = {place_in_part(kDepth)}, .rhs_contracting = {0}};
+    DotDims dims;
+    dims.lhs_contracting = {place_in_part(kDepth)};
+    dims.rhs_contracting = {0};
     if (has_batch()) {
       dims.lhs_batch = {place_in_part(kBatch)};
       dims.rhs_batch = {2};
@@ -335,10 +337,126 @@ Instruction* products_of_rounds(Draft& s) {
   return s.b.get_tuple_element(loop, 3);
 }
 
+// Parts that are taken of an array, updated and put back, into it or side by side into another one, and of which
+// something is read: the layers of a decoder's cache. `order`: which dims an array's layers, rows and columns are.
+struct PutBack {
+  enum Dim : int64_t { kLayers, kRows, kColumns };
+  DType type;
+  Ints order, sizes;
+  bool drops, scans, elsewhere, read_later, backwards;
+
+  int64_t place(Dim dim) const { return std::ranges::find(order, dim) - order.begin(); }
+  int64_t size(Dim dim) const { return sizes[static_cast<size_t>(place(dim))]; }
+  /// Of the part.
+  int64_t place_in_part(Dim dim) const { return place(dim) - (drops && place(kLayers) < place(dim) ? 1 : 0); }
+
+  Values starts(Draft& s, Instruction* layer) const {
+    Values all(sizes.size(), number(s.b, 0));
+    all[static_cast<size_t>(place(kLayers))] = layer;
+    return all;
+  }
+
+  /// A row of `x`, or two in a scatter, at a place that may be behind the end; or each element changes.
+  Instruction* updated(Draft& s, Instruction* part, Instruction* at, Instruction* x) const {
+    const Ints& all = part->shape.dims;
+    if (s.random.chance(0.15)) return s.b.op(kAdd, {part, s.b.broadcast(s.b.constant(type, 1), all)});
+    const auto rows = static_cast<size_t>(place_in_part(kRows));
+    Ints some = all;
+    some[rows] = s.random.chance(0.2) ? 2 : 1;
+    if (drops && s.random.chance(0.4)) {
+      some[rows] = 2;
+      Attributes a;
+      ScatterDims& g = a.scatter.edit();
+      g.update_window_dims = {1};
+      g.inserted_window_dims = g.scatter_dims_to_operand_dims = {place_in_part(kRows)};
+      g.index_vector_dim = s.random.below(2);
+      const Ints two = g.index_vector_dim == 1 ? Ints{2, 1} : Ints{1, 2};
+      Instruction* places =
+          s.b.op(kAdd, {s.b.broadcast(at, two), s.b.iota(Shape::array(DType::kS32, two), 1 - g.index_vector_dim)});
+      Instruction* values = s.b.broadcast_in_dim(x, {2, size(kColumns)}, {1});
+      return s.b.op(kScatter, {part, places, values}, std::move(a), {combiner(s, kAdd, type)});
+    }
+    Values from(all.size(), number(s.b, 0));
+    from[rows] = at;
+    return s.b.dynamic_update_slice(part, s.b.broadcast_in_dim(x, some, {place_in_part(kColumns)}), from);
+  }
+
+  /// state: the layer, where to update, what with, the array, and the one that is made of it if there are two.
+  void round(Draft& s, const Values& state, Values& next) const {
+    const int64_t layers = size(kLayers);
+    Instruction* layer = backwards ? s.b.op(kSubtract, {number(s.b, layers - 1), state[0]}) : state[0];
+    Ints one = sizes;
+    one[static_cast<size_t>(place(kLayers))] = 1;
+    Instruction* part = s.b.dynamic_slice(state[3], starts(s, layer), one);
+    if (drops) {
+      one.erase(one.begin() + place(kLayers));
+      part = s.b.reshape(part, one);
+    }
+    for (int64_t n = s.random.between(1, 2); n > 0; --n) part = updated(s, part, state[1], state[2]);
+    Instruction* sum = reduce_by(s, kAdd, part, {place_in_part(kRows)});
+    if (!drops) sum = s.b.reshape(sum, {size(kColumns)});
+    Ints back = sizes;
+    back[static_cast<size_t>(place(kLayers))] = 1;
+    Instruction* to = elsewhere ? s.b.op(kAdd, {layer, number(s.b, 1)}) : layer;
+    Instruction* made = s.b.dynamic_update_slice(state.back(), s.b.reshape(part, back), starts(s, to));
+    if (read_later) {
+      Instruction* first = s.b.slice_in_dim(state[3], 0, 1, 1, place(kLayers));
+      sum = s.b.op(kAdd, {sum, s.b.reshape(reduce_by(s, kMaximum, first, {place(kRows)}), {size(kColumns)})});
+    }
+    next.push_back(s.random.chance(0.5) ? state[1] : s.b.op(kAdd, {state[1], number(s.b, 1)}));
+    next.push_back(is_float(type) ? s.limited(sum, 32) : sum);
+    if (scans) next.push_back(state[3]);
+    next.push_back(made);
+  }
+
+  Instruction* loop(Draft& s, Instruction* at, Instruction* x, Instruction* array) const {
+    Values init = {number(s.b, 0), at, x, array};
+    if (scans) init.push_back(s.b.broadcast(s.b.constant(type, 0), sizes));
+    const int64_t rounds = s.random.chance(0.85) ? size(kLayers) : size(kLayers) - 1;
+    return loop_over(s, init, rounds,
+                     [&](Draft& inner, const Values& state, Values& next) { round(inner, state, next); });
+  }
+};
+
+Instruction* parts_put_back(Draft& s) {
+  using enum DType;
+  if (s.draw.depth > 0) return nullptr;
+  PutBack p;
+  p.type = s.random.pick(std::vector{kF32, kF32, kF64, kBF16, kS32, kS8});
+  p.order = s.permutation(3);
+  const int64_t layers = s.random.between(2, 4), rows = s.random.between(2, 5), columns = s.random.between(2, 20);
+  for (int64_t d : p.order) p.sizes.push_back(std::array{layers, rows, columns}[static_cast<size_t>(d)]);
+  p.drops = s.random.chance(0.8);
+  p.scans = s.random.chance(0.6);
+  p.elsewhere = s.random.chance(0.25);
+  p.read_later = s.random.chance(0.1);
+  p.backwards = s.random.chance(0.25);
+  auto summable = [&](Instruction* v) { return is_float(p.type) ? s.small(v, 4) : v; };
+  Instruction *array = summable(s.of(p.type, p.sizes)), *x = summable(s.of(p.type, {columns}));
+  Instruction* at = s.index(kS32, rows);
+  const int64_t last = p.scans ? 4 : 3;
+  if (s.random.chance(0.5)) {
+    Instruction* loop = p.loop(s, at, x, array);
+    s.keep(s.b.get_tuple_element(loop, 2));
+    if (p.scans && s.random.chance(0.3)) s.keep(s.b.get_tuple_element(loop, 3));
+    return s.b.get_tuple_element(loop, last);
+  }
+  // Again and again: what comes out of one goes into the next.
+  Instruction* outer =
+      loop_over(s, {number(s.b, 0), x, array}, 2, [&](Draft& inner, const Values& state, Values& next) {
+        Instruction* loop = p.loop(inner, state[0], state[1], state[2]);
+        next.push_back(inner.b.get_tuple_element(loop, 2));
+        next.push_back(inner.b.get_tuple_element(loop, last));
+      });
+  s.keep(s.b.get_tuple_element(outer, 1));
+  return s.b.get_tuple_element(outer, 2);
+}
+
 }  // namespace
 
 Family counted_loop_family() { return {"counted loops", {{counted_loop, 20}}, 0.04}; }
 Family products_of_rounds_family() { return {"products of rounds", {{products_of_rounds, 20}}, 0.04}; }
+Family put_back_family() { return {"parts put back", {{parts_put_back, 20}}, 0.04}; }
 Family rows_of_rounds_family() { return {"rows of rounds", {{rows_of_rounds, 20}}, 0.04}; }
 Family short_loop_family() { return {"loops over a few bytes", {{short_loop, 20}}, 0.04}; }
 

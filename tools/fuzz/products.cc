@@ -214,7 +214,9 @@ Instruction* product_of_part(Draft& s) {
   }
   Instruction* w = s.b.reshape(s.b.dynamic_slice(factor(s, s.of(t, from)), starts, sizes), rest);
   const bool depth_first = std::ranges::find(order, 1) < std::ranges::find(order, 0);
-  const DotDims dims{.lhs_contracting = {1}, .rhs_contracting = {depth_first ? 0 : 1}};
+  DotDims dims;
+  dims.lhs_contracting = {1};
+  dims.rhs_contracting = {depth_first ? 0 : 1};
   return s.b.dot_general(factor(s, s.of(t, {rows, depth})), w, dims);
 }
 
