@@ -19,6 +19,26 @@ std::span<Instruction* const> moved_operands(const Instruction& i) {
 
 size_t update_count(const Instruction& i) { return i.shape.is_tuple() ? i.shape.elements.size() : 1; }
 
+bool takes_updated_box(const Instruction& slice, const Instruction& update) {
+  const bool dynamic = slice.is(Opcode::kDynamicSlice);
+  if (!(dynamic || slice.is(Opcode::kSlice)) || !update.is(Opcode::kDynamicUpdateSlice)) return false;
+  const Ints &all = update.shape.dims, &box = update_sizes(update);
+  if (slice.operand(0)->shape.dims != all || slice.shape.dims != box) return false;
+  // One vector of starts says less.
+  if (update.operand_count() != all.size() + 2 || (dynamic && slice.operand_count() != all.size() + 1)) return false;
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (box[d] == all[d]) continue;
+    const Instruction* start = update.operand(d + 2);
+    if (dynamic) {
+      if (slice.operand(d + 1) != start) return false;
+      continue;
+    }
+    const SliceRange& taken = slice.attrs.slice[d];
+    if (!start->is(Opcode::kConstant) || start->literal->as_int(0) != taken.start || taken.stride != 1) return false;
+  }
+  return true;
+}
+
 std::set<DType> moved_types(const Computation& fused) {
   std::set<DType> all, computed;
   for (const auto& i : fused.instructions()) {

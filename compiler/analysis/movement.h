@@ -18,6 +18,9 @@ std::span<Instruction* const> moved_operands(const Instruction& move);
 /// How many operands an update (op_trait::kUpdates) changes: its first ones, each of which is a result.
 size_t update_count(const Instruction& update);
 
+/// The slice, static or dynamic, takes the box that the update, a dynamic-update-slice of as large an array, replaces.
+bool takes_updated_box(const Instruction& slice, const Instruction& update);
+
 /// Narrow floats and c64 if a fused computation only moves them: no op of it computes with them, so that their bits, an
 /// integer, can stand for them. (Taken into parts and put together again, c64 took LLVM 1.3 to 1.8 times as long to
 /// compile.)

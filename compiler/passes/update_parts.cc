@@ -6,6 +6,7 @@
 
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/invariant.h"
+#include "compiler/analysis/movement.h"
 #include "compiler/builder.h"
 #include "compiler/ir/instruction_set.h"
 #include "compiler/passes/explain.h"
@@ -48,21 +49,11 @@ struct Part {
   const Instruction* whole() const { return taken->operand(0); }
 };
 
-bool starts_alike(const Instruction& put, const Instruction& taken, size_t d) {
-  const Instruction* start = put.operand(d + 2);
-  if (taken.is(kDynamicSlice)) return taken.operand(d + 1) == start;
-  return start->is(kConstant) && start->literal->as_int(0) == taken.attrs.slice[d].start;
-}
-
 /// Along each dim all of the array is taken, or one element of it, from where it is put.
 bool is_put_where_taken(const Instruction& put, const Instruction& taken) {
-  if (!taken.is(kSlice) && !(taken.is(kDynamicSlice) && has_starts(taken, 1))) return false;
   const Ints &all = put.shape.dims, &part = taken.shape.dims;
-  if (part != put.operand(1)->shape.dims || taken.operand(0)->shape.dims != all) return false;
-  for (size_t d = 0; d < all.size(); ++d) {
-    if (part[d] != all[d] && (part[d] != 1 || !starts_alike(put, taken, d))) return false;
-  }
-  return true;
+  if (!takes_updated_box(taken, put)) return false;
+  return std::ranges::equal(part, all, [](int64_t some, int64_t of) { return some == 1 || some == of; });
 }
 
 bool is_put(const Instruction& i) { return i.is(kDynamicUpdateSlice) && has_starts(i, 2); }

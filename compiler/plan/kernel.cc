@@ -40,20 +40,6 @@ bool is_movement(const Instruction& i) {
 
 // ---- nest ------------------------------------------------------------------------------------------
 
-/// Of the target of a dynamic-update-slice at constant starts, just what the update replaces.
-bool reads_updated_box(const Instruction* i, const Instruction* update) {
-  if (!i->is(Opcode::kSlice) || !update->is(Opcode::kDynamicUpdateSlice) || dims_of(i) != update_sizes(*update)) {
-    return false;
-  }
-  if (update->operand_count() != i->attrs.slice.size() + 2) return false;  // one vector of starts
-  for (size_t d = 0; d < i->attrs.slice.size(); ++d) {
-    const Instruction* start = update->operand(d + 2);
-    if (!start->is(Opcode::kConstant) || start->literal->as_int(0) != i->attrs.slice[d].start) return false;
-    if (i->attrs.slice[d].stride != 1) return false;
-  }
-  return true;
-}
-
 /// Elements of one width lie at the same places in memory: the shapes are one, or differ in dims of size 1.
 bool lie_alike(const Shape& a, const Shape& b) {
   if (!a.is_array() || !b.is_array() || a.has_dynamic_dims() || b.has_dynamic_dims()) return false;
@@ -92,7 +78,7 @@ void check_target(const Graph& g, const Instruction* update, const Instruction* 
   for (const Instruction* r : g.roots) here.insert(r->is(Opcode::kDynamicUpdateSlice) ? r->operand(1) : r);
   const InstructionSet elsewhere = wanted_elsewhere(g.members, std::move(here));
   for (const Instruction* i : g.members) {
-    if (reads_updated_box(i, update) && !elsewhere.contains(i)) continue;
+    if (takes_updated_box(*i, *update) && !elsewhere.contains(i)) continue;
     int64_t reads = std::ranges::count(i->operands(), target);
     if (reads > (i == update ? 1 : 0)) refuse("what " + update->name + " updates is read elsewhere");
   }
