@@ -402,15 +402,14 @@ class Product {
   }
   // Address of an operand in place, at the slice's beginning.
   llvm::Value* operand_at(Scope& s, int side, const IndexExpr& m, const IndexExpr& n) {
-    const Instruction* p = dot_.operand(static_cast<size_t>(side));
-    Coords at = reads_.read_at(side, reads_.result_coords(m, n), k0_).coords;
-    return s.builder.CreateInBoundsGEP(storage_type(s.builder, p->shape.type, 1), operand(side).pointer,
-                                       e_.index(linear_index(p->shape, at), s));
+    const Instruction* array = reads_.array(side);
+    const Coords at = reads_.place_in_array(s, side, reads_.read_at(side, reads_.result_coords(m, n), k0_).coords);
+    return s.builder.CreateInBoundsGEP(storage_type(s.builder, array->shape.type, 1), operand(side).pointer,
+                                       e_.index(linear_index(array->shape, at), s));
   }
 
-  // An operand that is a parameter.
   const BufferRef& operand(int side) const {
-    return kernel_.operand(static_cast<size_t>(reads_.operand(side)->attrs.parameter_number));
+    return kernel_.operand(static_cast<size_t>(reads_.array(side)->attrs.parameter_number));
   }
 
   static llvm::Value* minimum(Scope& s, llvm::Value* x, int64_t y) {

@@ -6,6 +6,7 @@
 #include "codegen/nest/branch.h"
 #include "codegen/nest/loop_split.h"
 #include "codegen/number/elementwise.h"
+#include "compiler/plan/operands_in_place.h"
 #include "layout/divide.h"
 
 namespace hlojit::codegen {
@@ -26,6 +27,20 @@ Coords ProductReads::result_coords(const IndexExpr& m, const IndexExpr& n) const
 
 Coords ProductReads::joined(const Coords& rows, const Coords& columns) const {
   return product_.swapped ? product_.join(batch_, columns, rows) : product_.join(batch_, rows, columns);
+}
+
+const Instruction* ProductReads::array(int side) const {
+  const Instruction* i = operand(side);
+  while (i && !i->is(Opcode::kParameter)) i = array_of_piece(*i);
+  return i;
+}
+
+Coords ProductReads::place_in_array(Scope& scope, int side, Coords at) {
+  for (const Instruction* i = operand(side); !i->is(Opcode::kParameter); i = i->operand(0)) {
+    const AccessRelation relation = access_relation(*i, at, {}, vars_);
+    at = substitute(relation.reads[0].coords, e_.bind_symbols(i, relation.symbols, scope));
+  }
+  return at;
 }
 
 Coords ProductReads::starts(Scope& scope, int side, const IndexExpr& position) {

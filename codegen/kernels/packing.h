@@ -35,6 +35,10 @@ class ProductReads {
   /// Rows (or columns) along this operand are looked up run by run.
   bool in_runs(int side) const { return side == 0 && product_.run > 0; }
   const Instruction* operand(int side) const { return contraction_.operand(static_cast<size_t>(side)); }
+  /// The parameter that the operand is or is a piece of, which lies in its own order; null if it is computed.
+  const Instruction* array(int side) const;
+  /// Where in that array an element of the operand is.
+  Coords place_in_array(Scope& scope, int side, Coords at);
   const MatrixProduct& product() const { return product_; }
   ElementEmitter& emitter() const { return e_; }
   VarSource& vars() const { return vars_; }

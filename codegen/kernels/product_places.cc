@@ -106,7 +106,7 @@ class Chooser {
   /// in groups as they lie.
   std::optional<OperandStrides> in_place(int side) const {
     const Instruction* p = reads_.operand(side);
-    if (!p->is(Opcode::kParameter) || p->shape.type != s_.packed_type) return std::nullopt;
+    if (!reads_.array(side) || p->shape.type != s_.packed_type) return std::nullopt;
     auto strides = operand_strides(s_.dot, product_, static_cast<size_t>(side), site_.batch, reads_.vars());
     if (strides) strides->along /= s_.form.terms;
     return strides;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "layout/divide.h"
+#include "layout/index.h"
 #include "layout/lists.h"
 
 namespace hlojit {
@@ -62,6 +63,21 @@ bool lies_in_groups(const Instruction& contraction, const MatrixProduct& p, size
                     const MultiplyAddForm& form) {
   auto strides = operand_strides(contraction, p, operand);
   return strides && strides->depth == 1 && strides->along % form.terms == 0 && p.k % form.step == 0;
+}
+
+const Instruction* array_of_piece(const Instruction& i) {
+  if (!i.is(Opcode::kReshape) && !i.is(Opcode::kSlice) && !i.is(Opcode::kDynamicSlice)) return nullptr;
+  const Shape& from = i.operand(0)->shape;
+  if (element_bits(from) != element_bits(i.shape)) return nullptr;
+  VarSource vars;
+  Coords at;
+  for (int64_t n : i.shape.dims) at.push_back(IndexExpr::var(vars.fresh(), n));
+  const int of_symbols = vars.fresh();
+  const AccessRelation relation = access_relation(i, at, {}, vars);
+  if (relation.reads.size() != 1 || !relation.reads[0].guards.empty()) return nullptr;
+  const IndexExpr moved = linear_index(from, relation.reads[0].coords) - linear_index(i.shape, at);
+  const std::vector<int> on = moved.variables();
+  return std::ranges::all_of(on, [&](int var) { return var > of_symbols; }) ? i.operand(0) : nullptr;
 }
 
 bool from_memory(const Instruction& contraction, const MatrixProduct& p, const TargetInfo& target) {

@@ -44,6 +44,10 @@ struct RowsInPlace {
 RowsInPlace rows_in_place(const Instruction& contraction, const MatrixProduct& product, MultiplyAdd kind,
                           int64_t tile_columns);
 
+/// The array whose elements a reshape or a slice has, from some place on, in the order in which it would have them
+/// itself; null if there is none. (The weights of a layer, by its number.)
+const Instruction* array_of_piece(const Instruction& value);
+
 /// Whether the columns' operand is read as well where it lies as from packed panels. Its columns are neighbours in
 /// memory, and a panel's part of it finds room in the second cache, where strides of whole pages share few sets. In
 /// place, a product of 512 takes 0.93 of the time (AVX-512 of a Zen 5); with AVX2's narrow panels, one of 1024 would
