@@ -124,7 +124,9 @@ bool simplify(Module& module, const PipelineOptions& options) {
   std::unordered_map<const Computation*, const Instruction*> loops;  // by their bodies, which come before their callers
   for (const Computation* c : computations) {
     for (const auto& i : c->instructions()) {
-      if (i->is(Opcode::kWhile)) loops[i->while_body()] = i.get();
+      if (!i->is(Opcode::kWhile)) continue;
+      const auto [at, is_first] = loops.emplace(i->while_body(), i.get());
+      if (!is_first) at->second = nullptr;  // one body of two loops counts their rounds alike or not
     }
   }
   for (Computation* c : computations) {

@@ -63,14 +63,15 @@ bool updates_part(const Instruction& i) {
   return is_put(i) || (i.is(kScatter) && i.operand_count() == 3 && !contains(i.shape.dims, 1));
 }
 
+/// Nothing where something has to wait: for who reads the part as it is now, it may be.
 std::optional<Part> updated_part(const Instruction& put) {
-  if (!is_put(put)) return std::nullopt;
+  if (!is_put(put) || !put.control_predecessors.empty()) return std::nullopt;
   Part p;
   Instruction* value = put.operand(1);
   for (bool inside = false;;) {
     const bool update = updates_part(*value);
     if (!update && !(value->is(kReshape) && keeps_long_dims(*value))) break;
-    if (inside && value->users().size() > 1) return std::nullopt;
+    if ((inside && value->users().size() > 1) || !value->control_predecessors.empty()) return std::nullopt;
     if (update) p.updates.insert(p.updates.begin(), value);
     if (!inside) p.updated.push_back(value);
     inside |= update;
@@ -196,9 +197,12 @@ bool update_in(Computation& c, const PipelineOptions& options) {
     WholeUpdater updater(b, put, *part);
     Instruction* all = updater.run();
     for (Instruction* value : part->updated) {
-      const bool only_put = value->users().size() == 1;
-      if (!only_put) value->replace_all_uses_with(b.reshape(updater.part_of(all), value->shape.dims));
+      if (value->users().size() == 1) continue;  // only put
+      Instruction* made = b.reshape(updater.part_of(all), value->shape.dims);
+      made->shape.layout = value->shape.layout;
+      value->replace_all_uses_with(made);
     }
+    all->shape.layout = put.shape.layout;
     return all;
   });
 }
@@ -265,12 +269,12 @@ class StateMerger {
     if (read_.empty() || asked_.empty() || results_.empty()) return false;
     for (size_t to = 0; to < read_.size(); ++to) {
       const Instruction* put = root->operand(to);
-      if (!is_put(*put) || put->operand(0) != read_[to] || put->shape != read_[to]->shape) continue;
+      if (!is_put(*put) || put->operand(0) != read_[to]) continue;
       if (!is_overwritten(loop_, static_cast<int64_t>(to), *rounds)) continue;
       const auto part = updated_part(*put);
       for (size_t from = 0; from < read_.size(); ++from) {
         const Instruction* taken = taken_of(from);
-        if (!taken || read_[from]->shape != put->shape || !is_put_where_taken(*put, *taken)) continue;
+        if (!taken || !compatible(read_[from]->shape, put->shape) || !is_put_where_taken(*put, *taken)) continue;
         if (part ? taken != part->taken : !comes_back(from, to)) continue;
         merge(from, to);
         return true;

@@ -399,6 +399,7 @@ struct PutBack {
     back[static_cast<size_t>(place(kLayers))] = 1;
     Instruction* to = elsewhere ? s.b.op(kAdd, {layer, number(s.b, 1)}) : layer;
     Instruction* made = s.b.dynamic_update_slice(state.back(), s.b.reshape(part, back), starts(s, to));
+    if (s.random.chance(0.1)) made->control_predecessors.push_back(sum);
     if (read_later) {
       Instruction* first = s.b.slice_in_dim(state[3], 0, 1, 1, place(kLayers));
       sum = s.b.op(kAdd, {sum, s.b.reshape(reduce_by(s, kMaximum, first, {place(kRows)}), {size(kColumns)})});
