@@ -353,17 +353,19 @@ struct KnownNumber {
   Instruction* counter = nullptr;
 };
 
-std::optional<std::vector<KnownNumber>> known_numbers(const Context& c, Instruction* i) {
+/// `count` of them; nullopt if there are others, or they are not known.
+std::optional<std::vector<KnownNumber>> known_numbers(const Context& c, Instruction* i, size_t count) {
+  if (i->shape.element_count() != static_cast<int64_t>(count)) return std::nullopt;
   std::vector<KnownNumber> numbers;
   const Literal* splat = splat_value(i);
   if (const Literal* all = i->is(kConstant) ? i->literal.get() : splat) {
-    for (int64_t k = 0; k < i->shape.element_count(); ++k) {
-      const int64_t n = all->as_int(all == splat ? 0 : k);
+    for (size_t k = 0; k < count; ++k) {
+      const int64_t n = all->as_int(all == splat ? 0 : static_cast<int64_t>(k));
       numbers.push_back({Range{n, n}});
     }
     return numbers;
   }
-  if (!c.loop || i->shape.element_count() != 1) return std::nullopt;
+  if (!c.loop || count != 1) return std::nullopt;
   while (i->is(kReshape) || i->is(kBroadcast)) i = i->operand(0);
   const auto counted = range_in_rounds(*i, *c.loop);
   if (!counted) return std::nullopt;
@@ -382,8 +384,8 @@ Instruction* scatter_of_one_window(Context& c, Instruction* i) {
   if (!replaces && !combines) return nullptr;
   Instruction *target = i->operand(0), *indices = i->operand(1), *update = i->operand(2);
   if (target->shape.type != update->shape.type || update->shape.element_count() == 0) return nullptr;
-  const auto places = known_numbers(c, indices);
-  if (!places || places->size() != s.scatter_dims_to_operand_dims.size()) return nullptr;
+  const auto places = known_numbers(c, indices, s.scatter_dims_to_operand_dims.size());
+  if (!places) return nullptr;
   Ints box;
   std::vector<KnownNumber> start(target->shape.dims.size(), {Range{0, 0}});
   size_t next = 0;

@@ -135,6 +135,7 @@ class WholeUpdater {
   Instruction* start(size_t d, DType type) {
     Instruction* at = put_.operand(d + 2);
     const int64_t last = put_.shape.dims[d] - 1;
+    if (last == 0) return b_.constant(type, 0);  // whatever it says, and may say only when the part has been read
     if (at->is(kConstant)) {
       const auto number = std::clamp<int64_t>(at->literal->as_int(0), 0, last);
       return b_.constant(type, static_cast<double>(number));
@@ -149,7 +150,8 @@ class WholeUpdater {
     Builder::Values at(put_.operands().begin() + 2, put_.operands().end());
     const DType type = u.operand(2)->shape.type;
     for (size_t d = 0; d < at.size(); ++d) {
-      if (part_.taken->shape.dims[d] == 1 && at[d]->shape.type != type) at[d] = start(d, type);
+      const bool as_it_is = at[d]->shape.type == type && put_.shape.dims[d] != 1;
+      if (part_.taken->shape.dims[d] == 1 && !as_it_is) at[d] = start(d, type);
     }
     const std::vector<size_t> of_update = long_dims(u.shape);
     for (size_t k = 0; k < of_part_.size(); ++k) {

@@ -1,6 +1,7 @@
 // Loops of a known number of rounds over arrays large enough for a second buffer: every element from neighbours in the
 // state, its own old array among them, which is then read at places that are written. And over arrays of a few bytes,
 // which stand in registers: each from parts of itself and of others, with branches and loops of their own within.
+// And rounds that take parts of an array: to multiply them, or to put them back, updated.
 #include <algorithm>
 #include <array>
 
