@@ -7,7 +7,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/invariant.h"
 #include "compiler/builder.h"
-#include "compiler/passes/hoist.h"
+#include "compiler/passes/loop_state.h"
 #include "compiler/passes/replace_ops.h"
 #include "compiler/passes/rounds.h"
 #include "layout/divide.h"
@@ -158,7 +158,7 @@ class Batcher {
 
 bool batch_in(const Instruction& loop, const PipelineOptions& options) {
   const auto counted = counted_rounds(loop), rounds = counted ? counted : known_rounds(loop);
-  if (!rounds || !hoists_from(loop)) return false;
+  if (!rounds || !is_taken_apart(loop)) return false;
   Batcher batcher(loop, *rounds);
   auto instead = [&](const Instruction& i) { return batcher.instead(i); };
   return replace_ops(*loop.while_body(), "batch_rounds", options, instead);

@@ -1,5 +1,5 @@
-// Removes what nobody reads: instructions without users and without effects, computations that nothing
-// calls any more.
+// Removes what nobody reads: instructions without users and without effects, elements of a loop's state that only they
+// themselves are made of, computations that nothing calls any more.
 //
 //   u = f32[8] exponential(x)              ->   (gone)
 //   ROOT y = f32[8] negate(x)                   ROOT y = f32[8] negate(x)

@@ -8,6 +8,7 @@
 #include "compiler/analysis/dataflow.h"
 #include "compiler/analysis/invariant.h"
 #include "compiler/passes/explain.h"
+#include "compiler/passes/loop_state.h"
 #include "compiler/plan/op_cost.h"
 #include "layout/index.h"
 
@@ -52,15 +53,13 @@ bool is_dear(const Instruction& i) {
   return takes_no_more_room(i) && (price_of(i) == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 
-bool is_element(const Instruction* user) { return user->is(Opcode::kGetTupleElement); }
-
 class Hoister {
  public:
   Hoister(Computation& outside, Instruction* loop, const PipelineOptions& options)
       : outside_(outside), loop_(loop), body_(*loop->while_body()), options_(options) {}
 
   bool run() {
-    if (!hoists_from(*loop_)) return false;
+    if (!is_taken_apart(*loop_)) return false;
     const InstructionSet invariant = invariant_values(body_);
     std::vector<Instruction*> dear;
     for (const auto& i : body_.instructions()) {
@@ -73,23 +72,18 @@ class Hoister {
     std::erase_if(dear, [&](const Instruction* i) {
       return std::ranges::all_of(i->users(), [&](const Instruction* u) { return all.contains(u); });
     });
-    widen(dear);
+    std::vector<Instruction*> first;
+    for (const Instruction* i : dear) {
+      explain(options_, "hoist", body_, "{} out of {}", i->name, loop_->name);
+      first.push_back(outer_.at(i));
+    }
+    const std::vector<Instruction*> reads = add_elements(*loop_, first, dear);
+    for (size_t n = 0; n < dear.size(); ++n) dear[n]->replace_all_uses_with(reads[n]);
     remove_unread(invariant);
     return true;
   }
 
  private:
-  static Instruction* element(Computation& c, Instruction* tuple, size_t k, Instruction* before) {
-    Instruction* e = c.add(Opcode::kGetTupleElement, tuple->shape.elements[k], {tuple}, "get-tuple-element", before);
-    e->attrs.tuple_index = static_cast<int64_t>(k);
-    return e;
-  }
-
-  Instruction* initial(size_t k) {
-    Instruction* state = loop_->operand(0);
-    return state->is(Opcode::kTuple) ? state->operand(k) : element(outside_, state, k, loop_);
-  }
-
   /// Clones before the loop, and of what they are made of.
   void before_loop(const std::vector<Instruction*>& dear) {
     InstructionSet needed(dear);
@@ -100,7 +94,7 @@ class Hoister {
     for (const auto& i : body_.instructions()) {
       if (!needed.contains(i.get())) continue;
       if (const int64_t k = state_element(i.get(), body_); k >= 0) {
-        outer_[i.get()] = initial(static_cast<size_t>(k));
+        outer_[i.get()] = first_of_state(*loop_, static_cast<size_t>(k));
         continue;
       }
       std::vector<Instruction*> operands;
@@ -132,50 +126,6 @@ class Hoister {
     if (!unread.empty()) body_.remove_all(unread);
   }
 
-  /// Makes these elements of the loop's state.
-  void widen(const std::vector<Instruction*>& values) {
-    std::vector<Instruction*> state;
-    const Shape was = loop_->shape;
-    for (size_t k = 0; k < was.elements.size(); ++k) state.push_back(initial(k));
-    Shape shape = was;
-    for (Instruction* v : values) {
-      explain(options_, "hoist", body_, "{} out of {}", v->name, loop_->name);
-      state.push_back(outer_.at(v));
-      shape.elements.push_back(v->shape);
-    }
-    keep_results(was.elements.size());
-    loop_->set_operand(0, outside_.add(Opcode::kTuple, shape, std::move(state), "state", loop_));
-    loop_->shape = shape;
-    for (Computation* c : loop_->called) c->parameters()[0]->shape = shape;
-    for (size_t n = 0; n < values.size(); ++n) {
-      Instruction* read = element(body_, body_.parameters()[0], was.elements.size() + n, values[n]);
-      values[n]->replace_all_uses_with(read);
-      body_.root()->append_operand(read);
-    }
-    body_.root()->shape = shape;
-  }
-
-  /// Who takes all of the loop's results gets those that it had.
-  void keep_results(size_t count) {
-    std::vector<Instruction*> whole;
-    for (Instruction* u : loop_->users()) {
-      if (!is_element(u)) whole.push_back(u);
-    }
-    if (whole.empty() && outside_.root() != loop_) return;
-    const auto order = outside_.snapshot();
-    auto after = std::ranges::find(order, loop_) + 1;
-    Instruction* before = after == order.end() ? nullptr : *after;
-    std::vector<Instruction*> results;
-    for (size_t k = 0; k < count; ++k) results.push_back(element(outside_, loop_, k, before));
-    Instruction* tuple = outside_.add(Opcode::kTuple, loop_->shape, std::move(results), "results", before);
-    for (Instruction* u : whole) {
-      for (size_t n = 0; n < u->operand_count(); ++n) {
-        if (u->operand(n) == loop_) u->set_operand(n, tuple);
-      }
-    }
-    if (outside_.root() == loop_) outside_.set_root(tuple);
-  }
-
   Computation& outside_;
   Instruction* loop_;
   Computation& body_;
@@ -184,14 +134,6 @@ class Hoister {
 };
 
 }  // namespace
-
-bool hoists_from(const Instruction& loop) {
-  for (const Computation* c : loop.called) {
-    if (!std::ranges::all_of(c->parameters()[0]->users(), is_element)) return false;
-  }
-  const Computation& body = *loop.while_body();
-  return body.root() != body.parameters()[0] && body.root()->users().empty();  // it grows
-}
 
 bool hoist(Module& module, const PipelineOptions& options) {
   bool changed = false;

@@ -16,7 +16,4 @@ namespace hlojit {
 
 bool hoist(Module& module, const PipelineOptions& options);
 
-/// Whether values of the loop's body can become elements of its state: it is read element by element.
-bool hoists_from(const Instruction& loop);
-
 }  // namespace hlojit

@@ -10,6 +10,7 @@
 #include "compiler/builder.h"
 #include "compiler/ir/instruction_set.h"
 #include "compiler/passes/explain.h"
+#include "compiler/passes/loop_state.h"
 #include "compiler/passes/replace_ops.h"
 #include "compiler/passes/rounds.h"
 #include "layout/lists.h"
@@ -223,32 +224,6 @@ std::vector<Instruction*> elements_of(const Instruction& tuple) {
   return found;
 }
 
-/// Element k of the state is no more. Nobody reads it.
-void drop_element(Instruction& loop, size_t k) {
-  auto narrow = [&](Instruction& tuple) {
-    tuple.shape.elements.erase(tuple.shape.elements.begin() + static_cast<std::ptrdiff_t>(k));
-    for (Instruction* user : tuple.users()) {
-      if (user->is(kGetTupleElement) && user->attrs.tuple_index > static_cast<int64_t>(k)) --user->attrs.tuple_index;
-    }
-  };
-  auto leave_out = [&](Instruction& tuple) {
-    std::vector<Instruction*> values(tuple.operands().begin(), tuple.operands().end());
-    values.erase(values.begin() + static_cast<std::ptrdiff_t>(k));
-    tuple.set_operands(std::move(values));
-    narrow(tuple);
-  };
-  leave_out(*loop.operand(0));
-  leave_out(*loop.while_body()->root());
-  narrow(loop);
-  for (const Computation* c : loop.called) {
-    Instruction* state = c->parameters()[0];
-    for (Instruction* user : c->snapshot()) {
-      if (state_element(user, *c) == static_cast<int64_t>(k)) user->parent()->remove(user);
-    }
-    narrow(*state);
-  }
-}
-
 class StateMerger {
  public:
   StateMerger(Instruction& loop, const PipelineOptions& options) : loop_(loop), options_(options) {}
@@ -317,7 +292,9 @@ class StateMerger {
     for (Instruction* user : readers) {
       if (user != body.root()) user->set_operand(0, read_[to]);
     }
-    drop_element(loop_, from);
+    std::vector<bool> kept(read_.size(), true);
+    kept[from] = false;
+    drop_elements(loop_, kept);
   }
 
   Instruction& loop_;
