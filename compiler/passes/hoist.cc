@@ -9,6 +9,7 @@
 #include "compiler/analysis/invariant.h"
 #include "compiler/passes/explain.h"
 #include "compiler/passes/loop_state.h"
+#include "compiler/plan/contraction.h"
 #include "compiler/plan/op_cost.h"
 #include "layout/index.h"
 
@@ -48,8 +49,9 @@ bool is_dear(const Instruction& i) {
   const OpClass c = i.info().op_class;
   if (c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental) return true;
   auto contracts = [](const Instruction* user) { return user->info().op_class == OpClass::kContracts; };
-  // A part of a matrix would be packed each time.
-  if (i.is(Opcode::kSlice)) return std::ranges::any_of(i.users(), contracts);
+  // A part of a matrix would be packed each time, and what is put together for a product put together.
+  const bool moves = c == OpClass::kMoves && (i.is(Opcode::kSlice) || !folds_into_packing(&i));
+  if (moves && std::ranges::any_of(i.users(), contracts)) return true;
   return takes_no_more_room(i) && (price_of(i) == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 
