@@ -25,6 +25,7 @@
 #include "compiler/passes/pack.h"
 #include "compiler/passes/schedule.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/sink.h"
 #include "compiler/passes/split_concatenations.h"
 #include "compiler/passes/split_contractions.h"
 #include "compiler/passes/split_reductions.h"
@@ -63,6 +64,8 @@ constexpr Pass kPasses[] = {
     // Constants first: what they decide (branches, neutral elements) is simplified away.
     {"fold", fold},
     {"simplify", simplify},
+    // Masks, in their simplest form, before they meet what reads them.
+    {"sink", sink},
     // What has become constants only now, and what these decide, until nothing is left. (Left for the next compiler of
     // what we print, sums and quotients had other bits there.)
     {"fold", fold, false, "simplify"},

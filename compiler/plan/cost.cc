@@ -271,10 +271,15 @@ class Sweep {
     if (d.elements() < elements * price_.vector_lanes(i->shape)) own.bare += elements;
   }
 
-  /// Along a row of the kernel's, what is read has no neighbours.
+  /// Along a row of the kernel's, or from column to column of elements that no instruction gathers, what is read has no
+  /// neighbours. (Short rows are loaded as they lie.)
   bool reads_across(const Instruction* i, const Movements::Place& of_all, const Coords& coords, int64_t from) const {
-    if (plan_.kind != KernelKind::kRows || i->shape.dims != plan_.domain || from < 0) return false;
-    auto along = [&](int64_t dim) { return contains(plan_.inner, dim); };
+    const bool rows = plan_.kind == KernelKind::kRows;
+    const bool columns = plan_.kind == KernelKind::kColumns && dtype_bits(i->shape.type) < 32;
+    if ((!rows && !columns) || i->shape.dims != plan_.domain || from < 0) return false;
+    const int64_t lanes = minor_dim(plan_.hero->operand(0)->shape);
+    if (columns && contains(plan_.inner, lanes)) return false;
+    auto along = [&](int64_t dim) { return rows ? contains(plan_.inner, dim) : dim == lanes; };
     return std::ranges::any_of(of_all.varies, along) &&
            std::ranges::none_of(coords[static_cast<size_t>(from)].variables(), along);
   }
