@@ -183,6 +183,7 @@ Family counted_loop_family();
 Family rows_of_rounds_family();
 Family products_of_rounds_family();
 Family put_back_family();
+Family states_in_part_family();
 Family short_loop_family();
 Family shared_branch_family();
 Family alike_family();

@@ -114,7 +114,8 @@ const std::vector<Family>& families() {
                                                 rows_of_rounds_family(),
                                                 products_of_rounds_family(),
                                                 put_back_family(),
-                                                part_product_family()};
+                                                part_product_family(),
+                                                states_in_part_family()};
   return kFamilies;
 }
 

@@ -454,11 +454,69 @@ Instruction* parts_put_back(Draft& s) {
   return s.b.get_tuple_element(outer, 2);
 }
 
+// True where a row and a column, some places on, compare so; the other way round, or for a square of squares.
+Instruction* mask_of_places(Draft& s, int64_t n) {
+  Instruction* rows = s.b.iota(Shape::array(DType::kS32, {n, n}), 0);
+  Instruction* columns = s.b.iota(Shape::array(DType::kS32, {n, n}), 1);
+  if (s.random.chance(0.5)) rows = s.b.op(kAdd, {rows, s.splat(DType::kS32, s.random.between(-2, 2), {n, n})});
+  const Direction way = s.random.pick(std::vector{Direction::kGe, Direction::kLt, Direction::kEq, Direction::kNe});
+  Instruction* mask = s.b.compare(way, rows, columns);
+  return s.random.chance(0.25) ? s.b.unary(kNot, mask) : mask;
+}
+
+// What becomes of an array: another one, the sum of two, by a mask the one or the other, or a product with matrices put
+// together. state: the counter, the mask, two matrices, then the arrays.
+Instruction* next_masked(Draft& s, const Values& state) {
+  auto array = [&] { return state[static_cast<size_t>(s.random.between(4, std::ssize(state) - 1))]; };
+  Instruction *x = array(), *y = array(), *mask = state[1];
+  switch (s.random.below(5)) {
+    case 0: return x;
+    case 1: return s.b.op(kAdd, {x, y});
+    case 2: return s.b.dot(x, s.b.concat_in_dim({state[2], state[3]}, 1));
+    default:
+      if (s.random.chance(0.5)) mask = s.b.transpose(mask, {1, 0});
+      return s.b.select(mask, x, y);
+  }
+}
+
+// Rounds that hand on what they got, masks of places and matrices among it, and elements of a state that only they
+// themselves are made of: few are results.
+Instruction* states_in_part(Draft& s) {
+  using enum DType;
+  if (s.draw.depth > 0) return nullptr;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kS32});
+  const int64_t n = s.random.between(2, 20), left = s.random.between(1, n - 1);
+  auto of = [&](const Ints& sizes) { return is_float(t) ? s.small(s.of(t, sizes), 3) : s.of(t, sizes); };
+  Values init = {number(s.b, 0), mask_of_places(s, n), of({n, left}), of({n, n - left})};
+  for (int64_t k = s.random.between(2, 4); k > 0; --k) init.push_back(of({n, n}));
+  const bool within = s.random.chance(0.3);
+  auto round = [&](Draft& inner, const Values& state, Values& next) {
+    for (size_t k = 1; k < 4; ++k) next.push_back(state[k]);
+    if (inner.random.chance(0.1)) next[1] = inner.b.unary(kNot, state[1]);
+    for (size_t k = 4; k < state.size(); ++k) {
+      Instruction* made = next_masked(inner, state);
+      next.push_back(is_float(t) ? inner.limited(made, 16) : made);
+    }
+  };
+  Instruction* loop = loop_over(s, init, s.random.between(1, 20), [&](Draft& inner, const Values& state, Values& next) {
+    round(inner, state, next);
+    if (!within) return;
+    Values taken = {number(inner.b, 0)};
+    taken.insert(taken.end(), next.begin() + 1, next.end());
+    Instruction* more = loop_over(inner, taken, 2, round);
+    next.back() = inner.b.get_tuple_element(more, std::ssize(taken) - 1);
+  });
+  const int64_t last = std::ssize(init) - 1;
+  if (s.random.chance(0.3)) s.keep(s.b.get_tuple_element(loop, s.random.between(1, last)));
+  return s.b.get_tuple_element(loop, last);
+}
+
 }  // namespace
 
 Family counted_loop_family() { return {"counted loops", {{counted_loop, 20}}, 0.04}; }
 Family products_of_rounds_family() { return {"products of rounds", {{products_of_rounds, 20}}, 0.04}; }
 Family put_back_family() { return {"parts put back", {{parts_put_back, 20}}, 0.04}; }
+Family states_in_part_family() { return {"states in part", {{states_in_part, 20}}, 0.04}; }
 Family rows_of_rounds_family() { return {"rows of rounds", {{rows_of_rounds, 20}}, 0.04}; }
 Family short_loop_family() { return {"loops over a few bytes", {{short_loop, 20}}, 0.04}; }
 
