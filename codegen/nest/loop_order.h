@@ -14,6 +14,8 @@ namespace hlojit::codegen {
 inline constexpr int kManyOperations = 8;
 /// Elements of a row found by index that are blocks; of longer ones it is half as many.
 inline constexpr int64_t kFoundRow = 8;
+/// Short rows that lie side by side in an operand and are met one after the other.
+inline constexpr int64_t kRowsOfLines = 8;
 
 struct LoopOrder {
   /// One digit a loop, dimension by dimension, outermost digit first: pieces[d] is the box's part of the dimension that
@@ -49,6 +51,12 @@ struct LoopOrder {
   /// Takes out a small digit along which some access is contiguous, of loops without lanes; else one of up to so many
   /// rows that alternate in memory.
   Unroll choose_group(int64_t alternating);
+
+  /// The digit outside of short rows of which a few values are to be gone through before the next row: an operand lies
+  /// along it, and the loop between would leave its lines. `overlap`: some values may be met twice. Before lanes are
+  /// chosen; keep_lines, after that, makes these few a loop around the lanes.
+  std::optional<int> digit_of_lines(bool overlap) const;
+  void keep_lines(int var);
 
   /// Lanes along what the result fills without gaps, across its rows: `vectors` of so many hold `rows` rows, of all
   /// digits inside of number `row_digits` of those that the result lies along. `left` rows behind the last of these
@@ -94,6 +102,7 @@ struct LoopOrder {
   std::optional<size_t> interleaved_digit() const;
   bool fills_in_turn(const Access& a, const LoopDigit& l) const;
   std::optional<size_t> digit_of_squares(const Access& a, int side, bool overlap) const;
+  bool leaves_lines(const Access& a, const LoopDigit& outer, const LoopDigit& inner) const;
   Unroll take_block(size_t k, int64_t block);
   const LoopDigit* found_row(const Access& access, const LoopDigit& lanes, int block) const;
   bool reads_rows(const Access& access, int64_t apart) const;

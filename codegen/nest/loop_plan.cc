@@ -460,12 +460,15 @@ class LoopPlanner {
   LoopPiece piece(LoopOrder c, const LoopOrder::Across* across, int operations) const {
     LoopPiece made;
     made.guarded = c.guarded;
+    const bool free = !options_.in_order && !accesses_.has_reduction();
+    const std::optional<int> lines = free ? c.digit_of_lines(options_.overlap) : std::nullopt;
     if (across) {
       made.across = made.has_lanes = true;
       made.unroll = c.lay_across(*across);
     } else {
       choose_lanes(c, made, operations);
     }
+    if (lines && made.has_lanes && (across || made.unroll.var < 0)) c.keep_lines(*lines);
     // (Not where bf16 is taken for its bits: these would be shuffled in and out. The next of 30,000 numbers: 4.4
     // us, 5.4.)
     made.pairs = options_.pairs && made.has_lanes && made.unroll.var < 0 && accesses_.edges().empty() &&
