@@ -184,6 +184,7 @@ Family rows_of_rounds_family();
 Family products_of_rounds_family();
 Family put_back_family();
 Family states_in_part_family();
+Family places_of_rows_family();
 Family short_loop_family();
 Family shared_branch_family();
 Family alike_family();

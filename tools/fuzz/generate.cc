@@ -115,7 +115,8 @@ const std::vector<Family>& families() {
                                                 products_of_rounds_family(),
                                                 put_back_family(),
                                                 part_product_family(),
-                                                states_in_part_family()};
+                                                states_in_part_family(),
+                                                places_of_rows_family()};
   return kFamilies;
 }
 

@@ -383,8 +383,26 @@ Instruction* parts_in_other_sizes(Draft& s) {
   return x;
 }
 
+// Short rows that change places, so many and so far apart that the lines of the cache are lost which hold several; as
+// they are or a part of them, turned round, computed with, beside another dim.
+Instruction* rows_change_places(Draft& s) {
+  using enum DType;
+  const DType t = s.random.pick(std::vector{kF32, kF32, kF64, kBF16, kS8, kS32});
+  const int64_t row = s.random.between(2, 8), beside = s.random.pick(Ints{64, 128, 256, 512, 250, 251});
+  const int64_t steps = std::min(s.random.between(7, 60), 8 * s.draw.most_elements / (beside * row));
+  Ints sizes = {steps, beside, row}, order = {1, 0, 2};
+  if (s.random.chance(0.2)) sizes.insert(sizes.begin(), 2), order = {0, 2, 1, 3};
+  const auto d = static_cast<int64_t>(order.size()) - 2;
+  Instruction* x = s.b.transpose(s.of(t, sizes), order);
+  if (s.random.chance(0.3)) x = s.b.rev(x, {s.random.between(d - 1, d + 1)});
+  if (s.random.chance(0.3)) x = s.b.slice_in_dim(x, 1, x->shape.dims[static_cast<size_t>(d)], 1, d);
+  if (s.random.chance(0.4)) x = s.b.op(kAdd, {x, s.of(x->shape)});
+  return x;
+}
+
 }  // namespace
 
+Family places_of_rows_family() { return {"rows that change places", {{rows_change_places, 14}}, 0.03}; }
 Family parts_family() { return {"parts in other sizes", {{parts_in_other_sizes, 10}}, 0.04}; }
 Family short_row_family() { return {"short rows", {{short_rows, 14}}, 0.06}; }
 Family long_row_family() { return {"long rows", {{long_rows, 8}}, 0.04}; }
