@@ -50,8 +50,9 @@ bool is_dear(const Instruction& i) {
   if (c == OpClass::kContracts || c == OpClass::kReduces || i.info().price == OpPrice::kTranscendental) return true;
   auto contracts = [](const Instruction* user) { return user->info().op_class == OpClass::kContracts; };
   // A part of a matrix would be packed each time, and what is put together for a product put together.
-  const bool moves = c == OpClass::kMoves && (i.is(Opcode::kSlice) || !folds_into_packing(&i));
-  if (moves && std::ranges::any_of(i.users(), contracts)) return true;
+  const bool made = c == OpClass::kMoves && !has_trait(i, op_trait::kForwards);
+  if (made && (i.is(Opcode::kSlice) || !folds_into_packing(&i)) && std::ranges::any_of(i.users(), contracts))
+    return true;
   return takes_no_more_room(i) && (price_of(i) == OpPrice::kDivide || std::ranges::any_of(i.users(), contracts));
 }
 

@@ -29,12 +29,16 @@ bool is_made_of_places(const Instruction* i, int& ops) {
   return std::ranges::all_of(i->operands(), [&](const Instruction* o) { return is_made_of_places(o, ops); });
 }
 
+bool starts_loops(const Instruction* i) {
+  return i->is(Opcode::kTuple) && !i->is_root() &&
+         std::ranges::all_of(i->users(), [](const Instruction* u) { return u->is(Opcode::kWhile); });
+}
+
 /// By ops that compute at each place, where what they read can be computed; or the state of a loop within.
 bool is_read_at_places(const Instruction* i, const Instruction* root) {
   return std::ranges::all_of(i->users(), [&](const Instruction* u) {
     if (only_moves(u)) return is_read_at_places(u, root);
-    const bool state = u->is(Opcode::kTuple) && !u->is_root();
-    return u == root || state || is_elementwise(u->opcode);
+    return u == root || starts_loops(u) || is_elementwise(u->opcode);
   });
 }
 

@@ -454,7 +454,7 @@ Instruction* parts_put_back(Draft& s) {
   return s.b.get_tuple_element(outer, 2);
 }
 
-// True where a row and a column, some places on, compare so; the other way round, or for a square of squares.
+// True where the numbers of a row, some places on, and of a column compare so, or where they do not.
 Instruction* mask_of_places(Draft& s, int64_t n) {
   Instruction* rows = s.b.iota(Shape::array(DType::kS32, {n, n}), 0);
   Instruction* columns = s.b.iota(Shape::array(DType::kS32, {n, n}), 1);
