@@ -187,18 +187,23 @@ int32_t ThreadPool::run(abi::Kernel kernel, void* const* buffers, const int64_t*
                         int64_t scratch_bytes, int64_t cost_ns, const bool* stop) noexcept {
   Region region(kernel, buffers, scalars, chunks, static_cast<size_t>(scratch_bytes), stop);
   if (threads_ == 1 || chunks == 1 || cost_ns <= kAwakeNs) return region.run_alone(chunks);
-  const int64_t now = now_ns(), last = impl_->last_use.exchange(now, std::memory_order_relaxed);
-  const bool pays = cost_ns > kAsleepNs || now - last < kStaysAwakeNs;
-  if (!pays) return region.run_alone(chunks);
-  if (callers_.call) return on_threads_of(callers_, region, chunks);
-  Team* team = impl_->home.lost() ? nullptr : impl_->take();
-  if (!team) return region.run_alone(chunks);
-  impl_->home.settle();
-  team->call();
-  team->run(chunks, cost_ns, Region::work_on, &region);
-  impl_->give(team);
+  // The time between regions counts, not how long one took for which nobody was woken.
+  const bool pays = cost_ns > kAsleepNs || now_ns() - impl_->last_use.load(std::memory_order_relaxed) < kStaysAwakeNs;
+  Team* team = pays && !callers_.call && !impl_->home.lost() ? impl_->take() : nullptr;
+  int32_t status = abi::kOk;
+  if (pays && callers_.call) {
+    status = on_threads_of(callers_, region, chunks);
+  } else if (team) {
+    impl_->home.settle();
+    team->call();
+    team->run(chunks, cost_ns, Region::work_on, &region);
+    impl_->give(team);
+    status = region.status();
+  } else {
+    status = region.run_alone(chunks);
+  }
   impl_->last_use.store(now_ns(), std::memory_order_relaxed);
-  return region.status();
+  return status;
 }
 
 int32_t parallel_for(abi::Context* context, abi::Kernel kernel, void* const* buffers, const int64_t* scalars,
