@@ -45,12 +45,12 @@ void Sharing::connect(size_t writer, size_t reader, size_t operand, int64_t byte
   const size_t here = fewer ? reader : writer, there = fewer ? writer : reader;
   if (writer == reader || std::ranges::count(nodes_[here].edges, there, &Edge::other) > 0) return;
   const Instruction& kernel = *nodes_[reader].kernel;
-  Reading read{true, kernel.operand(operand)->shape.element_count()};
+  Reading read{true, kernel.operand(operand)->shape.dense_bytes()};
   if (kernel.is(Opcode::kFusion)) read = reading(reader, operand);
   // Each round of a loop that the writer is not in may read another part.
   const double often = std::min(nodes_[writer].work.rounds, nodes_[reader].work.rounds);
   const double parts = nodes_[reader].work.rounds / often;
-  const auto most = static_cast<double>(read.most * dtype_bytes(kernel.operand(operand)->shape.type)) * parts;
+  const auto most = static_cast<double>(read.bytes) * parts;
   const double moved = std::min(static_cast<double>(bytes), most);
   // What a core's cache does not keep until it is read comes from further away for everybody.
   if (moved > static_cast<double>(most_)) return;

@@ -15,7 +15,7 @@ struct Reading {
   /// its second half. False for what is read at places that are known at run time only, and of ops without an access
   /// relation that move elements.
   bool in_order = true;
-  int64_t most = 0;  ///< elements, at most
+  int64_t bytes = 0;  ///< of the caches' lines that what is read lies in, at most
 };
 
 /// How a fusion reads each of its operands. Fusions of many instructions are taken to read all of them in order.

@@ -27,8 +27,8 @@ TEST_CASE("a kernel shared out by stretches reads what lies in order") {
       readings_of("  b = f32[64,512] broadcast(q), dimensions={1}\n  ROOT r = f32[64,512] add(p, b)\n", "f32[64,512]");
   CHECK(sum[0].in_order);
   CHECK_FALSE(sum[1].in_order);  // each row reads all of it
-  CHECK(sum[0].most == 64 * 512);
-  CHECK(sum[1].most == 512);
+  CHECK(sum[0].bytes == 64 * 512 * 4);
+  CHECK(sum[1].bytes == 512 * 4);
   CHECK(readings_of("  ROOT r = f32[64] reduce(p, z), dimensions={1}, to_apply=add\n", "f32[64]")[0].in_order);
   CHECK_FALSE(readings_of("  ROOT r = f32[512] reduce(p, z), dimensions={0}, to_apply=add\n", "f32[512]")[0].in_order);
   CHECK_FALSE(readings_of("  ROOT r = f32[512,64] transpose(p), dimensions={1,0}\n", "f32[512,64]")[0].in_order);
@@ -42,10 +42,10 @@ TEST_CASE("neighbours of a stencil are in order, and parts are no more than they
       "  ROOT r = f32[62,512] add(u, v)\n",
       "f32[62,512]");
   CHECK(stencil[0].in_order);
-  CHECK(stencil[1].most == 0);
+  CHECK(stencil[1].bytes == 0);
   auto column = readings_of("  ROOT r = f32[64,1] slice(p), slice={[0:64], [511:512]}\n", "f32[64,1]");
   CHECK(column[0].in_order);
-  CHECK(column[0].most == 64);
+  CHECK(column[0].bytes == 64 * 64);  // a line each
 }
 
 TEST_CASE("places that are known at run time only are anywhere") {
@@ -75,7 +75,7 @@ ENTRY e {
 })");
   const Instruction& fusion = *module->entry()->root();
   CHECK(written_elements(fusion, 0) == 512);
-  CHECK(readings(fusion)[0].most == 512);
+  CHECK(readings(fusion)[0].bytes == 512 * 4);
   CHECK_FALSE(readings(fusion)[0].in_order);
 }
 
