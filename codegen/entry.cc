@@ -20,6 +20,7 @@
 #include "codegen/kernels/kernel.h"
 #include "codegen/kernels/merge.h"
 #include "codegen/loop_state.h"
+#include "codegen/regions.h"
 #include "codegen/sharing.h"
 #include "codegen/target.h"
 #include "compiler/analysis/dataflow.h"
@@ -149,18 +150,37 @@ class EntryEmitter : EntryFunctions {
     }
     update_copies(i, slices);
     if (frame_.loop && frame_.loop->inlined.contains(&i)) return inlined(i, slices);
-    const std::vector<KernelCall>& calls = calls_of(i, slices);
     const bool shared = sharing_.hands_out(&i);
     ++facts_.kernels;
     llvm::Value* list = list_of(slices);
-    auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-    for (const KernelCall& k : calls) {
-      llvm::Function* kernel = declared(k.symbol);
-      if (k.chunks == 1)
-        check(b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.scratch_bytes)}));
-      else
-        parallel(k, kernel, list, shared ? k.cost_ns : 0);
+    for (const Region& region : regions_of(calls_of(i, slices))) {
+      if (shared && region.calls.size() > 1) {
+        parallel(region.work, run_part(), list, table_of_parts(region), region.work.cost_ns);
+      } else {
+        for (const KernelCall& k : region.calls) call_kernel(k, list, shared);
+      }
     }
+  }
+
+  void call_kernel(const KernelCall& k, llvm::Value* list, bool shared) {
+    llvm::Function* kernel = declared(k.symbol);
+    auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    if (k.work.chunks == 1)
+      check(b_.CreateCall(kernel, {list, null, b_.getInt64(0), scratch(k.work.scratch_bytes)}));
+    else
+      parallel(k.work, kernel, list, null, shared ? k.work.cost_ns : 0);
+  }
+
+  // An array of abi::Part.
+  llvm::Value* table_of_parts(const Region& region) {
+    auto* type = llvm::StructType::get(context_, {b_.getPtrTy(), b_.getInt64Ty()});
+    std::vector<llvm::Constant*> parts;
+    for (const RegionPart& p : parts_of(region)) {
+      parts.push_back(llvm::ConstantStruct::get(
+          type, {declared(region.calls[p.call].symbol), b_.getInt64(static_cast<uint64_t>(p.chunk))}));
+    }
+    auto* table = llvm::ConstantArray::get(llvm::ArrayType::get(type, parts.size()), parts);
+    return new llvm::GlobalVariable(ir_, table->getType(), true, llvm::GlobalValue::InternalLinkage, table, "parts");
   }
 
   const std::vector<KernelCall>& calls_of(const Instruction& i, const std::vector<BufferSlice>& slices) {
@@ -205,10 +225,10 @@ class EntryEmitter : EntryFunctions {
     const size_t operands = all.size() - (own == plan_.slices.end() ? 0 : own->second.size());
     Sharing::Work work{.loops = around.loops, .rounds = around.rounds};
     if (i.is(Opcode::kFusion) && !is_small_copy(i) && !(loop && loop->inlined.contains(&i))) {
-      for (const KernelCall& k : calls_of(i, slices)) {
-        work.cost_ns += k.cost_ns;
-        work.in_order &= k.in_order && !(work.may && k.chunks > 1);  // of several parts each core has some
-        work.may |= k.chunks > 1;
+      for (const auto& [calls, all] : regions_of(calls_of(i, slices))) {
+        work.cost_ns += all.cost_ns;
+        work.in_order &= all.in_order && !(work.may && all.chunks > 1);  // of several regions each core has some
+        work.may |= all.chunks > 1;
       }
     }
     sharing_.add(&i, all.first(operands), all.subspan(operands), work);
@@ -234,10 +254,10 @@ class EntryEmitter : EntryFunctions {
         for (llvm::User* user : slot->users()) forget(user);
       }
       kernel.function->addFnAttr(llvm::Attribute::AlwaysInline);
-      for (int64_t chunk = 0; chunk < kernel.chunks; ++chunk) {
-        check(
-            b_.CreateCall(kernel.function, {list, llvm::ConstantPointerNull::get(b_.getPtrTy()),
-                                            b_.getInt64(static_cast<uint64_t>(chunk)), scratch(kernel.scratch_bytes)}));
+      for (int64_t chunk = 0; chunk < kernel.work.chunks; ++chunk) {
+        check(b_.CreateCall(kernel.function,
+                            {list, llvm::ConstantPointerNull::get(b_.getPtrTy()),
+                             b_.getInt64(static_cast<uint64_t>(chunk)), scratch(kernel.work.scratch_bytes)}));
       }
     }
     ++facts_.kernels;
@@ -245,15 +265,16 @@ class EntryEmitter : EntryFunctions {
   }
 
   // A price of nothing keeps all chunks on the caller's core.
-  void parallel(const KernelCall& k, llvm::Function* kernel, llvm::Value* list, int64_t cost_ns) {
+  void parallel(const KernelWork& work, llvm::Function* kernel, llvm::Value* list, llvm::Value* scalars,
+                int64_t cost_ns) {
     auto* pointer = b_.getPtrTy();
     auto* i64 = b_.getInt64Ty();
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer, i64, i64, i64}, false);
     llvm::Value* parallel_for = b_.CreateLoad(pointer, bytes_at(frame_.call(), offsetof(abi::Context, parallel_for)));
     auto number = [&](int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); };
-    check(b_.CreateCall(type, parallel_for,
-                        {frame_.call(), kernel, list, llvm::ConstantPointerNull::get(pointer), number(k.chunks),
-                         number(k.scratch_bytes), number(cost_ns)}));
+    check(b_.CreateCall(
+        type, parallel_for,
+        {frame_.call(), kernel, list, scalars, number(work.chunks), number(work.scratch_bytes), number(cost_ns)}));
   }
 
   // A step: a call through the runtime's table in Context, by number.

@@ -32,6 +32,22 @@ void EntryFunctions::call(llvm::Function* function) {
       function, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(), frame_.scratch()}));
 }
 
+llvm::Function* EntryFunctions::run_part() {
+  constexpr const char* kName = "run_part";
+  if (llvm::Function* known = ir_.getFunction(kName)) return known;
+  llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, i64, pointer}, false);
+  auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, kName, ir_);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "start", f));
+  auto* part = llvm::StructType::get(context_, {pointer, i64});
+  llvm::Value* own = b.CreateInBoundsGEP(part, f->getArg(1), f->getArg(2));
+  llvm::Value* kernel = b.CreateLoad(pointer, b.CreateStructGEP(part, own, 0));
+  llvm::Value* chunk = b.CreateLoad(i64, b.CreateStructGEP(part, own, 1));
+  auto* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  b.CreateRet(b.CreateCall(type, kernel, {f->getArg(0), null, chunk, f->getArg(3)}));
+  return f;
+}
+
 void EntryFunctions::check(llvm::Value* status) {
   if (!frame_.failed) {
     frame_.failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);

@@ -77,7 +77,8 @@ std::string pack(const KernelUnit& unit) {
   put_number(bytes, std::ssize(unit.calls));
   for (const KernelCall& c : unit.calls) {
     put_text(bytes, c.symbol);
-    for (int64_t n : {c.chunks, c.scratch_bytes, c.cost_ns, int64_t{c.in_order}}) put_number(bytes, n);
+    const KernelWork& w = c.work;
+    for (int64_t n : {w.chunks, w.scratch_bytes, w.cost_ns, int64_t{w.in_order}, w.begin, w.end}) put_number(bytes, n);
   }
   put_number(bytes, std::ssize(unit.callees));
   for (const auto& callee : unit.callees) put_text(bytes, callee->key);
@@ -93,10 +94,9 @@ std::shared_ptr<KernelUnit> unpack(const std::string& key, std::string_view byte
   for (int64_t n = take_number(bytes); n > 0; --n) {
     KernelCall& c = unit->calls.emplace_back();
     c.symbol = take_text(bytes);
-    c.chunks = take_number(bytes);
-    c.scratch_bytes = take_number(bytes);
-    c.cost_ns = take_number(bytes);
-    c.in_order = take_number(bytes) != 0;
+    for (int64_t* n : {&c.work.chunks, &c.work.scratch_bytes, &c.work.cost_ns}) *n = take_number(bytes);
+    c.work.in_order = take_number(bytes) != 0;
+    for (int64_t* n : {&c.work.begin, &c.work.end}) *n = take_number(bytes);
   }
   for (int64_t n = take_number(bytes); n > 0; --n) callees.emplace_back(take_text(bytes));
   for (int64_t n = take_number(bytes); n > 0; --n) unit->objects.emplace_back(take_text(bytes));
@@ -161,7 +161,7 @@ const std::vector<KernelCall>& KernelUnits::kernel(const Instruction& fusion, co
     std::string symbol = fmt::format("kernel_{}_{}", key.substr(0, 32), unit->calls.size());
     f.function->setName(symbol);
     f.function->setLinkage(llvm::GlobalValue::ExternalLinkage);
-    unit->calls.push_back({std::move(symbol), f.chunks, f.scratch_bytes, f.cost_ns, f.in_order});
+    unit->calls.push_back({std::move(symbol), f.work});
   }
   for (const MicroKernelShape& shape : micro_kernels) unit->callees.push_back(micro_kernel_unit(shape));
   return add(std::move(unit), std::move(modules.all))->calls;

@@ -28,7 +28,7 @@ class KernelsBeside final : public KernelSource {
     auto [known, fresh] = known_.try_emplace(kernel_key(fusion, around, option_text_));
     if (fresh) {
       for (const KernelFunction& f : emit_kernel([&]() -> llvm::Module& { return ir_; }, fusion, around, options_)) {
-        known->second.push_back({f.function->getName().str(), f.chunks, f.scratch_bytes, f.cost_ns, f.in_order});
+        known->second.push_back({f.function->getName().str(), f.work});
       }
     }
     return known->second;

@@ -44,7 +44,7 @@ class BlockKernel {
     }
     // A single block of rows is shared out by columns.
     const bool in_order = chunks == 1 || product_.batches() > 1 || product_.m > first_.blocks->rows;
-    return {kernel_.finish(), chunks, scratch_.bytes(), cost_ns, in_order};
+    return {kernel_.finish(), {chunks, scratch_.bytes(), cost_ns, in_order}};
   }
 
  private:

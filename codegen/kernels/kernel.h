@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "codegen/kernel_source.h"
 #include "codegen/nest/element_emitter.h"
 #include "compiler/plan/kernel.h"
 
@@ -14,10 +15,7 @@ namespace hlojit::codegen {
 /// One emitted function.
 struct KernelFunction {
   llvm::Function* function = nullptr;
-  int64_t chunks = 1;
-  int64_t scratch_bytes = 0;
-  int64_t cost_ns = 0;   ///< of all chunks together
-  bool in_order = true;  ///< chunk by chunk, the results are made from the first in memory to the last
+  KernelWork work{};
 };
 
 /// Where the next function is emitted: all may be in one module, or each in one of its own.

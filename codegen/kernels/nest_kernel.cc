@@ -58,9 +58,10 @@ class NestKernel {
     for (LoopPiece& piece : pieces) piece.side_by_side = nest && !facts_.pulls;
     const bool maps = nest && !facts_.pulls && !count_.keeps_values();
     std::vector<RowParts> groups = parts_of_rows(std::move(pieces), maps && bytes_of_all() > target_.l1_bytes);
+    const std::vector<Stretch> writes = stretches(groups);
     for (size_t g = 0; g < groups.size(); ++g) {
       const int64_t ns = share_of_cost(groups[g].parts, total);
-      const Place place{g, groups.size(), ns};
+      const Place place{g, groups.size(), ns, tasks_of(writes, g, ns), writes[g]};
       if (groups[g].parts.size() > 1)
         emit_rows(groups[g], place);
       else
@@ -147,17 +148,57 @@ class NestKernel {
     return bytes;
   }
 
-  /// Which one of how many functions, and what all of its tasks take.
+  /// Of the first result, in memory.
+  struct Stretch {
+    int64_t begin = INT64_MAX, end = 0;
+  };
+
+  /// Which one of how many functions, what it is to take, in how many tasks, and where these write.
   struct Place {
     size_t number, count;
-    int64_t ns;
+    int64_t ns, tasks;
+    Stretch writes;
   };
+
+  // Where each group writes. None if it is one alone, or shares bytes at its borders with another, which must wait.
+  std::vector<Stretch> stretches(const std::vector<RowParts>& groups) {
+    std::vector<Stretch> all(groups.size(), Stretch{0, 0});
+    if (groups.size() == 1 || joined_ || facts_.shares_bytes) return all;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      all[g] = {};
+      for (const LoopPiece& part : groups[g].parts) reach(all[g], part);
+    }
+    return all;
+  }
+
+  void reach(Stretch& stretch, const LoopPiece& part) {
+    for (int n = 0; n < part.together; ++n) {
+      AccessWalk walk(vars_);
+      visit_(walk, part.element(part.coords, n));
+      const auto first = std::ranges::find_if(walk.accesses(), &Access::write);
+      if (first == walk.accesses().end()) continue;
+      const Range range = first->address.range();
+      stretch = {std::min(stretch.begin, range.lo), std::max(stretch.end, range.hi + 1)};
+    }
+  }
+
+  // Groups are handed out as one (codegen/regions.h). Who writes along all of the result, as a border's column does,
+  // is cut as often as the rest, however little it is: each core writes what lies between the rows that it has.
+  int64_t tasks_of(const std::vector<Stretch>& writes, size_t g, int64_t ns) const {
+    const int64_t tasks = chunks_for(cost_ns_);
+    if (writes[g].begin == writes[g].end) return chunks_for(ns);
+    Stretch all;
+    for (const Stretch& s : writes) all = {std::min(all.begin, s.begin), std::max(all.end, s.end)};
+    const double share =
+        static_cast<double>(writes[g].end - writes[g].begin) / static_cast<double>(all.end - all.begin);
+    return std::max(chunks_for(ns), static_cast<int64_t>(std::ceil(static_cast<double>(tasks) * share)));
+  }
 
   void emit_piece(LoopPiece& piece, const Place& place) {
     if (overlap_ && count_.sums_columns() && emit_strips(piece, place)) return;
     const bool by_lines = !put_in_strips(piece) && into_line(piece).has_value();
     RowBlock block(plan_, stages_);
-    const size_t split = cut_into_tasks(piece, place.ns, block);
+    const size_t split = cut_into_tasks(piece, place, block);
     if (overlap_ && count_.sums_columns())
       put_lanes_in_blocks(piece, native_, count_.beside_operands(side_by_side_), vars_);
     KernelBuilder& kernel = builder_for(place);
@@ -180,7 +221,7 @@ class NestKernel {
   void emit_rows(RowParts& group, const Place& place) {
     RowBlock block(plan_, stages_);
     const auto apart = writes_apart(group.parts.front(), visit_, vars_);
-    const size_t split = split_for_chunks(group.rows, chunks_for(place.ns), 1, vars_, 0, apart);
+    const size_t split = split_for_chunks(group.rows, place.tasks, 1, vars_, 0, apart);
     KernelBuilder& kernel = builder_for(place);
     const int64_t tasks = kernel.bind_chunks(group.rows, split);
     auto row = [&](Scope& s, const Coords& at, const Lanes&, const ElementEmitter::Carried&) {
@@ -213,10 +254,9 @@ class NestKernel {
   }
 
   // Where rows go through the stages together, a task has whole blocks of them. A row or block may ask for the next.
-  size_t cut_into_tasks(LoopPiece& piece, int64_t ns, RowBlock& rows) {
-    const int64_t tasks = chunks_for(ns);
-    const bool blocked = rows.cut(piece, rows_of_block(plan_, target_, piece, tasks, bytes_of_all()), vars_);
-    const size_t split = tasks == 1 ? 0 : cut_into_tasks(piece, tasks);
+  size_t cut_into_tasks(LoopPiece& piece, const Place& place, RowBlock& rows) {
+    const bool blocked = rows.cut(piece, rows_of_block(plan_, target_, piece, place.tasks, bytes_of_all()), vars_);
+    const size_t split = place.tasks == 1 ? 0 : cut_into_tasks(piece, place.tasks);
     if (blocked) rows.take(piece);
     stages_.look_to(look_ahead(plan_, stages_, piece, rows.count(), bytes_of_all(), target_, vars_));
     return split;
@@ -256,7 +296,7 @@ class NestKernel {
     const int64_t count = kernel.bind_chunks(cut->piece, cut->tasks);
     kernel.emitter().move_in_bits(facts_.in_bits);
     const int64_t scratch = strips_.emit(kernel, *cut, native_);
-    functions_.push_back({kernel.finish(), count, scratch, place.ns});
+    add(kernel, place, count, scratch);
     return true;
   }
 
@@ -281,7 +321,17 @@ class NestKernel {
 
   void finish(KernelBuilder& kernel, const Place& place, int64_t chunks, int64_t scratch) {
     if (joined_ && place.number + 1 < place.count) return;
-    functions_.push_back({kernel.finish(), chunks, scratch, joined_ ? cost_ns_ : place.ns});
+    add(kernel, place, chunks, scratch);
+  }
+
+  void add(KernelBuilder& kernel, const Place& place, int64_t chunks, int64_t scratch) {
+    const int64_t ns = joined_ ? cost_ns_ : place.ns;
+    functions_.push_back({kernel.finish(),
+                          {.chunks = chunks,
+                           .scratch_bytes = scratch,
+                           .cost_ns = ns,
+                           .begin = place.writes.begin,
+                           .end = place.writes.end}});
   }
 
   const NextModule& module_;

@@ -68,7 +68,7 @@ class ScatterEmission {
 
   KernelFunction run() {
     // No place is inside of a target without elements, and none behind its last one can be asked for.
-    if (targets_[0]->element_count() == 0) return {kernel_.finish(), 1, 0, 0};
+    if (targets_[0]->element_count() == 0) return {kernel_.finish()};
     // Measured: kWalkNs an index vector, and one a vector of its window, of reading twice and writing once.
     double ns = static_cast<double>(product(sizes_of(batch_dims_))) * (kWalkNs + vectors());
     ns *= static_cast<double>(e_.options().target_info().smaller);
@@ -83,7 +83,7 @@ class ScatterEmission {
       when(b.CreateNot(last), kernel_.root(), [&](Scope& s) { emit_parts(s, split_.parts - 1); });
       when(last, kernel_.root(), [&](Scope& s) { emit_part(s, (split_.parts - 1) * split_.per, rest); });
     }
-    return {kernel_.finish(), split_.parts, 0, cost};
+    return {kernel_.finish(), {.chunks = split_.parts, .cost_ns = cost}};
   }
 
  private:
