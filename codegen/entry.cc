@@ -171,9 +171,8 @@ class EntryEmitter : EntryFunctions {
       parallel(k.work, kernel, list, null, shared ? k.work.cost_ns : 0);
   }
 
-  // An array of abi::Part.
   llvm::Value* table_of_parts(const Region& region) {
-    auto* type = llvm::StructType::get(context_, {b_.getPtrTy(), b_.getInt64Ty()});
+    llvm::StructType* type = part_type();
     std::vector<llvm::Constant*> parts;
     for (const RegionPart& p : parts_of(region)) {
       parts.push_back(llvm::ConstantStruct::get(

@@ -32,6 +32,10 @@ void EntryFunctions::call(llvm::Function* function) {
       function, {frame_.call(), frame_.params(), frame_.results(), frame_.arena(), frame_.tables(), frame_.scratch()}));
 }
 
+llvm::StructType* EntryFunctions::part_type() {
+  return llvm::StructType::get(context_, {b_.getPtrTy(), b_.getInt64Ty()});
+}
+
 llvm::Function* EntryFunctions::run_part() {
   constexpr const char* kName = "run_part";
   if (llvm::Function* known = ir_.getFunction(kName)) return known;
@@ -39,7 +43,7 @@ llvm::Function* EntryFunctions::run_part() {
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, i64, pointer}, false);
   auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, kName, ir_);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "start", f));
-  auto* part = llvm::StructType::get(context_, {pointer, i64});
+  llvm::StructType* part = part_type();
   llvm::Value* own = b.CreateInBoundsGEP(part, f->getArg(1), f->getArg(2));
   llvm::Value* kernel = b.CreateLoad(pointer, b.CreateStructGEP(part, own, 0));
   llvm::Value* chunk = b.CreateLoad(i64, b.CreateStructGEP(part, own, 1));

@@ -39,7 +39,9 @@ class EntryFunctions {
   llvm::Function* function(const std::string& name, const std::function<void()>& write);
   /// Calls one with what this one was given.
   void call(llvm::Function* function);
-  /// A kernel: the chunk of another that stands at its number in a table of abi::Part, which are its scalars.
+  /// A chunk of a kernel as an element of a table: the function, its chunk.
+  llvm::StructType* part_type();
+  /// A kernel whose scalars are such a table: the chunk of another that stands at its number there.
   llvm::Function* run_part();
   /// Leaves the function through its one cold block unless `status` is kOk.
   void check(llvm::Value* status);

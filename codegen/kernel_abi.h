@@ -16,12 +16,6 @@ struct Context;
 /// Kernel-private memory of the size its call asked for, 64-byte aligned (null if 0).
 using Kernel = int32_t (*)(void* const* buffers, const int64_t* scalars, int64_t chunk, void* scratch) noexcept;
 
-/// A chunk of a kernel, where those of several are one region (codegen/regions.h).
-struct Part {
-  Kernel kernel;  // offset 0
-  int64_t chunk;  // offset 8
-};
-
 /// Runs kernel(buffers, scalars, c, scratch) for c in [0, chunks), in any order and on any thread,
 /// each with `scratch_bytes` of its own. `cost_ns` is the price of the whole region: the runtime
 /// decides by it alone whether waking the pool pays. Returns the status of the lowest failing chunk.

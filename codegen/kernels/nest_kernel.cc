@@ -3,6 +3,7 @@
 #include "codegen/kernels/nest_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 
@@ -185,13 +186,13 @@ class NestKernel {
   // Groups are handed out as one (codegen/regions.h). Who writes along all of the result, as a border's column does,
   // is cut as often as the rest, however little it is: each core writes what lies between the rows that it has.
   int64_t tasks_of(const std::vector<Stretch>& writes, size_t g, int64_t ns) const {
-    const int64_t tasks = chunks_for(cost_ns_);
     if (writes[g].begin == writes[g].end) return chunks_for(ns);
     Stretch all;
     for (const Stretch& s : writes) all = {std::min(all.begin, s.begin), std::max(all.end, s.end)};
     const double share =
         static_cast<double>(writes[g].end - writes[g].begin) / static_cast<double>(all.end - all.begin);
-    return std::max(chunks_for(ns), static_cast<int64_t>(std::ceil(static_cast<double>(tasks) * share)));
+    const auto tasks = static_cast<double>(chunks_for(cost_ns_));
+    return std::max(chunks_for(ns), static_cast<int64_t>(std::ceil(tasks * share)));
   }
 
   void emit_piece(LoopPiece& piece, const Place& place) {
